@@ -19,7 +19,7 @@ from sqlmodel import Session
 
 from app.cli.people import new_author_link
 from app.content import file_watcher as watched_files
-from app.content.file_watcher import ParseArguments, parse_files, pause_garbage_collection
+from app.content.file_watcher import ParseJob, parse_files, pause_garbage_collection
 from app.content.library import Library, LiveLibrary
 from app.content.parsed_file import ParsedFile
 from app.main import create_app, load_assets
@@ -212,7 +212,7 @@ def read_once(monkeypatch: pytest.MonkeyPatch, known_readings: _Known) -> None:
     tested in each; all that is said of the files together is found in each course anew.
     """
 
-    def read(jobs: Sequence[ParseArguments]) -> list[ParsedFile]:
+    def read(jobs: Sequence[ParseJob]) -> list[ParsedFile]:
         keys = [(text, path, names.fingerprint) for text, path, names in jobs]
         new = {key: job for key, job in zip(keys, jobs, strict=True) if key not in known_readings}
         known_readings.update(zip(new, parse_files([*new.values()]), strict=True))

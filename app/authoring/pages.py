@@ -66,6 +66,7 @@ from app.questions import types
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question, count_combinations, draw_variant, variants_up_to_limit
 from app.questions.question_form import OpenQuestion, new_submission_token, question_title
+from app.questions.question_type import SubmittedResponse
 from app.quiz.forms import PostedSubmission, QueriedSubmission
 from app.web.dependencies import CurrentLibrary, RowNumber, require_question
 from app.web.formatting import format_age
@@ -406,7 +407,10 @@ def _tally_response_habits(
     newest_responses = store.load_newest_responses(
         context.db, context.learner.course, question.id, question.revision
     )
-    responses = ((draw_variant(question, seed).answer, raw) for seed, raw in newest_responses)
+    responses = (
+        SubmittedResponse(draw_variant(question, seed).answer, fields)
+        for seed, fields in newest_responses
+    )
     tallies = types.type_of(question).count_response_habits(responses)
     return {title: counts.most_common(12) for title, counts in tallies.items()}
 

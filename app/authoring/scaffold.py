@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from app.content.check import read_with_missing_ids
+from app.content.check import parse_as_if_ids_were_added
 from app.content.course_facts import apportion
 from app.content.course_facts import domain_by_objective as domains_of
 from app.content.file_watcher import WatchedFiles
@@ -67,8 +67,9 @@ def read_target_course(folder: Path) -> ScaffoldTarget:
     """
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
-    parsed_files, _ = WatchedFiles(folder, None).parse_current_files()
-    files_with_ids, _ = read_with_missing_ids(parsed_files, folder, dt.datetime.now(dt.UTC).date())
+    parsed_files = WatchedFiles(folder, None).parse_current_files().parsed_files
+    today = dt.datetime.now(dt.UTC).date()
+    files_with_ids = parse_as_if_ids_were_added(parsed_files, folder, today).parsed_files
     return ScaffoldTarget(
         folder, assemble_library(files_with_ids, folder), frozenset(list_used_ids(parsed_files))
     )

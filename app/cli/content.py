@@ -40,7 +40,14 @@ from app.content.reading_routes import (
     list_questions_on_folded_sections,
     measure_short_route,
 )
-from app.markup.problems import LOG, PROBLEM_CODES, ContentProblem, explain_code, make_problem
+from app.markup.problems import (
+    LOG,
+    PROBLEM_CODES,
+    ContentProblem,
+    ProblemLocation,
+    explain_code,
+    make_problem,
+)
 from app.markup.text import suggest_known_words
 from app.resources import IN_WHEEL, ROOT
 
@@ -123,7 +130,7 @@ def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
     hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
     return [
         make_problem(
-            (f"{name}/syllabus.toml", 1, 1),
+            ProblemLocation(f"{name}/syllabus.toml"),
             "E00",
             f"The folder “{name}” is no course of the server: {reason}.",
             hints[0] if reason.endswith(".toml") else f"Rename it. {hints[1]}",
@@ -251,7 +258,7 @@ def describe_differences(before: Problems, now: Problems) -> str:
 
 def _check_with_stamps(files: WatchedFiles, folder: Path) -> tuple[Problems, FileStamps]:
     # Check the files as they are. Only a server keeps the last good version.
-    files.good.clear()
+    files.last_good.clear()
     parsed_files, stamps = files.parse_current_files()
     return tuple(sorted(assemble_library(parsed_files, folder).problems)), stamps
 

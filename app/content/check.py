@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from app.content.course_rules import (
     ParsedCourse,
@@ -22,8 +23,15 @@ from app.content.id_ownership import LOCK, IdClaim, IdOwners
 from app.content.library import find_problems
 from app.content.lock_file import format_lock_file
 from app.content.parse_cache import replace_file_atomically
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, list_used_ids
-from app.markup.problems import ContentProblem, TextEdit, make_problem
+from app.content.parsed_file import (
+    HashedOption,
+    ItemFingerprint,
+    LockEntry,
+    ParsedFile,
+    list_used_ids,
+    lock_entries_by_id,
+)
+from app.markup.problems import ContentProblem, ProblemLocation, TextEdit, make_problem
 from app.markup.text import LONGEST_ID, slugify
 
 _MAX_SLUG_LENGTH = 48
@@ -57,7 +65,7 @@ def plan_file_changes(
 
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
-    parsed_files, _ = WatchedFiles(folder, None).parse_current_files()
+    parsed_files = WatchedFiles(folder, None).parse_current_files().parsed_files
     ids = _missing_id_edits(
         find_id_owners(ParsedCourse(parsed_files, today), accepted), list_used_ids(parsed_files)
     )
@@ -106,11 +114,12 @@ def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEd
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
-        edits[path].append(item.build_id_edit(_unique_id(_id_from_heading(item.title), used)))
+        edits[path].append(
+            item.insertion.build_edit(_unique_id(_id_from_heading(item.title), used))
+        )
     for copy in owners.copies:
-        line, column = copy.fingerprint.id_location
-        copied_id = copy.fingerprint.id
-        edits[copy.path].append(TextEdit(line, column, copied_id, _unique_id(copied_id, used)))
+        copied_id, position = copy.fingerprint.id, copy.fingerprint.id_position
+        edits[copy.path].append(TextEdit(*position, copied_id, _unique_id(copied_id, used)))
     return edits
 
 
@@ -169,7 +178,7 @@ def _update_lock_file(
     The line of an item with errors or doubtful ownership is not changed.
     """
     parsed_lock = parsed_files.get(LOCK)
-    entries = {e.id: e for e in parsed_lock.lock} if parsed_lock else {}
+    entries = lock_entries_by_id(parsed_files)
     owners = find_id_owners(ParsedCourse(parsed_files, today), accepted)
     ids_with_errors = {
         p.item for p in find_problems(parsed_files, folder, today) if p.severity == "error"
@@ -193,31 +202,33 @@ def _update_lock_file(
 
 
 def _with_reviewed_key(
-    entry: LockEntry, fact: ItemFingerprint, reviewed: dt.date | None, today: dt.date
+    entry: LockEntry, fingerprint: ItemFingerprint, reviewed: dt.date | None, today: dt.date
 ) -> LockEntry:
     """Return the entry with the reviewed key. A changed key is entered only after a review."""
-    if reviewed is None or fact.broken or not fact.key or entry.retired_on:
+    if reviewed is None or fingerprint.broken or not fingerprint.key or entry.retired_on:
         return entry
-    if entry.key and is_key_changed_since_review(entry, fact, reviewed, today):
+    if entry.key and is_key_changed_since_review(entry, fingerprint, reviewed, today):
         return entry
-    return dataclasses.replace(entry, key=fact.key, read=reviewed.isoformat())
+    return dataclasses.replace(entry, key=fingerprint.key, read=reviewed.isoformat())
 
 
 def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
-    fact = owner.fingerprint
-    counted_keys = map_new_to_counted_keys(known, fact) if known else {}
+    fingerprint = owner.fingerprint
+    counted_keys = map_new_to_counted_keys(known, fingerprint) if known else {}
     return LockEntry(
-        fact.id,
-        fact.type,
+        fingerprint.id,
+        fingerprint.type,
         known.first_seen if known else today.isoformat(),
         "",
-        fact.sketch,
-        tuple((counted_keys.get(key, key), digest) for key, digest in fact.options),
+        fingerprint.sketch,
+        tuple(
+            HashedOption(counted_keys.get(o.key, o.key), o.text_hash) for o in fingerprint.options
+        ),
         0,
         known.key if known else "",
         known.read if known else "",
-        fact.heading,
-        fact.body,
+        fingerprint.heading,
+        fingerprint.body,
         owner.path,
     )
 
@@ -266,7 +277,7 @@ def check_course(
     if fix:
         fix_course_files(folder, day)
     with pause_garbage_collection():
-        parsed_files, _ = WatchedFiles(folder, cache).parse_current_files()
+        parsed_files = WatchedFiles(folder, cache).parse_current_files().parsed_files
         content_problems: Sequence[ContentProblem] = find_problems(parsed_files, folder, day)
         if any(parsed_file.unidentified for parsed_file in parsed_files.values()):
             content_problems = _with_problems_of_unidentified_items(
@@ -282,23 +293,29 @@ def _with_problems_of_unidentified_items(
     today: dt.date,
 ) -> list[ContentProblem]:
     """Return the problems with those of items without an id, as if `--fix` had written one."""
-    files_with_ids, insertion_lines = read_with_missing_ids(parsed_files, folder, today)
+    with_ids = parse_as_if_ids_were_added(parsed_files, folder, today)
     known_keys = {(p.path, p.line, p.code) for p in found}
     additional = []
-    for problem in find_problems(files_with_ids, folder, today):
+    for problem in find_problems(with_ids.parsed_files, folder, today):
         line = problem.line - sum(
             inserted_after < problem.line
-            for inserted_after in insertion_lines.get(problem.path, ())
+            for inserted_after in with_ids.insertion_lines.get(problem.path, ())
         )
         if problem.code != "W97" and (problem.path, line, problem.code) not in known_keys:
             additional.append(dataclasses.replace(problem, line=line))
     return [*found, *additional]
 
 
-def read_with_missing_ids(
+class FilesWithIds(NamedTuple):
+    """Files as if `--fix` had written missing ids, and by path where it would add lines."""
+
+    parsed_files: dict[str, ParsedFile]
+    insertion_lines: dict[str, list[int]]
+
+
+def parse_as_if_ids_were_added(
     parsed_files: Mapping[str, ParsedFile], folder: Path, today: dt.date
-) -> tuple[dict[str, ParsedFile], dict[str, list[int]]]:
-    """Return the files as if `--fix` had written missing ids, and where it would add lines."""
+) -> FilesWithIds:
     owners = find_id_owners(ParsedCourse(parsed_files, today), ())
     edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(parsed_files))
     files_with_ids = dict(parsed_files)
@@ -307,7 +324,7 @@ def read_with_missing_ids(
         change = _apply_text_edits(folder, path, file_edits, reuse_blank_lines=True)
         files_with_ids[path] = parse_file(change.after, path)
         insertion_lines[path] = _lines_followed_by_insertion(change.before or "", file_edits)
-    return files_with_ids, insertion_lines
+    return FilesWithIds(files_with_ids, insertion_lines)
 
 
 def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[int]:
@@ -324,7 +341,7 @@ def _check_deleted_lock_file(lock: Path) -> Iterator[ContentProblem]:
     if not lock.is_file() and is_tracked_by_git(lock):
         message = "ids.lock is gone, which guards the ids of the course."
         hint = "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
-        yield make_problem((LOCK, 1, 1), "E79", message, hint)
+        yield make_problem(ProblemLocation(LOCK), "E79", message, hint)
 
 
 def format_problems(problems: Sequence[ContentProblem], output_format: str = "text") -> str:

@@ -67,7 +67,6 @@ SHORT = 0.4
 
 
 def can_be_shortened(exam: ExamBlueprint) -> bool:
-    """Return whether shorter papers can be made from an exam."""
     return exam.questions >= WHOLE
 
 
@@ -76,7 +75,6 @@ def short_exam_question_count(exam: ExamBlueprint) -> int:
 
 
 def short_exam(exam: ExamBlueprint) -> ExamBlueprint:
-    """Return the short version of an exam, with the same domain weights."""
     domains = apportion(exam.domains, short_exam_question_count(exam))
     return derive_exam(exam, "short", "Short mock exam", domains)
 
@@ -119,8 +117,7 @@ class PageFacts:
     """A page that the exam covers. `minutes` is its reading time; `cards` are in course order.
 
     `short_minutes` are those of its essential sections, 0 if it has none. `domain` and
-    `objectives[0]` are where it counts; `peers` are the other pages of that objective, `requires`
-    the pages to read before it.
+    `objectives[0]` are where it counts; `requires` are the pages to read before it.
     """
 
     slug: str
@@ -146,7 +143,7 @@ class PageFacts:
 class QuestionFacts:
     """A question that an exam may ask. `guess` is the mean score of a blind guess, 0 to 1.
 
-    `reserved` questions are kept for mock exams until the learner has met them there.
+    Those that are `exam_only` are kept for mock exams until the learner has met them there.
     """
 
     id: str

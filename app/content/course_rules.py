@@ -8,16 +8,23 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from app.content.id_ownership import IdOwners, assign_id_owners
+from app.content.id_ownership import IdClaim, IdOwners, assign_id_owners
 from app.content.link_and_picture_rules import (
     check_drawing,
     check_link,
     check_picture,
     check_see_also_term,
 )
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
+from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, lock_entries_by_id
 from app.markup.model import Flashcard, Syllabus, Topic
-from app.markup.problems import ContentProblem, CrossReference, make_problem
+from app.markup.problems import (
+    ContentProblem,
+    CrossReference,
+    ProblemLocation,
+    ProblemText,
+    make_problem,
+    make_reference_problem,
+)
 from app.markup.text import (
     closest_word,
     content_hash,
@@ -42,50 +49,49 @@ _MOST_HINTS = 100  # unknown names for which a similar known name is searched
 class ParsedCourse:
     """All parsed files of a course, and the date of the check.
 
-    `files` maps the pictures that pages show to what is wrong with them, empty if
-    nothing.
+    `picture_faults` says what is wrong with the pictures that pages show, empty if nothing.
     """
 
-    readings: Mapping[str, ParsedFile]
+    parsed_files: Mapping[str, ParsedFile]
     today: dt.date
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    picture_faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def syllabus(self) -> Syllabus:
         """The syllabus, or an empty one."""
-        parsed_file = self.readings.get("syllabus.toml")
+        parsed_file = self.parsed_files.get("syllabus.toml")
         return (parsed_file.syllabus if parsed_file else None) or NO_SYLLABUS
 
     def objectives(self) -> set[str]:
         return {o.number for d in self.syllabus.domains for o in d.objectives}
 
     def source_keys(self) -> set[str]:
-        return {s.key for r in self.readings.values() for s in r.sources}
+        return {s.key for r in self.parsed_files.values() for s in r.sources}
 
     def is_fully_readable(self, path: str) -> bool:
-        parsed_file = self.readings.get(path)
+        parsed_file = self.parsed_files.get(path)
         return parsed_file is not None and not any(
             p.code in {"E00", "E10", "E11"} for p in parsed_file.problems
         )
 
     def are_existing_files_readable(self, paths: Iterable[str]) -> bool:
         """Return whether at least one of the files exists, and all existing ones were readable."""
-        existing_paths = [path for path in paths if path in self.readings]
+        existing_paths = [path for path in paths if path in self.parsed_files]
         return bool(existing_paths) and all(map(self.is_fully_readable, existing_paths))
 
     def guess_renamed_topics(self) -> dict[str, str]:
         """Map listed topics without a folder to the folder they were probably renamed to."""
         order = self.syllabus.topics
-        folders = {p.split("/")[1] for p in self.readings if p.startswith("topics/")}
+        folders = {p.split("/")[1] for p in self.parsed_files if p.startswith("topics/")}
         missing_topics = [slug for slug in order if slug not in folders]
-        pages = [r.topic.slug for r in self.readings.values() if r.topic]
+        pages = [r.topic.slug for r in self.parsed_files.values() if r.topic]
         unlisted = [slug for slug in pages if slug not in order]
         if len(missing_topics) == len(unlisted) == 1:
             return {missing_topics[0]: unlisted[0]}
         pairs = {slug: closest_word(slug, unlisted) for slug in missing_topics}
         return {slug: closest for slug, closest in pairs.items() if closest}
 
-    def sort_listed_topics_first(self) -> list[tuple[str, ParsedFile]]:
+    def sort_listed_topics_first(self) -> list[ParsedFile]:
         """Return the files, with those of topics that the syllabus does not list at the end.
 
         If two topics contain the same items, the listed one owns them and the other is
@@ -93,38 +99,39 @@ class ParsedCourse:
         """
         listed = set(self.syllabus.topics)
         return sorted(
-            self.readings.items(),
-            key=lambda file: file[0].startswith("topics/") and file[0].split("/")[1] not in listed,
+            self.parsed_files.values(),
+            key=lambda f: f.path.startswith("topics/") and f.path.split("/")[1] not in listed,
         )
 
-    def fingerprints(self) -> list[tuple[str, ItemFingerprint]]:
+    def id_claims(self) -> list[IdClaim]:
         """Return every item with the path of its file, originals before copies."""
-        return [(p, f) for p, r in self.sort_listed_topics_first() for f in r.facts]
+        files = self.sort_listed_topics_first()
+        return [IdClaim(f.path, fingerprint) for f in files for fingerprint in f.fingerprints]
 
 
 def find_id_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
     """Return the owner of each id; see `assign_id_owners`."""
-    return assign_id_owners(course.fingerprints(), course.readings, accepted)
+    return assign_id_owners(course.id_claims(), course.parsed_files, accepted)
 
 
-def map_new_to_counted_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
+def map_new_to_counted_keys(entry: LockEntry, fingerprint: ItemFingerprint) -> dict[str, str]:
     """Map new option keys to the keys under which their responses were counted before.
 
     An option with unchanged text keeps its key. The others are paired in order.
     """
-    if entry.type != fact.type:
+    if entry.type != fingerprint.type:
         return {}
     remaining = list(entry.options)
     new_keys: list[str] = []
     pairs: dict[str, str] = {}
-    for key, digest in fact.options:
+    for key, digest in fingerprint.options:
         equal_option = next((o for o in remaining if o[1] == digest), None)
         if equal_option:
             remaining.remove(equal_option)
             pairs[key] = equal_option[0]
         else:
             new_keys.append(key)
-    used_keys = {k for k, _ in fact.options if k not in new_keys} | set(pairs.values())
+    used_keys = {k for k, _ in fingerprint.options if k not in new_keys} | set(pairs.values())
     for key, (counted_key, _) in zip(new_keys, remaining, strict=False):
         if counted_key not in used_keys:
             pairs[key] = counted_key
@@ -143,7 +150,11 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
         "objective": course.objectives(),
         "source": course.source_keys(),
         # One without a page is reported with its items.
-        "topic": {path.split("/")[1] for path, r in course.readings.items() if r.topic or r.facts},
+        "topic": {
+            path.split("/")[1]
+            for path, r in course.parsed_files.items()
+            if r.topic or r.fingerprints
+        },
     }
     unread = {
         kind for kind, files in _REGISTERS.items() if not course.are_existing_files_readable(files)
@@ -151,24 +162,23 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
     hints: dict[tuple[str, str], str] = {}
     renamed = course.guess_renamed_topics()
     problems: list[ContentProblem] = []
-    for path, parsed_file in course.readings.items():
-        for mention in parsed_file.cross_references:
-            if mention.kind in unread:
+    for path, parsed_file in course.parsed_files.items():
+        for reference in parsed_file.cross_references:
+            if reference.kind in unread:
                 continue
-            if mention.kind not in known_by_kind:
-                problems += _check_reference_outside_registers(path, mention, course)
-            elif mention.value not in known_by_kind[mention.kind]:
-                known_values = known_by_kind[mention.kind]
-                hint = _moved_topic_hint(path, mention, renamed) or _nearest_hint(
-                    mention, known_values, hints
+            if reference.kind not in known_by_kind:
+                problems += _check_reference_outside_registers(path, reference, course)
+            elif reference.value not in known_by_kind[reference.kind]:
+                known_values = known_by_kind[reference.kind]
+                hint = _moved_topic_hint(path, reference, renamed) or _nearest_hint(
+                    reference, known_values, hints
                 )
-                problems.append(_unknown_mention_problem(path, mention, hint))
+                problems.append(_unknown_mention_problem(path, reference, hint))
     return problems
 
 
-def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> str:
-    """Return a hint if the topic's folder was probably renamed."""
-    new_slug = renamed.get(mention.value, "") if mention.kind == "topic" else ""
+def _moved_topic_hint(path: str, reference: CrossReference, renamed: Mapping[str, str]) -> str:
+    new_slug = renamed.get(reference.value, "") if reference.kind == "topic" else ""
     if new_slug and path == "syllabus.toml":
         hint = f'If its folder is “{new_slug}” now, write "{new_slug}" in its place in order; '
         return f"{hint}else take the name out."
@@ -176,82 +186,80 @@ def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, 
 
 
 def _check_reference_outside_registers(
-    path: str, mention: CrossReference, course: ParsedCourse
+    path: str, reference: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Check references that are not looked up in a register."""
-    if mention.kind == "day":
-        yield from _check_future_date(path, mention, course.today)
-    elif mention.kind == "calculator":
-        yield from _calculators_off_problem(path, mention, course)
-    elif mention.kind == "file":
-        yield from check_picture(path, mention, course.files)
-    elif mention.kind in {"drawing", "picture"}:
-        yield from check_drawing(path, mention, course.readings)
-    elif mention.kind == "term":
-        yield from check_see_also_term(path, mention, course.readings)
+    if reference.kind == "day":
+        yield from _check_future_date(path, reference, course.today)
+    elif reference.kind == "calculator":
+        yield from _calculators_off_problem(path, reference, course)
+    elif reference.kind == "file":
+        yield from check_picture(path, reference, course.picture_faults)
+    elif reference.kind in {"drawing", "picture"}:
+        yield from check_drawing(path, reference, course.parsed_files)
+    elif reference.kind == "term":
+        yield from check_see_also_term(path, reference, course.parsed_files)
     else:
-        yield from check_link(path, mention, course.readings)
+        yield from check_link(path, reference, course.parsed_files)
 
 
 def _calculators_off_problem(
-    path: str, mention: CrossReference, course: ParsedCourse
+    path: str, reference: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Report W95: a calculator in a course that offers none."""
     if not course.syllabus.calculators:
-        message = f"This needs the calculator “{mention.value}”, and the course has none."
+        message = f"This needs the calculator “{reference.value}”, and the course has none."
         hint = "Take it out, or take calculators = false out of syllabus.toml."
-        location = (path, mention.line, mention.column)
-        yield make_problem(location, "W95", message, hint, mention.item)
+        yield make_reference_problem(path, reference, "W95", message, hint)
 
 
 def _nearest_hint(
-    mention: CrossReference, known: set[str], hint_cache: dict[tuple[str, str], str]
+    reference: CrossReference, known: set[str], hint_cache: dict[tuple[str, str], str]
 ) -> str:
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
-    hint_key = (mention.kind, mention.value)
+    hint_key = (reference.kind, reference.value)
     if hint_key not in hint_cache and len(hint_cache) < _MOST_HINTS:
-        hint_cache[hint_key] = suggest_known_words(mention.value, known)
+        hint_cache[hint_key] = suggest_known_words(reference.value, known)
     return hint_cache.get(hint_key, "")
 
 
-def _unknown_mention_problem(path: str, mention: CrossReference, hint: str) -> ContentProblem:
+def _unknown_mention_problem(path: str, reference: CrossReference, hint: str) -> ContentProblem:
     code, expected = {
         "objective": ("E14", "an objective of syllabus.toml"),
         "source": ("E86", "a key of sources.toml"),
         "topic": ("E61", "a topic of this course"),
-    }[mention.kind]
-    if "," in mention.value:
-        hint = f"Write several as a list: [{shorten(mention.value)}]."
-    location = (path, mention.line, mention.column)
-    message = f"“{mention.value}” is not {expected}."
-    return make_problem(location, code, message, hint, mention.item)
+    }[reference.kind]
+    if "," in reference.value:
+        hint = f"Write several as a list: [{shorten(reference.value)}]."
+    message = f"“{reference.value}” is not {expected}."
+    return make_reference_problem(path, reference, code, message, hint)
 
 
 def _check_future_date(
-    path: str, mention: CrossReference, today: dt.date
+    path: str, reference: CrossReference, today: dt.date
 ) -> Iterable[ContentProblem]:
     """Report E13: a review date in the future. One day is allowed, for time zones."""
-    if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
-        message = f"“{mention.value}” lies in the future."
+    if dt.date.fromisoformat(reference.value) > today + dt.timedelta(days=1):
+        message = f"“{reference.value}” lies in the future."
         hint = "Write the day on which the page was read last."
-        yield make_problem((path, mention.line, mention.column), "E13", message, hint)
+        yield make_reference_problem(path, reference, "E13", message, hint)
 
 
 def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
     """Report W18: pages and sources that were not reviewed for a year."""
     problems = []
-    for path, parsed_file in course.readings.items():
+    for path, parsed_file in course.parsed_files.items():
         topic = parsed_file.topic
         if topic and topic.reviewed and course.today - topic.reviewed > _STALE_AFTER:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
-            problems.append(make_problem((path, 1, 1), "W18", message, hint))
+            problems.append(make_problem(ProblemLocation(path), "W18", message, hint))
         for source in parsed_file.sources:
             if source.read and course.today - source.read > _STALE_AFTER:
                 message = f"The source “{source.key}” was last read on {source.read}."
                 hint = "See whether it still says so, and write the date of today."
-                line = dict(parsed_file.entries).get(source.key, 1)
-                problems.append(make_problem((path, line, 1), "W18", message, hint))
+                line = parsed_file.entry_lines.get(source.key, 1)
+                problems.append(make_problem(ProblemLocation(path, line, 1), "W18", message, hint))
     return problems
 
 
@@ -259,38 +267,36 @@ def check_near_duplicate_stems(
     course: ParsedCourse, questions: Mapping[str, Question]
 ) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
-    stems = [
-        (
-            path,
-            fact,
-            frozenset(
-                reduce_to_words(mark_unspaced_letters(questions[fact.id].stem.plain)).split()
-            ),
-        )
-        for path, fact in course.fingerprints()
-        if fact.id in questions and fact.has_stem_words
+    claims = [
+        claim
+        for claim in course.id_claims()
+        if claim.fingerprint.id in questions and claim.fingerprint.has_stem_words
     ]
-    common = Counter(word for _, _, stem_words in stems for word in stem_words)
+    words_by_id = {c.fingerprint.id: _stem_words(questions[c.fingerprint.id]) for c in claims}
+    common = Counter(word for claim in claims for word in words_by_id[claim.fingerprint.id])
     problems = []
-    stems_by_word: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
-    for path, fact, stem_words in stems:
+    ids_by_word: dict[str, list[str]] = defaultdict(list)
+    for claim in claims:
+        item_id = claim.fingerprint.id
+        words = words_by_id[item_id]
         # Two stems that share nearly all words share at least one of their rarest.
-        rarest = sorted(stem_words, key=lambda word: (common[word], word))
-        rarest = rarest[: len(stem_words) - math.ceil(_SAME_STEM_SHARE * len(stem_words)) + 1]
-        pairs = (pair for word in rarest for pair in stems_by_word[word])
-        candidates = itertools.islice(pairs, _MOST_COMPARED)
-        other_id = next(
-            (i for i, w in candidates if i != fact.id and _have_nearly_same_stem(stem_words, w)), ""
-        )
-        if other_id:
-            other_location = questions[other_id].place
-            message = f"The stem nearly repeats “{other_id}” in {other_location.path}:{other_location.line}."
-            hint = "Ask something else, or delete one."
-            location = (path, fact.line, fact.column)
-            problems.append(make_problem(location, "W72", message, hint, fact.id))
+        rarest = sorted(words, key=lambda word: (common[word], word))
+        rarest = rarest[: len(words) - math.ceil(_SAME_STEM_SHARE * len(words)) + 1]
+        candidates = (other for word in rarest for other in ids_by_word[word])
+        for other in itertools.islice(candidates, _MOST_COMPARED):
+            if other != item_id and _have_nearly_same_stem(words, words_by_id[other]):
+                place = questions[other].place
+                message = f"The stem nearly repeats “{other}” in {place.path}:{place.line}."
+                hint = "Ask something else, or delete one."
+                problems.append(make_problem(claim.location, "W72", message, hint, item_id))
+                break
         for word in rarest:
-            stems_by_word[word].append((fact.id, stem_words))
+            ids_by_word[word].append(item_id)
     return problems
+
+
+def _stem_words(question: Question) -> frozenset[str]:
+    return frozenset(reduce_to_words(mark_unspaced_letters(question.stem.plain)).split())
 
 
 def _have_nearly_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
@@ -314,7 +320,7 @@ def check_topic_list(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[C
 def _check_topic_order(
     course: ParsedCourse, pages: Mapping[str, Topic]
 ) -> Iterator[ContentProblem]:
-    register = course.readings.get("syllabus.toml")
+    register = course.parsed_files.get("syllabus.toml")
     order = course.syllabus.topics
     if register is None or not order:
         return
@@ -322,7 +328,7 @@ def _check_topic_order(
     for topic, count in Counter(order).items():
         if count > 1:
             message = f"“{topic}” stands {count} times in the order."
-            location = ("syllabus.toml", *lines.get(topic, (1, 1)))
+            location = ProblemLocation("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(location, "W36", message, "Keep one of them.")
     renamed_topics = set(
         course.guess_renamed_topics().values()
@@ -331,7 +337,7 @@ def _check_topic_order(
         if topic not in {*order, *renamed_topics} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
             hint = f'Write "{topic}" into order; until then it stands at the end.'
-            yield make_problem((pages[topic].place.path, 1, 1), "W36", message, hint)
+            yield make_problem(ProblemLocation(pages[topic].place.path), "W36", message, hint)
 
 
 def _check_aliases(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
@@ -339,7 +345,7 @@ def _check_aliases(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     owners = {slug: slug for slug in pages}
     for page in pages.values():
         for alias in page.aliases:
-            location = (page.place.path, 1, 1)
+            location = ProblemLocation(page.place.path)
             if not is_slug(alias):
                 hint = "Write the former name of the folder."
                 yield make_problem(location, "E03", f"“{alias}” is not a slug.", hint)
@@ -355,7 +361,7 @@ def _check_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
         if first_page is not page:
             message = f"“{page.title}” is the title of {first_page.place.path} as well."
             hint = "Give one of them another: lists show nothing but the title."
-            yield make_problem((page.place.path, 1, 1), "W37", message, hint)
+            yield make_problem(ProblemLocation(page.place.path), "W37", message, hint)
 
 
 def _check_prerequisite_cycle(
@@ -363,16 +369,18 @@ def _check_prerequisite_cycle(
 ) -> Iterator[ContentProblem]:
     """Report E39: a topic that requires itself, directly or through others."""
     page = pages[slug]
-    mentions = course.readings[page.place.path].cross_references
+    references = course.parsed_files[page.place.path].cross_references
     for required in page.requires:
         path = _prerequisite_path(required, slug, pages)
         if not path:
             continue
-        locations = [(m.line, m.column) for m in mentions if m.value == required]
+        reference = next((r for r in references if r.value == required), None)
+        position = (reference.line, reference.column) if reference else (1, 1)
+        location = ProblemLocation(page.place.path, *position)
         detour = " → ".join((slug, *path))
         message = f"“{slug}” is to be read before itself: {detour}."
         hint = "Take one of these requirements away."
-        yield make_problem((page.place.path, *(locations or [(1, 1)])[0]), "E39", message, hint)
+        yield make_problem(location, "E39", message, hint)
 
 
 def _prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
@@ -396,13 +404,13 @@ def check_links_to_drafts(
     """Report E61: links from live pages to pages that are not live."""
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
-        for mention in course.readings[page.place.path].cross_references if hidden else ():
-            slug = mention.value.removeprefix("/concepts/").partition("#")[0]
-            leads_to_hidden = mention.kind in {"page", "topic"} and slug in hidden
+        for reference in course.parsed_files[page.place.path].cross_references if hidden else ():
+            slug = reference.value.removeprefix("/concepts/").partition("#")[0]
+            leads_to_hidden = reference.kind in {"page", "topic"} and slug in hidden
             if leads_to_hidden and page.status == "live":
                 message = f"“{slug}” is no live page (status: {hidden[slug]})."
                 hint = "Make it live, or leave the link out until it is."
-                location = (page.place.path, mention.line, mention.column)
+                location = ProblemLocation(page.place.path, reference.line, reference.column)
                 yield make_problem(location, "E61", message, hint)
 
 
@@ -417,7 +425,7 @@ def check_duplicate_card_fronts(cards: Mapping[str, Flashcard]) -> Iterable[Cont
         if front and first_card is not card:
             other_location = f"{first_card.place.path}:{first_card.place.line}"
             message = f"The card asks the same as “{first_card.id}” in {other_location}."
-            location = (card.place.path, card.place.line, 1)
+            location = ProblemLocation(card.place.path, card.place.line)
             yield make_problem(location, "W35", message, "Ask for something else.", card.id)
 
 
@@ -432,7 +440,7 @@ def check_coverage(
     `questions` and `cards` include drafts, which do not count but are mentioned.
     """
     question_list = list(questions)
-    pages = [r.topic for r in course.readings.values() if r.topic]
+    pages = [r.topic for r in course.parsed_files.values() if r.topic]
     cards_to_learn = [c for c in cards if not c.is_reverse]
     return [
         *_check_blueprints(course, question_list),
@@ -457,8 +465,8 @@ def _check_objective_coverage(
     cards: Sequence[Flashcard],
 ) -> Iterable[ContentProblem]:
     """Report W73: objectives without a live page, live questions or live cards."""
-    register = course.readings.get("syllabus.toml")
-    lines = dict(register.entries) if register else {}
+    register = course.parsed_files.get("syllabus.toml")
+    lines = register.entry_lines if register else {}
     classes: dict[str, Sequence[Topic | Question | Flashcard]] = {
         "page": pages,
         "questions": questions,
@@ -489,7 +497,7 @@ def _check_objective_coverage(
                 if kinds_without_draft
                 else ""
             )
-        location = ("syllabus.toml", lines.get(number, 1), 1)
+        location = ProblemLocation("syllabus.toml", lines.get(number, 1))
         yield make_problem(location, "W73", f"{message}.", hint)
 
 
@@ -509,10 +517,10 @@ def _check_blueprints(
         if question.status != "live":
             drafts[domain][question.place.path] += 1
     domains = {d.number for d in course.syllabus.domains}
-    for path, parsed_file in course.readings.items():
-        lines = dict(parsed_file.entries)
+    for path, parsed_file in course.parsed_files.items():
+        lines = parsed_file.entry_lines
         for number, needed in parsed_file.exam.domains.items() if parsed_file.exam else ():
-            location = (path, lines.get(number, 1), 1)
+            location = ProblemLocation(path, lines.get(number, 1))
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
                 hint = suggest_known_words(number, domains)
@@ -541,11 +549,6 @@ class DomainShortage(NamedTuple):
     live_questions: int
 
 
-class ProblemText(NamedTuple):
-    message: str
-    hint: str
-
-
 def _domain_shortage_message(
     shortage: DomainShortage, drafts: Counter[str], excluded: Counter[str]
 ) -> ProblemText:
@@ -566,7 +569,6 @@ def _domain_shortage_message(
 
 
 def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:
-    """Return the hint to finish drafts and write the remaining questions."""
     hint = build_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
     remaining = lacking - drafts.total()
     return f"{hint} Write {remaining} more beside them, or ask fewer." if remaining > 0 else hint
@@ -590,7 +592,7 @@ def check_topics(
         page_file = parsed_files[topic.place.path]
         problems += _check_missing_front_matter_keys(topic)
         missing = []
-        alert_kinds = [kind for kind, _ in page_file.alert_lines]
+        alert_kinds = [alert.kind for alert in page_file.alert_lines]
         if "IMPORTANT" not in alert_kinds:
             missing.append("exam box ([!IMPORTANT])")
         if "TIP" not in alert_kinds:
@@ -611,12 +613,14 @@ def check_topics(
     return problems
 
 
-def _check_extra_memory_hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
-    hooks = [line for kind, line in reading.alert_lines if kind == "TIP"]
+def _check_extra_memory_hooks(topic: Topic, parsed_file: ParsedFile) -> Iterator[ContentProblem]:
+    hooks = [alert.line for alert in parsed_file.alert_lines if alert.kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
         hint = f"Keep it or the one on line {hooks[0]}; the other can be a [!NOTE]."
-        yield make_problem((topic.place.path, hooks[1], 1), "W87", message, hint, derived=True)
+        yield make_problem(
+            ProblemLocation(topic.place.path, hooks[1]), "W87", message, hint, derived=True
+        )
 
 
 def _check_too_few_questions(
@@ -651,7 +655,7 @@ def _check_folder_name_is_slug(topic: Topic) -> Iterator[ContentProblem]:
         message = f"The folder “{topic.slug}” makes a poor address."
         hint = "Rename it in lower-case letters, digits and hyphens"
         hint += f": {slugify(topic.slug)}." if slugify(topic.slug) else "."
-        yield make_problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
+        yield make_problem(ProblemLocation(f"topics/{topic.slug}"), "W94", message, hint)
 
 
 def _check_missing_front_matter_keys(topic: Topic) -> Iterator[ContentProblem]:
@@ -659,14 +663,16 @@ def _check_missing_front_matter_keys(topic: Topic) -> Iterator[ContentProblem]:
         if not value:
             message = f"The page has no “{name}” in its front matter."
             hint = f"Write a line “{name}: …”."
-            yield make_problem((topic.place.path, 1, 1), "W38", message, hint, derived=True)
+            yield make_problem(
+                ProblemLocation(topic.place.path), "W38", message, hint, derived=True
+            )
 
 
 def _incomplete_topic_problem(
     topic: Topic, message: str, draft_labels: Sequence[str] = ()
 ) -> ContentProblem:
     hint = build_drafts_hint(draft_labels) if draft_labels else "Add what is missing."
-    return make_problem((topic.place.path, 1, 1), "W87", message, hint, derived=True)
+    return make_problem(ProblemLocation(topic.place.path), "W87", message, hint, derived=True)
 
 
 # Hash of an empty key. Older versions stored it for true-false, match, order and design
@@ -680,21 +686,24 @@ def check_keys_changed_since_review(
     parsed_files: Mapping[str, ParsedFile], today: dt.date
 ) -> Iterator[ContentProblem]:
     """Report W19: the key of an item changed since its last review."""
-    lock = parsed_files.get("ids.lock")
-    entries = {e.id: e for e in lock.lock} if lock else {}
+    entries = lock_entries_by_id(parsed_files)
     for path, parsed_file in parsed_files.items():
         page = page_path_of_item_file(path)
         reviewed = review_date_of_item_page(path, parsed_files)
-        for fact in parsed_file.facts:
-            entry = entries.get(fact.id)
-            if entry and reviewed and is_key_changed_since_review(entry, fact, reviewed, today):
-                message = f"What is right in “{fact.id}” changed after {entry.read}."
+        for fingerprint in parsed_file.fingerprints:
+            entry = entries.get(fingerprint.id)
+            if (
+                entry
+                and reviewed
+                and is_key_changed_since_review(entry, fingerprint, reviewed, today)
+            ):
+                message = f"What is right in “{fingerprint.id}” changed after {entry.read}."
                 hint = (
                     "Read it against its sources, write the date of today behind "
                     f"“reviewed:” in {page}, and run the check with --fix."
                 )
-                location = (path, fact.line, fact.column)
-                yield make_problem(location, "W19", message, hint, fact.id)
+                location = ProblemLocation(path, fingerprint.line, fingerprint.column)
+                yield make_problem(location, "W19", message, hint, fingerprint.id)
 
 
 def page_path_of_item_file(path: str) -> str:
@@ -709,14 +718,14 @@ def review_date_of_item_page(path: str, parsed_files: Mapping[str, ParsedFile]) 
 
 
 def is_key_changed_since_review(
-    entry: LockEntry, fact: ItemFingerprint, reviewed: dt.date, today: dt.date
+    entry: LockEntry, fingerprint: ItemFingerprint, reviewed: dt.date, today: dt.date
 ) -> bool:
     """Return whether the key changed after the last review.
 
     A review dated today counts as newer than the change.
     """
-    if not entry.key or entry.retired_on or fact.broken or entry.type != fact.type:
+    if not entry.key or entry.retired_on or fingerprint.broken or entry.type != fingerprint.type:
         return False
-    if entry.key == _NO_KEY and fact.type != "card":
+    if entry.key == _NO_KEY and fingerprint.type != "card":
         return False
-    return entry.key != fact.key and reviewed.isoformat() <= entry.read and reviewed < today
+    return entry.key != fingerprint.key and reviewed.isoformat() <= entry.read and reviewed < today

@@ -54,7 +54,7 @@ class CourseRegistry:
     def find_courses(
         cls, content: Path, make_library: Callable[[Path], LiveLibrary]
     ) -> "CourseRegistry":
-        """Create the registry for a content folder, with `make` creating each library."""
+        """Create the registry for a content folder, with `make_library` creating each."""
         for name, reason in skipped_folders(content).items():
             message = "content %s: this folder is not served as a course: %s"
             _log.warning(message, replace_unprintable_characters(name), reason)
@@ -74,5 +74,4 @@ class CourseRegistry:
 
     @property
     def problem_count(self) -> int:
-        """The number of problems in the files of all courses."""
         return sum(len(live.current().problems) for live in self.libraries.values())

@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from markdown_it.token import Token
 
@@ -30,8 +30,10 @@ from app.content.item_splitter import (
 )
 from app.content.lock_file import read_lock
 from app.content.parsed_file import (
+    AlertLine,
     FirstMentionLinker,
     GlossaryNames,
+    HashedOption,
     ItemFingerprint,
     ParsedFile,
     compile_glossary_names,
@@ -80,8 +82,10 @@ from app.markup.problems import (
     MOST_ITEMS,
     MOST_LINES,
     MOST_TERMS,
+    IdInsertion,
     LimitExceededError,
     SourceFile,
+    TextPosition,
     UnidentifiedItem,
     estimate_call_effort,
 )
@@ -108,10 +112,18 @@ _CALCULATOR_MINUTES = 1.5
 
 
 class GlossaryLinker(Protocol):
-    """Links the first mention of each glossary term in HTML."""
-
     def link(self, html: str) -> str:
         """Return the HTML with links added."""
+
+
+class ItemKey(NamedTuple):
+    """An id may belong to several items of a file."""
+
+    id: str
+    line: int
+
+
+Items = dict[ItemKey, Question | Flashcard]
 
 
 @dataclasses.dataclass(slots=True)
@@ -128,48 +140,45 @@ class _OpenSection:
 class PageLayout:
     sections: tuple[Section, ...]
     notes: dict[str, RichText]
-    alerts: tuple[tuple[str, int], ...]
+    alert_lines: tuple[AlertLine, ...]
 
 
 def lay_out_page(
     regions: Sequence[Region],
-    items: Mapping[tuple[str, int], Question | Flashcard],
-    scope: RenderContext,
+    items: Mapping[ItemKey, Question | Flashcard],
+    context: RenderContext,
     linker: GlossaryLinker,
 ) -> PageLayout:
     """Lay out a page. Broken items are left out; failing blocks are reported."""
-    scope.source_file.item = ""
-    builder = _PageBuilder(scope, linker)
+    context.source_file.item = ""
+    builder = _PageBuilder(context, linker)
     for region in regions:
         if isinstance(region, ItemSource):
-            builder.embed_item(items.get((region.comment.id, region.line)))
+            builder.embed_item(items.get(ItemKey(region.comment.id, region.line)))
         else:
             hidden_indices = {i for block in find_stray_answers(region.tokens) for i in block}
             builder.add_prose(
                 [t for index, t in enumerate(region.tokens) if index not in hidden_indices]
             )
             # Hidden blocks are read as well, so that all problems are reported at once.
-            hidden_builder = _PageBuilder(scope, FirstMentionLinker(_NO_NAMES))
+            hidden_builder = _PageBuilder(context, FirstMentionLinker(_NO_NAMES))
             hidden_builder.add_prose([region.tokens[index] for index in sorted(hidden_indices)])
     builder.close_section()
-    return PageLayout(tuple(builder.sections), builder.notes, tuple(builder.alerts))
+    return PageLayout(tuple(builder.sections), builder.notes, tuple(builder.alert_lines))
 
 
 class _PageBuilder:
-    """Builds the sections of a page in file order."""
-
-    def __init__(self, scope: RenderContext, linker: GlossaryLinker) -> None:
-        self.scope = scope
+    def __init__(self, context: RenderContext, linker: GlossaryLinker) -> None:
+        self.context = context
         self.linker = linker
         self.sections: list[Section] = []
         self.notes: dict[str, RichText] = {}
-        self.alerts: list[tuple[str, int]] = []
+        self.alert_lines: list[AlertLine] = []
         self.level = 1
         self.numbered = 0
         self.open = _OpenSection("", "", 0)
 
     def close_section(self) -> None:
-        """Finish the current section, unless it is empty."""
         section = self.open
         if section.pieces or section.anchor:
             text = "\n".join(section.words)
@@ -224,25 +233,25 @@ class _PageBuilder:
         if level == 1:
             hint = "The title comes from the front matter; begin with ##."
             message = "A page has no heading of the first level."
-            self.scope.source_file.report("W64", line, 1, message, hint)
+            self.context.source_file.report("W64", line, 1, message, hint)
         elif level > self.level + 1:
             hint = f"Write {'#' * (self.level + 1)} here."
             message = f"The heading skips from level {self.level} to {level}."
-            self.scope.source_file.report("W64", line, 1, message, hint)
+            self.context.source_file.report("W64", line, 1, message, hint)
         self.level = level
 
     def _add_standalone_block(self, block: list[Token]) -> None:
         if block[0].type == "heading_open":
             self.close_section()
             self.numbered += 1
-            anchor = reserve_heading_anchor(block[1], self.scope)
+            anchor = reserve_heading_anchor(block[1], self.context)
             title = plain_text(block[1:2])
             if not title:
                 message, hint = ("The heading has no words.", "Write its title behind it.")
-                self.scope.source_file.report("W64", first_line(block[0]), 1, message, hint)
+                self.context.source_file.report("W64", first_line(block[0]), 1, message, hint)
             self.open = _OpenSection(anchor, title, self.numbered)
-            self.scope.section = title
-            self.scope.has_steps_aside = False
+            self.context.section_title = title
+            self.context.has_steps_aside = False
         elif block[0].type == "note_open":
             self._add_footnote(block)
         elif image := find_standalone_picture(block):
@@ -255,19 +264,19 @@ class _PageBuilder:
         if key in self.notes:
             message = f"“[^{key}]:” stands on this page a second time."
             hint = "Keep one of the two; the text may cite it more than once."
-            self.scope.source_file.report("E11", first_line(block[0]), 1, message, hint)
-        self.notes[key] = render_tokens(block[1:2], self.scope)
+            self.context.source_file.report("E11", first_line(block[0]), 1, message, hint)
+        self.notes[key] = render_tokens(block[1:2], self.context)
 
     def _add_picture(self, image: Token, block: list[Token]) -> None:
         """Add an SVG file. Whether it is a drawing or a picture is decided on assembly."""
         caption = str(image.attrs.pop("title", ""))
-        text = render_tokens(_prevent_paragraph_unwrapping(block), self.scope)
+        text = render_tokens(_prevent_paragraph_unwrapping(block), self.context)
         file = str(image.attrs.get("src", ""))
         lines = first_line(block[0]), last_line(block[0])
-        caption = check_and_unlink_figures(caption, FIGURE_LINK, self.scope.source_file, *lines)
+        caption = check_and_unlink_figures(caption, FIGURE_LINK, self.context.source_file, *lines)
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
-        source_file = self.scope.source_file
+        source_file = self.context.source_file
         location = source_file.locate_text(file, *lines)
         source_file.add_reference("picture", file, *location)
 
@@ -276,14 +285,14 @@ class _PageBuilder:
             return
         draw_task_boxes(tokens)
         boxes = [t for t in tokens if t.meta.get("alert")]
-        self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
-        text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.scope)
+        self.alert_lines += [AlertLine(str(t.meta["alert"]), first_line(t)) for t in boxes]
+        text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.context)
         if text.html:
             self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
             self.open.words.append(text.plain)
 
     def _add_calculator(self, token: Token) -> None:
-        source_file = self.scope.source_file
+        source_file = self.context.source_file
         name = token.info.strip().partition(" ")[2].strip()
         line = first_line(token)
         fields = strict_yaml.read_mapping(token.content, source_file.report, line + 1)
@@ -300,16 +309,14 @@ class _PageBuilder:
         self.open.minutes += _CALCULATOR_MINUTES
 
 
-def _locate_quoted_input(
-    message: str, fields: strict_yaml.YamlMapping, line: int
-) -> tuple[int, int]:
+def _locate_quoted_input(message: str, fields: strict_yaml.YamlMapping, line: int) -> TextPosition:
     """Return the position of the input that a message quotes, or of the block."""
     for name, key in fields.keys.items():
         value = fields.values[name]
         text = value.text if isinstance(value, YamlText) else ""
         if f"“{name}”" in message or (text and f"“{text}”" in message):
-            return key.line, key.column
-    return line, 1
+            return TextPosition(key.line, key.column)
+    return TextPosition(line, 1)
 
 
 def find_standalone_picture(block: Sequence[Token]) -> Token | None:
@@ -335,7 +342,6 @@ def _wrap_in_paragraph(text: RichText) -> str:
 
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
-Items = dict[tuple[str, int], Question | Flashcard]
 _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")
 
@@ -348,12 +354,12 @@ def read_topic_file(
     slug = path.parts[1] if len(path.parts) > 2 else path.stem
     front, text = parse_front_matter(source_file, page=kind == "page")
     regions = read_regions(text, source_file, kind)
-    scope = RenderContext(source_file, folder=slug)
-    items, facts = _build_items(regions, kind, front, scope)
+    context = RenderContext(source_file, folder=slug)
+    items, fingerprints = _build_items(regions, kind, front, context)
     check_right_position_balance(items.values(), source_file)
-    parsed = ParsedFile(source_file.path, facts=tuple(facts))
+    parsed = ParsedFile(source_file.path, fingerprints=tuple(fingerprints))
     if kind == "page":
-        return _with_page(parsed, (regions, items, front, slug), source_file, names)
+        return _with_page(parsed, regions, items, front, context, names)
     return dataclasses.replace(
         parsed,
         questions=tuple(i for i in items.values() if isinstance(i, Question)),
@@ -361,108 +367,112 @@ def read_topic_file(
     )
 
 
+class FileItems(NamedTuple):
+    """The valid items of a file, and the fingerprints of all."""
+
+    items: Items
+    fingerprints: list[ItemFingerprint]
+
+
 def _build_items(
-    regions: Sequence[Region], kind: FileKind, front_matter: FrontMatter, scope: RenderContext
-) -> tuple[Items, list[ItemFingerprint]]:
-    """Return the valid items by id and line, and the fingerprints of all items."""
+    regions: Sequence[Region], kind: FileKind, front_matter: FrontMatter, context: RenderContext
+) -> FileItems:
     items: Items = {}
-    facts: list[ItemFingerprint] = []
-    source_file = scope.source_file
-    for draft in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
-        first_problem = source_file.mark = len(source_file.problems)
-        parsed_item, stopped = _build_item_or_stop(draft, kind, front_matter, scope)
+    fingerprints: list[ItemFingerprint] = []
+    source_file = context.source_file
+    for source in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
+        first_problem = source_file.problems_before_item = len(source_file.problems)
+        parsed_item, is_over_limit = _build_and_check_item(source, kind, front_matter, context)
         errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
-        broken = draft.broken or errors or parsed_item is None
-        if draft.comment.id:
-            facts.append(_item_fingerprint(draft, parsed_item, source_file, broken=broken))
-        elif _has_empty_id(draft):
-            source_file.unidentified.append(_unidentified_item(draft, source_file))
+        broken = source.broken or errors or parsed_item is None
+        if source.comment.id:
+            fingerprints.append(_item_fingerprint(source, parsed_item, source_file, broken=broken))
+        elif _has_empty_id(source):
+            source_file.unidentified.append(_unidentified_item(source, source_file))
         if parsed_item is not None and not broken:
-            items[parsed_item.item.id, draft.line] = parsed_item.item
+            items[ItemKey(parsed_item.item.id, source.line)] = parsed_item.item
             _add_reverse_card(parsed_item, items)
-        if stopped:
+        if is_over_limit:
             break
     source_file.item = ""
-    return items, facts
+    return FileItems(items, fingerprints)
 
 
-def _has_empty_id(draft: ItemSource) -> bool:
-    """Return whether the comment has an empty `q:`."""
-    node = draft.comment.fields.values.get("q")
+def _has_empty_id(source: ItemSource) -> bool:
+    node = source.comment.fields.values.get("q")
     return isinstance(node, YamlText) and not node.text
 
 
-def _unidentified_item(draft: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
-    key = draft.comment.fields.keys["q"]
+def _unidentified_item(source: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
+    key = source.comment.fields.keys["q"]
     rest_of_line = source_file.lines[key.line - 1][key.column - 1 :]
     old_text = (_EMPTY_KEY.match(rest_of_line) or [""])[0]
-    title = replace_figure_links_by_text(draft.heading.content)
+    title = replace_figure_links_by_text(source.heading.content)
+    after = "" if old_text == rest_of_line else " "
     return UnidentifiedItem(
-        key.line,
-        key.column,
-        old_text,
-        "q: ",
-        "" if old_text == rest_of_line else " ",
+        IdInsertion(TextPosition(key.line, key.column), old_text, "q: ", after),
         title,
         (),
-        bottom_k_sketch(f"{title}\n{draft.text_after_comment}"),
+        bottom_k_sketch(f"{title}\n{source.text_after_comment}"),
         hash_words(title),
-        hash_words(draft.text_after_comment),
+        hash_words(source.text_after_comment),
     )
 
 
-def _limit_items(drafts: list[ItemSource], source_file: SourceFile) -> list[ItemSource]:
-    """Return the items up to the limit, reporting the first beyond it."""
-    if len(drafts) > MOST_ITEMS:
+def _limit_items(sources: list[ItemSource], source_file: SourceFile) -> list[ItemSource]:
+    if len(sources) > MOST_ITEMS:
         source_file.item = ""
-        message = f"The file has {len(drafts):,} items; the limit is {MOST_ITEMS:,}."
+        message = f"The file has {len(sources):,} items; the limit is {MOST_ITEMS:,}."
         hint = "Split it into several topics."
-        source_file.report("E88", drafts[MOST_ITEMS].line, 1, message, hint)
-    return drafts[:MOST_ITEMS]
+        source_file.report("E88", sources[MOST_ITEMS].line, 1, message, hint)
+    return sources[:MOST_ITEMS]
 
 
-def _build_item_or_stop(
-    draft: ItemSource, kind: FileKind, front_matter: FrontMatter, scope: RenderContext
-) -> tuple[ParsedItem | None, bool]:
-    """Build an item, or None if it is unreadable. The second value tells to stop reading.
+class ItemBuildResult(NamedTuple):
+    """An item, None if it is unreadable, and whether its file exceeds a limit."""
 
-    An exception is reported as a problem of the item, so that the others are served.
-    """
-    source_file = scope.source_file
-    source_file.line = draft.line
+    item: ParsedItem | None
+    is_over_limit: bool = False
+
+
+def _build_and_check_item(
+    source: ItemSource, kind: FileKind, front_matter: FrontMatter, context: RenderContext
+) -> ItemBuildResult:
+    """Build an item. Exceptions are reported as its problems, so that the others are served."""
+    source_file = context.source_file
+    source_file.line = source.line
     try:
-        parsed_item = build_item(draft, kind, front_matter, scope)
+        parsed_item = build_item(source, kind, front_matter, context)
         if parsed_item is not None:
-            check_item(parsed_item.item, parsed_item.written, source_file, exam=kind == "quiz")
+            check_item(parsed_item.item, parsed_item.authored, source_file, exam=kind == "quiz")
     except LimitExceededError as error:
-        source_file.report_parsing_failure(error, "", draft.line)
-        return None, True
+        source_file.report_parsing_failure(error, "", source.line)
+        return ItemBuildResult(None, is_over_limit=True)
     except Exception as error:  # noqa: BLE001 - one item must not break the others
-        source_file.report_parsing_failure(error, "This item", draft.line)
-        return None, False
-    return parsed_item, False
+        source_file.report_parsing_failure(error, "This item", source.line)
+        return ItemBuildResult(None)
+    return ItemBuildResult(parsed_item)
 
 
 def _add_reverse_card(built: ParsedItem, items: Items) -> None:
-    """Add the reverse card if a card has `reverse: yes`."""
     card = built.item
-    has_reverse = built.written.comment.field_text("reverse").lower() in {"yes", "true"}
+    has_reverse = built.authored.comment.field_text("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Flashcard) or not has_reverse:
         return
     reverse_id = f"{card.id}{REVERSE}"
     line = card.place.line
-    items[card.id, line] = dataclasses.replace(card, sibling=reverse_id)
-    items[reverse_id, line] = dataclasses.replace(
+    items[ItemKey(card.id, line)] = dataclasses.replace(card, sibling=reverse_id)
+    items[ItemKey(reverse_id, line)] = dataclasses.replace(
         card, id=reverse_id, front=card.back, back=card.front, sibling=card.id
     )
 
 
 def _item_fingerprint(
-    draft: ItemSource, built: ParsedItem | None, source_file: SourceFile, *, broken: bool
+    source: ItemSource, built: ParsedItem | None, source_file: SourceFile, *, broken: bool
 ) -> ItemFingerprint:
     item = built.item if built is not None else None
-    kind = draft.comment.field_text("type") or "unknown"
-    heading = replace_figure_links_by_text(draft.heading.content)
+    kind = source.comment.field_text("type") or "unknown"
+    heading = replace_figure_links_by_text(source.heading.content)
     stem = key = ""
     options: tuple[StatisticsOption, ...] = ()
     if isinstance(item, Question):
@@ -477,39 +487,40 @@ def _item_fingerprint(
         kind = "card"
         key = content_hash(" ".join(_FIGURE.findall(item.back.plain)))[:6]
     return ItemFingerprint(
-        draft.comment.id,
+        source.comment.id,
         kind,
-        draft.line,
+        source.line,
         1,
-        bottom_k_sketch(f"{heading}\n{draft.text_after_comment}"),
+        bottom_k_sketch(f"{heading}\n{source.text_after_comment}"),
         bool(reduce_to_words(stem)),
-        tuple((o.key, content_hash(reduce_to_words(o.words))[:6]) for o in options),
+        tuple(HashedOption(o.key, content_hash(reduce_to_words(o.words))[:6]) for o in options),
         broken,
         key,
         hash_words(heading),
-        hash_words(draft.text_after_comment),
-        bottom_k_sketch(draft.text),
-        _locate_id(draft, source_file),
+        hash_words(source.text_after_comment),
+        bottom_k_sketch(source.text),
+        _locate_id(source, source_file),
     )
 
 
-def _locate_id(draft: ItemSource, source_file: SourceFile) -> tuple[int, int]:
-    """Return line and column of the id, after a quotation mark if there is one."""
-    line, column = draft.comment.field_location("q")
-    id_start = source_file.lines[line - 1].find(draft.comment.id, column - 1)
-    return line, max(id_start + 1, column)
+def _locate_id(source: ItemSource, source_file: SourceFile) -> TextPosition:
+    """Return the position of the id, after a quotation mark if there is one."""
+    line, column = source.comment.field_location("q")
+    id_start = source_file.lines[line - 1].find(source.comment.id, column - 1)
+    return TextPosition(line, max(id_start + 1, column))
 
 
 def _with_page(
     parsed: ParsedFile,
-    page_source: tuple[Sequence[Region], Items, FrontMatter, str],
-    source_file: SourceFile,
+    regions: Sequence[Region],
+    items: Items,
+    front: FrontMatter,
+    item_context: RenderContext,
     names: GlossaryNames,
 ) -> ParsedFile:
     """Return the file with its page, and with each question's section set."""
-    regions, items, front, slug = page_source
     linker = FirstMentionLinker(names)
-    scope = RenderContext(source_file, page=True, folder=slug)
+    context = RenderContext(item_context.source_file, page=True, folder=item_context.folder)
     # A card is part of the page's text. It is shown only with the same status as the
     # page.
     shown_items = {
@@ -517,9 +528,9 @@ def _with_page(
         for name, item in items.items()
         if isinstance(item, Question) or item.status == front.status
     }
-    page = lay_out_page(regions, shown_items, scope, linker)
-    check_unsourced_numbers([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
-    topic = _build_topic(page, front, scope, tuple(linker.linked))
+    page = lay_out_page(regions, shown_items, context, linker)
+    check_unsourced_numbers([r.tokens for r in regions if isinstance(r, ProseRegion)], context)
+    topic = _build_topic(page, front, context, tuple(linker.linked))
     sections = {
         piece.question: section.anchor
         for section in page.sections
@@ -536,27 +547,27 @@ def _with_page(
         topic=topic,
         questions=questions,
         cards=_flashcards_only(items),
-        anchors=tuple(scope.anchors),
-        alert_lines=page.alerts,
+        anchors=tuple(context.anchors),
+        alert_lines=page.alert_lines,
     )
 
 
 def _build_topic(
-    page: PageLayout, front: FrontMatter, scope: RenderContext, linked_terms: tuple[str, ...]
+    page: PageLayout, front: FrontMatter, context: RenderContext, linked_terms: tuple[str, ...]
 ) -> Topic:
-    source_file = scope.source_file
+    source_file = context.source_file
     is_unreadable = any(p.code in {"E10", "E12"} and not p.item for p in source_file.problems)
     if not front.title and not is_unreadable:
         hint = "Begin the file with --- and a line “title: …”."
         source_file.report("E10", 1, 1, "The page has no title in its front matter.", hint)
-    cited = tuple(dict.fromkeys((*scope.cited_sources, *front.sources)))
+    cited = tuple(dict.fromkeys((*context.cited_sources, *front.sources)))
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
         source_file.report("E16", 1, 1, "The page names no source.", hint, derived=True)
     _report_uncited_footnotes(page, cited, source_file)
     return Topic(
-        scope.folder,
-        front.title or scope.folder,
+        context.folder,
+        front.title or context.folder,
         front.summary,
         front.objectives,
         _mark_essential_sections(page.sections, front, source_file),
@@ -627,7 +638,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     _, text = parse_front_matter(source_file)
     tokens = parse_markdown(text)
     check_markup_typos(tokens, source_file)
-    scope = RenderContext(source_file, folder="..")
+    context = RenderContext(source_file, folder="..")
     terms: list[GlossaryTerm] = []
     index = 0
     while index < len(tokens):
@@ -637,7 +648,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
                 source_file.report("E88", first_line(tokens[index]), 1, message, "Keep fewer.")
                 break
-            terms.append(_build_term(tokens[index:end], scope))
+            terms.append(_build_term(tokens[index:end], context))
             check_term_heading(
                 terms[-1].name, tokens[index].tag, first_line(tokens[index]), source_file
             )
@@ -658,35 +669,40 @@ def _find_heading_from(tokens: list[Token], start: int) -> int:
     return len(tokens)
 
 
-def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
+def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
     pinned = pop_pinned_key(block[1])
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
     body, related = _split_see_also(block[3:])
-    check_term_and_meaning(name, line, body, scope.source_file)
+    check_term_and_meaning(name, line, body, context.source_file)
     for related_name in related:
-        see_line = scope.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
-        term_location = scope.source_file.locate_text(
+        see_line = context.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
+        term_location = context.source_file.locate_text(
             related_name, see_line, see_line + _MAX_TERM_LENGTH
         )
-        scope.source_file.add_reference("term", related_name, *term_location)
+        context.source_file.add_reference("term", related_name, *term_location)
     if not name:
         hint = "Write the term behind the ##."
-        scope.source_file.report("E10", line, 1, "A term has no name.", hint)
+        context.source_file.report("E10", line, 1, "A term has no name.", hint)
     for token in body:
         if token.type == "inline" and (no_heading := match_unspaced_heading(token)):
-            report_unspaced_heading("E10", first_line(token), no_heading, scope.source_file)
-    meaning = render_tokens(body, scope) if body else NO_TEXT
+            report_unspaced_heading("E10", first_line(token), no_heading, context.source_file)
+    meaning = render_tokens(body, context) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."
-        scope.source_file.report("E10", line, 1, f"“{name}” has no meaning.", hint)
+        context.source_file.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see = [slugify(related_name) for related_name in related]
     see += re.findall(r'<a href="(/[^"]+)"', meaning.html)
-    location = SourceLocation(scope.source_file.path, line)
+    location = SourceLocation(context.source_file.path, line)
     return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), location)
 
 
-def _split_see_also(body: list[Token]) -> tuple[list[Token], list[str]]:
+class MeaningAndRelatedTerms(NamedTuple):
+    meaning: list[Token]
+    related_names: list[str]
+
+
+def _split_see_also(body: list[Token]) -> MeaningAndRelatedTerms:
     """Split a last paragraph `See: KV cache, Weights` off the meaning."""
     index = 0
     while index < len(body):
@@ -694,9 +710,10 @@ def _split_see_also(body: list[Token]) -> tuple[list[Token], list[str]]:
         match = _SEE.match(body[index + 1].content) if end - index == 3 else None
         if match:
             names = [" ".join(n.split()) for n in _COMMA.split(match[1])]
-            return body[:index] + body[end:], [n for n in names if slugify(n)]
+            related_names = [n for n in names if slugify(n)]
+            return MeaningAndRelatedTerms(body[:index] + body[end:], related_names)
         index = end
-    return body, []
+    return MeaningAndRelatedTerms(body, [])
 
 
 def _drop_duplicate_terms(
@@ -745,7 +762,9 @@ def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if path.parts[:1] == ("exams",):
         exam = read_exam(source_file, path.stem)
-        return ParsedFile(source_file.path, exam=exam, entries=_lines_of_domain_counts(source_file))
+        return ParsedFile(
+            source_file.path, exam=exam, entry_lines=_lines_of_domain_counts(source_file)
+        )
     check_source_text(source_file)
     reader = _READERS.get(source_file.path)
     return reader(source_file) if reader else read_topic_file(source_file, path, names)
@@ -761,25 +780,25 @@ def _read_svg_file(source_file: SourceFile) -> ParsedFile:
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
-def _lines_of_domain_counts(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
-    """Return the (number, line) of each domain in a mock exam's [domains] table."""
+def _lines_of_domain_counts(source_file: SourceFile) -> dict[str, int]:
+    """Return the lines of a mock exam's [domains] table, by number of the domain."""
     lines = [text.strip() for text in source_file.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
     matches = enumerate(map(_COUNT.match, lines[first:]), first + 1)
-    return tuple((match[1], line) for line, match in matches if match)
+    return {match[1]: line for line, match in matches if match}
 
 
 def _read_source_register(source_file: SourceFile) -> ParsedFile:
     return ParsedFile(
         source_file.path,
         sources=read_sources(source_file),
-        entries=lines_of_register_entries(source_file),
+        entry_lines=lines_of_register_entries(source_file),
     )
 
 
 _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(
-        s.path, syllabus=read_syllabus(s), entries=lines_of_register_entries(s)
+        s.path, syllabus=read_syllabus(s), entry_lines=lines_of_register_entries(s)
     ),
     "sources.toml": _read_source_register,
     "shared/sources.toml": _read_source_register,
@@ -800,7 +819,7 @@ def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> Pars
         digest=text.hexdigest()[:16],
         cross_references=tuple(source_file.references),
         edits=tuple(source_file.edits),
-        broken_comment_ids=tuple(dict.fromkeys(source_file.id_claims)),
+        broken_comment_ids=tuple(dict.fromkeys(source_file.broken_comment_ids)),
         unidentified=tuple(source_file.unidentified),
         problems=tuple(sorted(set(source_file.problems))),
     )

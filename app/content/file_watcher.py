@@ -11,22 +11,27 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NamedTuple
 
 from app.content.file_reader import parse_file
 from app.content.parse_cache import LastGoodFiles, ParseCache
-from app.content.parsed_file import GlossaryNames, ParsedFile, compile_glossary_names, term_anchors
+from app.content.parsed_file import GlossaryNames, ParsedFile, TermAnchor, compile_glossary_names
 from app.markup.model import SvgProblem
-from app.markup.problems import MOST_BYTES, ContentProblem, make_problem
+from app.markup.problems import MOST_BYTES, ContentProblem, ProblemLocation, make_problem
 from app.markup.text import closest_word
 
-ParseArguments = tuple[str, str, GlossaryNames]  # text, path, glossary names
+
+class ParseJob(NamedTuple):
+    text: str
+    path: str
+    glossary_names: GlossaryNames
+
 
 _MIN_FILES_PER_PROCESS = 60  # files from which starting processes pays off
 _MOST_PROCESSES = 8
 
 
-def parse_files(jobs: Sequence[ParseArguments]) -> list[ParsedFile]:
-    """Parse many files; returns the results in order."""
+def parse_files(jobs: Sequence[ParseJob]) -> list[ParsedFile]:
     count = min(_count_processors(), _MOST_PROCESSES)
     # Forking with other threads running would copy their locks in locked state.
     can_fork = threading.active_count() == 1 and hasattr(os, "fork")
@@ -42,7 +47,7 @@ def _count_processors() -> int:
         return os.cpu_count() or 1
 
 
-def _parse_in_parallel(jobs: Sequence[ParseArguments], count: int) -> list[ParsedFile]:
+def _parse_in_parallel(jobs: Sequence[ParseJob], count: int) -> list[ParsedFile]:
     """Distribute the jobs round-robin, so that long files spread evenly."""
     context = multiprocessing.get_context("fork")
     workers = []
@@ -55,19 +60,19 @@ def _parse_in_parallel(jobs: Sequence[ParseArguments], count: int) -> list[Parse
         worker.start()
         sender.close()
         workers.append((offset, receiver, worker))
-    readings: list[ParsedFile | None] = [None] * len(jobs)
-    readings[::count] = [parse_file(*job) for job in jobs[::count]]
+    parsed_files: list[ParsedFile | None] = [None] * len(jobs)
+    parsed_files[::count] = [parse_file(*job) for job in jobs[::count]]
     for offset, receiver, worker in workers:
         try:
-            readings[offset::count] = receiver.recv()
+            parsed_files[offset::count] = receiver.recv()
         except EOFError:  # the worker was killed: parse its part here
-            readings[offset::count] = [parse_file(*job) for job in jobs[offset::count]]
+            parsed_files[offset::count] = [parse_file(*job) for job in jobs[offset::count]]
         worker.join()
-    return [reading for reading in readings if reading is not None]
+    return [parsed_file for parsed_file in parsed_files if parsed_file is not None]
 
 
 def _parse_and_send(
-    jobs: Sequence[ParseArguments], result_pipe: "Connection[list[ParsedFile], None]"
+    jobs: Sequence[ParseJob], result_pipe: "Connection[list[ParsedFile], None]"
 ) -> None:
     """Parse the jobs and send the results. Exits if the parent process ends first.
 
@@ -114,27 +119,27 @@ def locate_course_file(folder: Path, path: str) -> Path:
     return folder / path
 
 
-def drop_overridden_shared_entries(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
+def drop_overridden_shared_entries(parsed_files: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
     """Remove entries from shared files that the course defines itself."""
     return {
-        path: _without_overridden(reading, readings.get(path.removeprefix(f"{SHARED}/")))
+        path: _without_overridden(parsed_file, parsed_files.get(path.removeprefix(f"{SHARED}/")))
         if path.startswith(f"{SHARED}/")
-        else reading
-        for path, reading in readings.items()
+        else parsed_file
+        for path, parsed_file in parsed_files.items()
     }
 
 
-def _without_overridden(reading: ParsedFile, course_reading: ParsedFile | None) -> ParsedFile:
+def _without_overridden(parsed_file: ParsedFile, course_reading: ParsedFile | None) -> ParsedFile:
     if course_reading is None:
-        return reading
+        return parsed_file
     terms, sources = (
         {t.anchor for t in course_reading.terms},
         {s.key for s in course_reading.sources},
     )
     return dataclasses.replace(
-        reading,
-        terms=tuple(t for t in reading.terms if t.anchor not in terms),
-        sources=tuple(s for s in reading.sources if s.key not in sources),
+        parsed_file,
+        terms=tuple(t for t in parsed_file.terms if t.anchor not in terms),
+        sources=tuple(s for s in parsed_file.sources if s.key not in sources),
     )
 
 
@@ -146,8 +151,13 @@ _EMPTY = ("it is empty", "Write it, or delete it.")
 _NEAR_NAME = 0.75  # similarity of “glossery.md” and “glossary.md”
 _FRESH_SECONDS = 0.1  # seconds in which a file may change again without a new timestamp
 
-FileStamp = tuple[int, int, int]
 NO_NAMES = compile_glossary_names(())
+
+
+class FileStamp(NamedTuple):
+    modified_ns: int
+    size: int
+    inode: int
 
 
 def list_course_files(folder: Path) -> list[str]:
@@ -211,13 +221,11 @@ def list_misnamed_files(folder: Path) -> dict[str, str]:
 
 
 def list_nested_topic_pages(folder: Path) -> list[str]:
-    """Return pages that lie deeper than those of topics."""
     paths = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
     return sorted(path for path in paths if path.count("/") > 2 and _is_encodable(path))
 
 
 def list_empty_topic_folders(folder: Path) -> list[str]:
-    """Return topic folders without any file."""
     return sorted(
         f"topics/{topic.name}"
         for topic in folder.glob("topics/*/")
@@ -230,13 +238,11 @@ def _file_stamp(path: str) -> FileStamp | None:
         status = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return FileStamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileStamps:
-    """The timestamps of a course's files and folders."""
-
     stamps: Mapping[str, FileStamp | None]
     settled: bool
 
@@ -256,8 +262,28 @@ def stamp_files_and_folders(folder: Path, course_paths: list[str]) -> FileStamps
         str(locate_course_file(folder, name)) for name in course_paths
     ]
     stamps = {path: _file_stamp(path) for path in paths}
-    newest = max((s[0] for s in stamps.values() if s), default=0)
+    newest = max((s.modified_ns for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
+
+
+class CurrentFiles(NamedTuple):
+    """The parsed files of a course, and their timestamps before they were read."""
+
+    parsed_files: dict[str, ParsedFile]
+    stamps: FileStamps
+
+
+class FileContent(NamedTuple):
+    """The bytes of a file, and the glossary names that it links."""
+
+    path: str
+    content: bytes
+    names: GlossaryNames
+
+
+class RememberedFile(NamedTuple):
+    file: FileContent
+    parsed_file: ParsedFile
 
 
 class WatchedFiles:
@@ -267,81 +293,79 @@ class WatchedFiles:
         self, folder: Path, cache: Path | None, last_good: LastGoodFiles | None = None
     ) -> None:
         self.folder = folder
-        self.kept = last_good
+        self.last_good_files = last_good
         self.cache = ParseCache(cache) if cache else None
-        self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
-        self.good: dict[str, ParsedFile] = {}
+        self.remembered: dict[str, RememberedFile] = {}
+        self.last_good: dict[str, ParsedFile] = {}
 
-    def parse_current_files(self) -> tuple[dict[str, ParsedFile], FileStamps]:
-        """Parse all files; returns the results and the timestamps at reading."""
+    def parse_current_files(self) -> CurrentFiles:
         paths = list_course_files(self.folder)
         stamps = stamp_files_and_folders(self.folder, paths)
         with pause_garbage_collection():
             names = self._parse_glossary_names(paths)
-            readings = self._parse_or_reuse(paths, names)
-            served_files = {p: self._served_version(p, r, names) for p, r in readings.items()}
+            parsed_files = self._parse_or_reuse(paths, names)
+            served_files = {p: self._served_version(p, r, names) for p, r in parsed_files.items()}
             visible_files = drop_overridden_shared_entries(served_files)
-        for path in set(self.good) - set(paths):
-            del self.good[path]
-            self.readings.pop(path, None)
+        for path in set(self.last_good) - set(paths):
+            del self.last_good[path]
+            self.remembered.pop(path, None)
         if self.cache:
             self.cache.prune_if_mostly_unused()
-        return visible_files, stamps
+        return CurrentFiles(visible_files, stamps)
 
     def save_last_good_files(self, without: Collection[str] = ()) -> None:
         """Save a copy of every file whose current version has no errors."""
-        if self.kept is None:
+        if self.last_good_files is None:
             return
-        self.kept.delete_all_but(list_course_files(self.folder))
-        for path, ((content, _), reading) in self.readings.items():
-            if path in without or _count_errors(reading):
-                continue
-            if self.good.get(path) is reading:
-                self.kept.store(path, content)
+        self.last_good_files.delete_all_but(list_course_files(self.folder))
+        for path, (file, parsed_file) in self.remembered.items():
+            is_good = path not in without and not _count_errors(parsed_file)
+            if is_good and self.last_good.get(path) is parsed_file:
+                self.last_good_files.store(path, file.content)
 
     def _parse_glossary_names(self, paths: list[str]) -> GlossaryNames:
         current_files = self._parse_or_reuse([p for p in paths if p in _GLOSSARIES], NO_NAMES)
         served_files = {p: self._served_version(p, r, NO_NAMES) for p, r in current_files.items()}
         terms = [t for r in drop_overridden_shared_entries(served_files).values() for t in r.terms]
-        return compile_glossary_names(term_anchors(terms))
+        return compile_glossary_names([TermAnchor(t.name, t.anchor) for t in terms])
 
     def _served_version(self, path: str, current: ParsedFile, names: GlossaryNames) -> ParsedFile:
         """Return the current version, or the last good one with the current problems."""
-        last_good = self.good.get(path)
+        last_good = self.last_good.get(path)
         if last_good is None and _count_errors(current):
             last_good = self._parse_last_good_copy(path, names)
         if last_good is None or _count_errors(current) <= _count_errors(last_good):
-            self.good[path] = current
+            self.last_good[path] = current
             return current
-        self.good[path] = last_good
+        self.last_good[path] = last_good
         return dataclasses.replace(last_good, problems=current.problems, outdated=True)
 
     def _parse_last_good_copy(self, path: str, names: GlossaryNames) -> ParsedFile | None:
         """Parse the copy that an earlier run of the server saved; None if there is none."""
-        content = self.kept.get(path) if self.kept else None
+        content = self.last_good_files.get(path) if self.last_good_files else None
         if content is None:
             return None
-        linked_names = names if path.endswith("concept.md") else NO_NAMES
-        return parse_file(content.decode("utf-8", "replace"), path, linked_names)
+        return parse_file(content.decode("utf-8", "replace"), path, _names_linked_in(path, names))
 
     def _parse_or_reuse(self, paths: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """Return the parsed files: known, cached or newly parsed."""
-        readings: dict[str, ParsedFile] = {}
-        uncached_files: dict[str, tuple[bytes, GlossaryNames]] = {}
+        parsed_files: dict[str, ParsedFile] = {}
+        uncached_files: list[FileContent] = []
         for path in paths:
             content = self._read_bytes(path)
             if isinstance(content, ParsedFile):
-                readings[path] = content
+                parsed_files[path] = content
                 continue
-            linked_names = names if path.endswith("concept.md") else NO_NAMES
-            cached_reading = self._cached_reading(path, content, linked_names)
-            if cached_reading is None:
-                uncached_files[path] = (content, linked_names)
+            file = FileContent(path, content, _names_linked_in(path, names))
+            if (cached_file := self._find_cached(file)) is None:
+                uncached_files.append(file)
             else:
-                readings[path] = cached_reading
-        for path, reading in zip(uncached_files, self._parse_uncached(uncached_files), strict=True):
-            readings[path] = self._cache_reading(path, uncached_files[path], reading)
-        return {path: readings[path] for path in paths}
+                parsed_files[path] = cached_file
+        jobs = [ParseJob(f.content.decode("utf-8"), f.path, f.names) for f in uncached_files]
+        for file, parsed_file in zip(uncached_files, parse_files(jobs), strict=True):
+            self._remember_and_cache(file, parsed_file)
+            parsed_files[file.path] = parsed_file
+        return {path: parsed_files[path] for path in paths}
 
     def _read_bytes(self, path: str) -> bytes | ParsedFile:
         """Return the bytes of a file, or an empty result with the error."""
@@ -357,34 +381,30 @@ class WatchedFiles:
             return _unreadable_file(path, ValueError(*_EMPTY))
         return content
 
-    def _cached_reading(self, path: str, content: bytes, names: GlossaryNames) -> ParsedFile | None:
-        remembered_entry = self.readings.get(path)
-        if remembered_entry and remembered_entry[0] == (content, names.fingerprint):
-            return remembered_entry[1]
+    def _find_cached(self, file: FileContent) -> ParsedFile | None:
+        remembered = self.remembered.get(file.path)
+        if remembered and (
+            (remembered.file.content, remembered.file.names.fingerprint)
+            == (file.content, file.names.fingerprint)
+        ):
+            return remembered.parsed_file
         if self.cache is None:
             return None
-        reading = self.cache.get(self.cache.entry_file_name(path, content, names.fingerprint))
-        if reading is not None:
-            self.readings[path] = ((content, names.fingerprint), reading)
-        return reading
+        parsed_file = self.cache.get(self.cache.entry_file_name(*file))
+        if parsed_file is not None:
+            self.remembered[file.path] = RememberedFile(file, parsed_file)
+        return parsed_file
 
-    def _parse_uncached(
-        self, file_inputs: dict[str, tuple[bytes, GlossaryNames]]
-    ) -> list[ParsedFile]:
-        return parse_files(
-            [(c.decode("utf-8"), path, names) for path, (c, names) in file_inputs.items()]
-        )
-
-    def _cache_reading(
-        self, path: str, content_and_names: tuple[bytes, GlossaryNames], reading: ParsedFile
-    ) -> ParsedFile:
-        content, names = content_and_names
-        self.readings[path] = ((content, names.fingerprint), reading)
+    def _remember_and_cache(self, file: FileContent, parsed_file: ParsedFile) -> None:
+        self.remembered[file.path] = RememberedFile(file, parsed_file)
         # Do not cache unexpected failures: they may succeed at the next start.
-        if self.cache and not any(p.code == "E00" for p in reading.problems):
-            name = self.cache.entry_file_name(path, content, names.fingerprint)
-            self.cache.put(name, reading)
-        return reading
+        if self.cache and not any(p.code == "E00" for p in parsed_file.problems):
+            self.cache.put(self.cache.entry_file_name(*file), parsed_file)
+
+
+def _names_linked_in(path: str, names: GlossaryNames) -> GlossaryNames:
+    """Return the glossary names to link in a file: only pages have links."""
+    return names if path.endswith("concept.md") else NO_NAMES
 
 
 @contextlib.contextmanager
@@ -405,11 +425,11 @@ def pause_garbage_collection() -> Iterator[None]:
 def _unreadable_file(path: str, error: Exception) -> ParsedFile:
     if path.endswith(".svg"):  # it may still be shown as a picture
         return ParsedFile(path, drawing=SvgProblem(1, "it cannot be read as a short text"))
-    location = (path, 1, 1)
+    location = ProblemLocation(path)
     if isinstance(error, UnicodeDecodeError):
         before = error.object[: error.start]
         column = len(before.rpartition(b"\n")[2].decode("utf-8")) + 1
-        location = (path, before.count(b"\n") + 1, column)
+        location = ProblemLocation(path, before.count(b"\n") + 1, column)
         reason, hint = "it is not UTF-8 text", "Save it with the encoding UTF-8."
     elif isinstance(error, OSError):
         reason, hint = (error.strerror or str(error)).lower(), "See who may read it."
@@ -419,36 +439,44 @@ def _unreadable_file(path: str, error: Exception) -> ParsedFile:
     return ParsedFile(path, problems=(make_problem(location, "E00", message, hint),))
 
 
-def _count_errors(reading: ParsedFile) -> int:
-    return sum(p.severity == "error" for p in reading.problems)
+def _count_errors(parsed_file: ParsedFile) -> int:
+    return sum(p.severity == "error" for p in parsed_file.problems)
 
 
-def check_folder_layout(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
+def check_folder_layout(
+    parsed_files: Mapping[str, ParsedFile], folder: Path
+) -> Iterator[ContentProblem]:
     """Report E00: files and folders that are missing, empty, or read by nothing."""
-    return [
-        *_check_required_files(readings),
-        *map(_unread_file_problem, list_ignored_files(folder)),
-        *(_misnamed_file_problem(*pair) for pair in list_misnamed_files(folder).items()),
-        *map(_nested_topic_problem, list_nested_topic_pages(folder)),
-        *map(_empty_folder_problem, list_empty_topic_folders(folder)),
-        *map(_undecodable_name_problem, list_undecodable_names(folder)),
-    ]
+    yield from _check_required_files(parsed_files)
+    for path in list_ignored_files(folder):
+        yield _unread_file_problem(path)
+    for name, intended_name in list_misnamed_files(folder).items():
+        message = "Nothing reads a file or folder of this name."
+        yield _layout_problem(name, message, f"Is it to be {intended_name}?")
+    for path in list_nested_topic_pages(folder):
+        message = "A topic inside of another folder is not read."
+        yield _layout_problem(path, message, "Move its folder right below topics/.")
+    for path in list_empty_topic_folders(folder):
+        hint = "Write its concept.md, or delete the folder."
+        yield _layout_problem(path, "The folder of this topic is empty.", hint)
+    for path in list_undecodable_names(folder):
+        hint = "Rename it in lower-case letters, digits and hyphens."
+        yield _layout_problem(path, "This name is not UTF-8 text.", hint)
 
 
-def _check_required_files(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
+def _layout_problem(path: str, message: str, hint: str) -> ContentProblem:
+    return make_problem(ProblemLocation(path), "E00", message, hint)
+
+
+def _check_required_files(parsed_files: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     return [
-        make_problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
+        _layout_problem(name, f"The course has no {name}.", hint)
         for name, hint in (
             ("syllabus.toml", "Name the exam, its domains and the order of topics."),
             ("sources.toml", "List what the pages rest on."),
         )
-        if name not in readings and f"{SHARED}/{name}" not in readings
+        if name not in parsed_files and f"{SHARED}/{name}" not in parsed_files
     ]
-
-
-def _empty_folder_problem(path: str) -> ContentProblem:
-    hint = "Write its concept.md, or delete the folder."
-    return make_problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
 
 
 def _unread_file_problem(path: str) -> ContentProblem:
@@ -458,19 +486,4 @@ def _unread_file_problem(path: str) -> ContentProblem:
         hint = f"Is it to be {nearest_name}? {hint}"
     if path.startswith("exams/"):
         hint = "A mock exam is a file with .toml at its end."
-    return make_problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
-
-
-def _undecodable_name_problem(path: str) -> ContentProblem:
-    hint = "Rename it in lower-case letters, digits and hyphens."
-    return make_problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
-
-
-def _misnamed_file_problem(name: str, intended_name: str) -> ContentProblem:
-    message = "Nothing reads a file or folder of this name."
-    return make_problem((name, 1, 1), "E00", message, f"Is it to be {intended_name}?")
-
-
-def _nested_topic_problem(path: str) -> ContentProblem:
-    message = "A topic inside of another folder is not read."
-    return make_problem((path, 1, 1), "E00", message, "Move its folder right below topics/.")
+    return _layout_problem(path, "Nothing reads a file of this name.", hint)

@@ -4,13 +4,13 @@ import dataclasses
 import datetime as dt
 import math
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.content.misread_markup import report_markup_in_plain_value
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
-from app.markup.model import Level, QuestionParameters, Status
-from app.markup.problems import MOST_PARAMETERS, SourceFile
+from app.markup.model import Level, NamedExpression, QuestionParameters, Status
+from app.markup.problems import MOST_PARAMETERS, SourceFile, TextPosition
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
 from app.markup.text import LONGEST_ID, is_slug, shorten, suggest_known_words
 from app.questions.question_type import ItemComment
@@ -159,8 +159,15 @@ class ItemMetadata:
     use: Literal["", "exam"]
 
 
-def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
-    """Return the front matter, and the text with its lines blanked.
+class SplitFrontMatter(NamedTuple):
+    """The front matter of a file, and the text with its lines blanked."""
+
+    front_matter: FrontMatter
+    body: str
+
+
+def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> SplitFrontMatter:
+    """Split the front matter off a text.
 
     Files other than a `page` contain only items, so the keys of a topic are not
     allowed.
@@ -170,13 +177,15 @@ def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[F
         if source_file.text.startswith("---"):
             message = "The front matter is never closed."
             source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
-        return FrontMatter(), source_file.text
+        return SplitFrontMatter(FrontMatter(), source_file.text)
     fields = strict_yaml.read_mapping(match[1], source_file.report, 2, keys=FRONT_KEYS)
     _report_unknown_keys(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
     for key in ("title", "summary"):
         if isinstance(node := fields.values.get(key), YamlText):
-            report_markup_in_plain_value(key, node.text, (node.line, node.column), source_file)
+            report_markup_in_plain_value(
+                key, node.text, TextPosition(node.line, node.column), source_file
+            )
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
         strict_yaml.single_text(fields.values.get("title")),
@@ -191,7 +200,7 @@ def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[F
         _read_level(fields, source_file),
         _read_status(fields, source_file) or "live",
     )
-    return front, blank + source_file.text[match.end() :]
+    return SplitFrontMatter(front, blank + source_file.text[match.end() :])
 
 
 def _report_unknown_keys(
@@ -353,9 +362,9 @@ def read_item_comment(content: str, line: int, source_file: SourceFile) -> ItemC
     if trailing_text.strip():
         hint = "Begin the text after the comment on a line of its own."
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
-    item_id = _read_item_id(fields, source_file, (line, column))
+    item_id = _read_item_id(fields, source_file, TextPosition(line, column))
     if not item_id:
-        source_file.record_id_claim(content, line)
+        source_file.record_broken_comment_id(content, line)
     return ItemComment(item_id, fields, line, column)
 
 
@@ -384,7 +393,7 @@ def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: 
             source_file.report("E12", key.line, key.column, message, "Leave the line out.")
 
 
-def _read_item_id(fields: YamlMapping, source_file: SourceFile, position: tuple[int, int]) -> str:
+def _read_item_id(fields: YamlMapping, source_file: SourceFile, position: TextPosition) -> str:
     node = fields.values.get("q")
     if node is None:
         return ""
@@ -425,7 +434,7 @@ def read_computed(comment: ItemComment, source_file: SourceFile) -> QuestionPara
     for name, node in _read_mapping(values.get("params"), "params", source_file).items():
         _check_parameter_name(name, node, source_file)
         params[name] = _read_parameter_values(name, node, source_file)
-    lets: list[tuple[str, str]] = []
+    lets: list[NamedExpression] = []
     let_names: list[str] = []
     for name, node in _read_mapping(values.get("let"), "let", source_file).items():
         _check_parameter_name(name, node, source_file)
@@ -466,7 +475,7 @@ def _read_parameter_values(
     name: str, node: Node, source_file: SourceFile
 ) -> tuple[str | float, ...]:
     if mistake := _find_list_mistake(name, node):
-        source_file.report(mistake[0], node.line, node.column, *mistake[1:])
+        source_file.report(mistake.code, node.line, node.column, mistake.message, mistake.hint)
         return (0,)
     values: tuple[str | float, ...] = ()
     if isinstance(node, YamlList):
@@ -487,30 +496,36 @@ def _read_parameter_values(
     return values or (0,)
 
 
-def _find_list_mistake(name: str, node: Node) -> tuple[str, str, str] | None:
-    """Detect a mistyped list or range; returns code, message and hint."""
+class ListMistake(NamedTuple):
+    code: str
+    message: str
+    hint: str
+
+
+def _find_list_mistake(name: str, node: Node) -> ListMistake | None:
+    """Return what is mistyped in a list or range; None if nothing is."""
     if isinstance(node, YamlList):
         texts = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
         range_text = next(filter(_RANGE.match, texts), "")
         message = f"“{range_text}” is a word in this list, not a range."
         hint = f"Write {name}: {range_text}, without brackets."
-        return ("E47", message, hint) if range_text else None
+        return ListMistake("E47", message, hint) if range_text else None
     text = node.text.strip() if isinstance(node, YamlText) else ""
     excerpt = text[:40]
     if ".." in text and not _RANGE.match(text):
         hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
-        return "E45", f"“{excerpt}” is not a range of numbers.", f"{hint}[2 mL, 3 mL]."
+        message = f"“{excerpt}” is not a range of numbers."
+        return ListMistake("E45", message, f"{hint}[2 mL, 3 mL].")
     if ".." not in text and "," in text:
         message = f"“{excerpt}” is one word, not a list."
-        return "E45", message, f"Write {name}: [{shorten(text)}]"
+        return ListMistake("E45", message, f"Write {name}: [{shorten(text)}]")
     if span := _SPAN.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
-        return "E47", f"“{excerpt}” is a word, not a range.", hint
+        return ListMistake("E47", f"“{excerpt}” is a word, not a range.", hint)
     return None
 
 
 def parse_number_or_text(text: str) -> str | float:
-    """Return a number if the whole text is one, else the text."""
     if not _NUMBER.match(text.strip()):
         return text.strip()
     number = float(text)

@@ -3,10 +3,10 @@
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
-from app.markup.problems import ContentProblem, UnidentifiedItem, make_problem
+from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, lock_entries_by_id
+from app.markup.problems import ContentProblem, ProblemLocation, UnidentifiedItem, make_problem
 from app.markup.text import jaccard_similarity
 
 LOCK = "ids.lock"
@@ -43,52 +43,56 @@ class IdClaim:
     fingerprint: ItemFingerprint
 
     @property
-    def place(self) -> tuple[str, int, int]:
-        """Path, line and column of the item."""
-        return self.path, self.fingerprint.line, self.fingerprint.column
+    def location(self) -> ProblemLocation:
+        return ProblemLocation(self.path, self.fingerprint.line, self.fingerprint.column)
 
     @property
     def path_and_line(self) -> str:
         return f"{self.path}:{self.fingerprint.line}"
 
 
+class UnidentifiedItemInFile(NamedTuple):
+    path: str
+    item: UnidentifiedItem
+
+
 class IdEvidence:
     """Data from the course and its ids.lock for deciding who had an id first."""
 
     def __init__(
-        self, claims: Mapping[str, list[IdClaim]], readings: Mapping[str, ParsedFile]
+        self, claims: Mapping[str, list[IdClaim]], parsed_files: Mapping[str, ParsedFile]
     ) -> None:
-        lock = readings.get(LOCK)
+        lock = parsed_files.get(LOCK)
         self.claims = claims
-        self.readings = readings
-        self.entries = {entry.id: entry for entry in (lock.lock if lock else ())}
+        self.parsed_files = parsed_files
+        self.entries = lock_entries_by_id(parsed_files)
         self.has_lock = lock is not None and not lock.problems
-        self.whole = not any(_is_incompletely_parsed(r) for r in readings.values())
-        self.broken: dict[str, str] = {}
-        for path, reading in readings.items():
-            for name, line in reading.broken_comment_ids:
-                self.broken.setdefault(name, f"{path}:{line}")
-        self.gone = {
+        self.is_fully_parsed = not any(_is_incompletely_parsed(r) for r in parsed_files.values())
+        self.broken_comment_places: dict[str, str] = {}
+        for path, parsed_file in parsed_files.items():
+            for broken_id in parsed_file.broken_comment_ids:
+                self.broken_comment_places.setdefault(broken_id.id, f"{path}:{broken_id.line}")
+        self.missing_entries = {
             name: entry
             for name, entry in self.entries.items()
-            if not (entry.retired_on or name in claims or name in self.broken)
+            if not (entry.retired_on or name in claims or name in self.broken_comment_places)
         }
-        self.relocated: set[str] = set()  # missing ids whose items were found elsewhere
-        self._alike: dict[str, list[LockEntry]] = defaultdict(list)
+        self.ids_found_elsewhere: set[str] = set()  # of the missing ones
+        self._entries_by_text_hash: dict[str, list[LockEntry]] = defaultdict(list)
         for entry in self.entries.values():
             if entry.heading:
-                self._alike[f"#{entry.heading}"].append(entry)
+                self._entries_by_text_hash[f"#{entry.heading}"].append(entry)
             if entry.body:
-                self._alike[entry.body].append(entry)
-        self._sampled: dict[int, list[str]] = defaultdict(list)
+                self._entries_by_text_hash[entry.body].append(entry)
+        self._ids_by_sample: dict[int, list[str]] = defaultdict(list)
         for entry in self.entries.values():
             for number in entry.sketch:
-                self._sampled[number].append(entry.id)
+                self._ids_by_sample[number].append(entry.id)
 
     def is_topic_in_syllabus(self, path: str) -> bool:
         """Return whether the syllabus lists the topic of a file."""
-        reading = self.readings.get("syllabus.toml")
-        topics = reading.syllabus.topics if reading and reading.syllabus else ()
+        parsed_file = self.parsed_files.get("syllabus.toml")
+        topics = parsed_file.syllabus.topics if parsed_file and parsed_file.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
     def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
@@ -129,20 +133,23 @@ class IdEvidence:
         self, wording: HasTextHashes, candidate_ids: Collection[str] = ()
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
-        named_entries = [self.gone[name] for name in candidate_ids if name in self.gone]
+        named_entries = [
+            self.missing_entries[name] for name in candidate_ids if name in self.missing_entries
+        ]
         similar_entries = [
             e
             for e in self._find_similar_entries_sharing_heading_or_body(wording)
-            if e.id in self.gone
+            if e.id in self.missing_entries
         ]
         return self._find_nearest_entry(
-            named_entries or similar_entries + self._find_similar_entries(wording, self.gone),
+            named_entries
+            or similar_entries + self._find_similar_entries(wording, self.missing_entries),
             wording,
         )
 
     def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
-        return self._find_nearest_entry([*self.gone.values()], wording)
+        return self._find_nearest_entry([*self.missing_entries.values()], wording)
 
     def _find_nearest_entry(
         self, entries: Sequence[LockEntry], wording: HasTextHashes
@@ -153,7 +160,7 @@ class IdEvidence:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
         for text in (f"#{wording.heading}", wording.body):
-            equal_entries = self._alike.get(text, [])
+            equal_entries = self._entries_by_text_hash.get(text, [])
             entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
@@ -169,7 +176,7 @@ class IdEvidence:
     ) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.sketch_with_comment}
-        rare = (self._sampled.get(number, ()) for number in sampled)
+        rare = (self._ids_by_sample.get(number, ()) for number in sampled)
         shared_counts = Counter(name for names in rare if len(names) <= _RARE for name in names)
         most_shared = [
             candidates[name] for name, _ in shared_counts.most_common() if name in candidates
@@ -188,9 +195,9 @@ def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
     return max(similarity, jaccard_similarity(entry.sketch, wording.sketch_with_comment))
 
 
-def _is_incompletely_parsed(reading: ParsedFile) -> bool:
+def _is_incompletely_parsed(parsed_file: ParsedFile) -> bool:
     """Return whether a file was not read to the end, so that missing items are unknown."""
-    return any(p.code in _HIDING and not p.item for p in reading.problems)
+    return any(p.code in _HIDING and not p.item for p in parsed_file.problems)
 
 
 _OWN_ID = "write q: alone in its comment, and run the check with --fix"
@@ -207,16 +214,16 @@ class IdOwners:
     items: dict[str, IdClaim] = dataclasses.field(default_factory=dict)
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
     copies: list[IdClaim] = dataclasses.field(default_factory=list)
-    unidentified: list[tuple[str, UnidentifiedItem]] = dataclasses.field(default_factory=list)
+    unidentified: list[UnidentifiedItemInFile] = dataclasses.field(default_factory=list)
     doubtful_ids: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
-        problem = make_problem(claim.place, code, message, hint, claim.fingerprint.id)
+        problem = make_problem(claim.location, code, message, hint, claim.fingerprint.id)
         self.problems.append(problem)
 
 
 def assign_id_owners(
-    fingerprints: Iterable[tuple[str, ItemFingerprint]],
+    claims: Iterable[IdClaim],
     parsed_files: Mapping[str, ParsedFile],
     accepted_as_unchanged: Collection[str] = (),
 ) -> IdOwners:
@@ -224,13 +231,13 @@ def assign_id_owners(
 
     `accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
     """
-    claims: dict[str, list[IdClaim]] = defaultdict(list)
-    for path, fingerprint in fingerprints:
-        claims[fingerprint.id].append(IdClaim(path, fingerprint))
-    evidence = IdEvidence(claims, parsed_files)
+    claims_by_id: dict[str, list[IdClaim]] = defaultdict(list)
+    for claim in claims:
+        claims_by_id[claim.fingerprint.id].append(claim)
+    evidence = IdEvidence(claims_by_id, parsed_files)
     owners = IdOwners()
-    for item_id, claimed in claims.items():
-        if item_id in evidence.broken:
+    for item_id, claimed in claims_by_id.items():
+        if item_id in evidence.broken_comment_places:
             _report_id_in_broken_comment(claimed, evidence, owners)
         elif item_id not in evidence.entries:
             _assign_new_id_owner(claimed, evidence, owners)
@@ -250,7 +257,7 @@ def _report_id_in_broken_comment(
     item_id = claimed[0].fingerprint.id
     owners.doubtful_ids.add(item_id)
     for claim in claimed:
-        broken_place = evidence.broken[item_id]
+        broken_place = evidence.broken_comment_places[item_id]
         message = f"“{item_id}” stands in {broken_place} as well, in a comment that is broken."
         hint = f"Mend that comment first; or, if this is the newer one, {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
@@ -266,7 +273,7 @@ def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: I
     _report_copies(claimed, owner, evidence, owners)
     if missing_id := evidence.find_missing_entry(owner.fingerprint):
         owners.doubtful_ids.add(item_id)
-        _report_relocated_id(missing_id, owner.place, f" as “{item_id}”", evidence, owners)
+        _report_relocated_id(missing_id, owner.location, f" as “{item_id}”", evidence, owners)
     elif evidence.has_lock and not owner.fingerprint.broken:
         message = f"“{item_id}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
@@ -306,12 +313,12 @@ def _assign_locked_id_owner(
             owners.report(claim, "E05", message, hint)
         return
     rivals = {
-        claim.place: evidence.find_closer_entry(entry, claim.fingerprint) for claim in claimed
+        claim.location: evidence.find_closer_entry(entry, claim.fingerprint) for claim in claimed
     }
     for claim in claimed:
-        if rival := rivals[claim.place]:
+        if rival := rivals[claim.location]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
-    remaining_claims = [claim for claim in claimed if rivals[claim.place] is None]
+    remaining_claims = [claim for claim in claimed if rivals[claim.location] is None]
     owner = _find_original_owner(entry, remaining_claims, evidence)
     if owner is None:
         owners.doubtful_ids.add(entry.id)
@@ -329,7 +336,7 @@ def _report_text_of_other_id(
 ) -> None:
     """Report E07: the text is that of another id."""
     owners.doubtful_ids.add(entry.id)
-    evidence.relocated.add(rival.id)
+    evidence.ids_found_elsewhere.add(rival.id)
     message = f"“{entry.id}” stands here with the words of “{rival.id}”."
     hint = f"Write q: {rival.id}"
     if rival.id in evidence.claims:
@@ -378,13 +385,13 @@ def _find_nearest_claims(
 def _report_copies(
     claimed: list[IdClaim], owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
+    """Report E08 for each copy, or E04 for a different item with the id."""
     for claim in claimed:
         if claim is not owner:
             _report_copy(claim, owner, evidence, owners)
 
 
 def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
-    """Report E08 for a copy, or E04 for a different item with the id."""
     item_id, missing_entry = claim.fingerprint.id, evidence.find_missing_entry(claim.fingerprint)
     if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPIED:
         message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."
@@ -394,7 +401,7 @@ def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: I
         message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
         hint = f"Its words are also those of “{missing_entry.id}”, which is gone: write "
         owners.report(claim, "E08", message, f"{hint}q: {missing_entry.id}, or {_OWN_ID}.")
-        evidence.relocated.add(missing_entry.id)
+        evidence.ids_found_elsewhere.add(missing_entry.id)
     else:
         owners.copies.append(claim)
         message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
@@ -440,43 +447,43 @@ def have_several_options_changed(entry: LockEntry, fingerprint: ItemFingerprint)
     """Return whether several options changed, so that old and new cannot be paired."""
     if not entry.options or not fingerprint.options or entry.type != fingerprint.type:
         return False
-    old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fingerprint.options)
+    old, new = (Counter(o.text_hash for o in item.options) for item in (entry, fingerprint))
     return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
 
 
 def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
-    for path, reading in evidence.readings.items():
-        for item in reading.unidentified:
+    for path, parsed_file in evidence.parsed_files.items():
+        for item in parsed_file.unidentified:
             if missing_id := evidence.find_missing_entry(item, item.possible_ids):
-                location = path, item.line, item.column
+                location = ProblemLocation(path, *item.insertion.position)
                 _report_relocated_id(missing_id, location, "", evidence, owners)
             else:
-                owners.unidentified.append((path, item))
+                owners.unidentified.append(UnidentifiedItemInFile(path, item))
 
 
 def _report_relocated_id(
     missing_entry: LockEntry,
-    place: tuple[str, int, int],
+    location: ProblemLocation,
     place_phrase: str,
     evidence: IdEvidence,
     owners: IdOwners,
 ) -> None:
     """Report E06 for the item of a missing id that was found elsewhere."""
-    evidence.relocated.add(missing_entry.id)
+    evidence.ids_found_elsewhere.add(missing_entry.id)
     message = (
         f"“{missing_entry.id}” is gone and was not retired, and its words stand here{place_phrase}."
     )
     hint = f"Write q: {missing_entry.id} here; or, if this is another item, retire “{missing_entry.id}”: "
     hint += "write the date of today in place of the “-” of its line in ids.lock."
-    owners.problems.append(make_problem(place, "E06", message, hint, missing_entry.id))
+    owners.problems.append(make_problem(location, "E06", message, hint, missing_entry.id))
 
 
 def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E06 for all other missing ids, unless a file could not be read."""
-    for entry in evidence.gone.values():
-        if evidence.whole and entry.id not in evidence.relocated:
+    for entry in evidence.missing_entries.values():
+        if evidence.is_fully_parsed and entry.id not in evidence.ids_found_elsewhere:
             hint = "Bring it back, or write the date of today in place of its “-”."
             message = f"“{entry.id}” is gone and was not retired."
-            location = LOCK, entry.line, 1
+            location = ProblemLocation(LOCK, entry.line)
             owners.problems.append(make_problem(location, "E06", message, hint, entry.id))

@@ -23,11 +23,17 @@ from app.content.misread_markup import check_foreign_markup, report_misread_answ
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_checked_figures
 from app.markup.markdown_tokens import closing_index, first_line
-from app.markup.model import NO_TEXT, Flashcard, QuestionParameters, RichText, SourceLocation
+from app.markup.model import Flashcard, QuestionParameters, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, reduce_to_words, suggest_known_words
 from app.questions.model import Question
-from app.questions.options import ParsedOption, check_no_partial_credit, is_task_list, read_options
+from app.questions.options import (
+    ParsedOption,
+    check_no_partial_credit,
+    is_task_list,
+    optional_rich_text,
+    read_options,
+)
 from app.questions.question_type import AuthoredItem, ItemParts, ItemSource, QuestionType
 from app.questions.types import KINDS
 from app.questions.types.choice import infer_choice_kind
@@ -48,28 +54,28 @@ class ParsedItem:
     """A parsed item, with the authored form that the rules check."""
 
     item: Question | Flashcard
-    written: AuthoredItem
+    authored: AuthoredItem
 
 
 def build_item(
-    draft: ItemSource, kind: FileKind, front: FrontMatter, scope: RenderContext
+    source: ItemSource, kind: FileKind, front: FrontMatter, context: RenderContext
 ) -> ParsedItem | None:
     """Build one item; None if its comment or type is invalid."""
-    source_file = scope.source_file
-    source_file.item = draft.comment.id
-    if not draft.comment.id:
+    source_file = context.source_file
+    source_file.item = source.comment.id
+    if not source.comment.id:
         return None
-    scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
-    check_foreign_markup(draft.heading, source_file)
-    check_markup_typos(draft.body, source_file)
-    if not draft.heading.content.strip():
+    context.first, context.last = source.line, source.line + source.text.count("\n")
+    check_foreign_markup(source.heading, source_file)
+    check_markup_typos(source.body, source_file)
+    if not source.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
-        source_file.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
-    computed = read_computed(draft.comment, source_file)
+        source_file.report("E32", source.line, 1, "The item has no words to ask with.", hint)
+    computed = read_computed(source.comment, source_file)
     if computed:
-        expressions.protect_placeholders_in_math([draft.heading, *draft.body], computed)
-    parts = _split_body_into_parts(draft, source_file)
-    item_type = _declared_or_inferred_type(draft, parts, kind, source_file)
+        expressions.protect_placeholders_in_math([source.heading, *source.body], computed)
+    parts = _split_body_into_parts(source, source_file)
+    item_type = _declared_or_inferred_type(source, parts, kind, source_file)
     # A question must not link to its answer; its explanation keeps the links.
     explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     explanation_ids = (
@@ -77,24 +83,26 @@ def build_item(
     )
     option_tokens = [o.inline for o in parts.options]
     unlink_checked_figures(
-        [t for t in (draft.heading, *draft.body, *option_tokens) if id(t) not in explanation_ids],
-        scope,
+        [t for t in (source.heading, *source.body, *option_tokens) if id(t) not in explanation_ids],
+        context,
     )
-    report_misread_answer_lines(draft, parts, item_type, source_file)
-    _drop_parts_beyond_limit(draft, parts, source_file)
+    report_misread_answer_lines(source, parts, item_type, source_file)
+    _drop_parts_beyond_limit(source, parts, source_file)
     if not item_type:
         return None
     if kind == "cards" and item_type != "card":
-        location = draft.comment.field_location("type")
+        location = source.comment.field_location("type")
         message = f"A question of the type “{item_type}” stands among the cards."
         hint = "Move it into quiz.md; or write a card: ### A sentence with its [[gap]]., or "
         hint += "a heading and its answer as text, without type: and boxes."
         source_file.report("E13", *location, message, hint)
-    _report_unread_options(draft, parts, item_type, source_file)
-    metadata = read_item_metadata(draft.comment, item_type, front, source_file, page=kind == "page")
-    authored = AuthoredItem(draft, parts, scope, computed is not None)
+    _report_unread_options(source, parts, item_type, source_file)
+    metadata = read_item_metadata(
+        source.comment, item_type, front, source_file, page=kind == "page"
+    )
+    authored = AuthoredItem(source, parts, context, computed is not None)
     if item_type == "card":
-        _report_options_on_card(draft, source_file)
+        _report_options_on_card(source, source_file)
         return ParsedItem(_build_flashcard(authored, metadata), authored)
     question = _build_question(authored, KINDS[item_type], computed, metadata)
     # Other formats carry no links.
@@ -103,7 +111,7 @@ def build_item(
 
 
 def _report_unread_options(
-    draft: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report E24: options in a question type that takes none."""
     if parts.options and type_name in KINDS and not KINDS[type_name].boxed:
@@ -113,13 +121,13 @@ def _report_unread_options(
             "match": f"Write a wrong answer as a row with an empty left cell: | | {option_text} |",
             "cloze": f"Write a wrong answer into its gap: [[right ~ {option_text}]].",
         }.get(type_name, "Take them out, or change the type.")
-        source_file.report("E24", parts.answer_line or draft.line, 1, message, hint)
+        source_file.report("E24", parts.answer_line or source.line, 1, message, hint)
 
 
-def _report_options_on_card(draft: ItemSource, source_file: SourceFile) -> None:
+def _report_options_on_card(source: ItemSource, source_file: SourceFile) -> None:
     """Report E24: options on a card, which would be shown with their boxes."""
-    for at, token in enumerate(draft.body):
-        if token.type == "bullet_list_open" and is_task_list(draft.body[at:]):
+    for at, token in enumerate(source.body):
+        if token.type == "bullet_list_open" and is_task_list(source.body[at:]):
             hint = "Take the boxes out; or make it a question: take type: card out, in quiz.md."
             source_file.report(
                 "E24", first_line(token), 1, "A card reads no options in boxes.", hint
@@ -127,27 +135,30 @@ def _report_options_on_card(draft: ItemSource, source_file: SourceFile) -> None:
             return
 
 
-def _report_misplaced_card_gaps(draft: ItemSource, source_file: SourceFile) -> None:
+def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> None:
     """Report E12, E54: a gap on the back, on a front with a back, or on a card with a reverse."""
-    gap, reverse = find_block_with_blank([draft.heading]), draft.comment.fields.keys.get("reverse")
-    token = find_block_with_blank(draft.body)
-    if token or (gap and any(t.type != "hr" for t in draft.body)):
+    gap, reverse = (
+        find_block_with_blank([source.heading]),
+        source.comment.fields.keys.get("reverse"),
+    )
+    token = find_block_with_blank(source.body)
+    if token or (gap and any(t.type != "hr" for t in source.body)):
         message = "A card with a gap is its heading alone: the back is the same, filled."
         hint = (
             "Write ### A sentence with its [[gap]]. and nothing below it, or take the brackets out."
         )
-        line = first_line(token) if token else draft.line
+        line = first_line(token) if token else source.line
         source_file.report("E54", *source_file.locate_text("[[", line, line + 20), message, hint)
     elif gap and reverse:
         message = "A card with a gap cannot be asked the other way round."
         source_file.report("E12", reverse.line, reverse.column, message, "Leave the line out.")
 
 
-def _split_body_into_parts(draft: ItemSource, source_file: SourceFile) -> ItemParts:
+def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
-    declared_type = draft.comment.field_text("type") or ("console" if _is_lab(draft) else "")
-    body = draft.body
+    declared_type = source.comment.field_text("type") or ("console" if _is_lab(source) else "")
+    body = source.body
     at = 0
     has_answer = False
     while at < len(body):
@@ -166,23 +177,22 @@ def _split_body_into_parts(draft: ItemSource, source_file: SourceFile) -> ItemPa
     return parts
 
 
-def _is_lab(draft: ItemSource) -> bool:
+def _is_lab(source: ItemSource) -> bool:
     """Return whether keys of the comment or a `console` block mark the item as a lab."""
     keys = KINDS["console"].keys
-    return any(key in draft.comment.fields.values for key in keys) or any(
-        t.type == "fence" and _LAB_BLOCK.match(t.info) for t in draft.body
+    return any(key in source.comment.fields.values for key in keys) or any(
+        t.type == "fence" and _LAB_BLOCK.match(t.info) for t in source.body
     )
 
 
-def _drop_parts_beyond_limit(draft: ItemSource, parts: ItemParts, source_file: SourceFile) -> None:
-    """Report and drop options and hints beyond the limits."""
+def _drop_parts_beyond_limit(source: ItemSource, parts: ItemParts, source_file: SourceFile) -> None:
     for label, limit, entries in (
         ("options", MOST_OPTIONS, parts.options),
         ("hints", MOST_HINTS, parts.hints),
     ):
         if len(entries) > limit:
             message = f"The question has {len(entries):,} {label}."
-            source_file.report("E88", draft.line, 1, message, f"Use at most {limit}.")
+            source_file.report("E88", source.line, 1, message, f"Use at most {limit}.")
             del entries[limit:]
 
 
@@ -247,13 +257,13 @@ def _store_if_unindented_feedback(
     return True
 
 
-def _infer_non_choice_type(draft: ItemSource, options: list[ParsedOption]) -> str:
+def _infer_non_choice_type(source: ItemSource, options: list[ParsedOption]) -> str:
     """Infer the type of an untyped item from its form; empty for a choice question.
 
     Keys that only one type has come first, then the blocks of the body, then the options.
     """
-    keys = draft.comment.fields.values
-    blocks = [] if any(option.ticked for option in options) else draft.body
+    keys = source.comment.fields.values
+    blocks = [] if any(option.ticked for option in options) else source.body
     matching_types = itertools.chain(
         (
             k.name
@@ -312,12 +322,12 @@ _MEANT = {
 
 
 def _declared_or_inferred_type(
-    draft: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
-    declared_type = draft.comment.field_text("type")
+    declared_type = source.comment.field_text("type")
     if declared_type and declared_type not in TYPES:
-        location = draft.comment.field_location("type")
+        location = source.comment.field_location("type")
         known_type = _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower()))
         hint = (
             f"Write type: {known_type}."
@@ -328,24 +338,23 @@ def _declared_or_inferred_type(
         return ""
     if declared_type:
         return declared_type
-    return _infer_missing_type(draft, parts, kind, source_file)
+    return _infer_missing_type(source, parts, kind, source_file)
 
 
 def _infer_missing_type(
-    draft: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
-    """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
-    if _is_lab(draft):
+    if _is_lab(source):
         return "console"
-    inferred_type = _infer_non_choice_type(draft, parts.options)
+    inferred_type = _infer_non_choice_type(source, parts.options)
     is_unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
     if inferred_type and KINDS[inferred_type].block and is_unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
         source_file.report(
-            "E13", draft.comment.line, draft.comment.column, message, hint, derived=True
+            "E13", source.comment.line, source.comment.column, message, hint, derived=True
         )
         return ""
     if inferred_type:
@@ -355,36 +364,38 @@ def _infer_missing_type(
         return infer_choice_kind(parts.options)
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
-    source_file.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
+    source_file.report(
+        "E13", source.comment.line, source.comment.column, message, hint, derived=True
+    )
     return ""
 
 
 def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcard:
     """Build a card. A front with blanks and no back becomes a cloze card."""
-    draft, scope = authored.draft, authored.scope
-    body = [t for t in draft.body if t.type != "hr"]
-    has_gap = find_block_with_blank([draft.heading]) is not None
-    _report_misplaced_card_gaps(draft, scope.source_file)
+    source, context = authored.source, authored.context
+    body = [t for t in source.body if t.type != "hr"]
+    has_gap = find_block_with_blank([source.heading]) is not None
+    _report_misplaced_card_gaps(source, context.source_file)
     if has_gap and not body:
         front, back = read_cloze_card_faces(authored)
     else:
-        front, back = render_tokens([draft.heading], scope), render_tokens(body, scope)
+        front, back = render_tokens([source.heading], context), render_tokens(body, context)
     if back.plain.strip() and reduce_to_words(back.plain) == reduce_to_words(front.plain):
         hint = "Write the answer, or what the term means."
         message = f"The back of “{front.plain[:60]}” says the same as its front."
-        scope.source_file.report("E57", draft.line, 1, message, hint)
+        context.source_file.report("E57", source.line, 1, message, hint)
     if not back.html:
         hint = "Write the answer as text below the comment."
         message = f"The card “{front.plain[:60]}” has no back."
-        scope.source_file.report("E57", draft.line, 1, message, hint)
+        context.source_file.report("E57", source.line, 1, message, hint)
     return Flashcard(
-        draft.comment.id,
-        scope.folder,
+        source.comment.id,
+        context.folder,
         front,
         back,
         metadata.objectives,
-        SourceLocation(scope.source_file.path, draft.line),
-        content_hash(draft.text),
+        SourceLocation(context.source_file.path, source.line),
+        content_hash(source.text),
         metadata.sources,
         metadata.tags,
         level=metadata.level,
@@ -398,65 +409,61 @@ def _build_question(
     computed: QuestionParameters | None,
     metadata: ItemMetadata,
 ) -> Question:
-    draft, parts, scope = authored.draft, authored.parts, authored.scope
-    outer_citations = list(scope.cited_sources)
-    scope.cited_sources.clear()
+    source, parts, context = authored.source, authored.parts, authored.context
+    outer_citations = list(context.cited_sources)
+    context.cited_sources.clear()
     answer = kind.parse(authored)
     if not kind.weighed:
-        check_no_partial_credit(parts.options, kind.name, scope.source_file)
+        check_no_partial_credit(parts.options, kind.name, context.source_file)
     stem = _build_stem(authored, kind)
     question = Question(
-        draft.comment.id,
-        scope.folder,
+        source.comment.id,
+        context.folder,
         kind.name,
         stem,
         answer,
         metadata.objectives,
-        SourceLocation(scope.source_file.path, draft.line),
-        content_hash(draft.text),
-        _read_difficulty(draft, scope.source_file),
+        SourceLocation(context.source_file.path, source.line),
+        content_hash(source.text),
+        _read_difficulty(source, context.source_file),
         metadata.sources,
         metadata.tags,
-        tuple(render_tokens(hint, scope) for hint in parts.hints),
-        _rich_text(parts.explanation, scope),
-        _rich_text(parts.mistake, scope),
-        _read_partial_credit_rule(draft, kind, scope.source_file),
+        tuple(render_tokens(hint, context) for hint in parts.hints),
+        optional_rich_text(parts.explanation, context),
+        optional_rich_text(parts.mistake, context),
+        _read_partial_credit_rule(source, kind, context.source_file),
         computed,
         level=metadata.level,
         use=metadata.use,
         status=metadata.status,
     )
-    sources = tuple(dict.fromkeys((*metadata.sources, *scope.cited_sources)))
-    scope.cited_sources[:] = outer_citations
+    sources = tuple(dict.fromkeys((*metadata.sources, *context.cited_sources)))
+    context.cited_sources[:] = outer_citations
     question = dataclasses.replace(question, sources=sources)
     return expressions.restore_placeholders_in_math(question, computed) if computed else question
 
 
-def _rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
-    return render_tokens(tokens, scope) if tokens else NO_TEXT
-
-
 def _build_stem(authored: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     """Return the heading, followed by everything before the answers."""
-    scope = authored.scope
-    heading = render_tokens([authored.draft.heading], scope)
+    context = authored.context
+    heading = render_tokens([authored.source.heading], context)
     body = [] if kind.blank else [t for t in authored.parts.stem if t.type != "hr"]
     if not body:
         return heading
-    body_text = render_tokens(body, scope)
+    body_text = render_tokens(body, context)
     if not body_text.html:
         return heading
     body_html = body_text.html if body_text.html.startswith("<") else f"<p>{body_text.html}</p>"
     return RichText(f"<p>{heading.html}</p>\n{body_html}", f"{heading.plain}\n{body_text.plain}")
 
 
-def _read_difficulty(draft: ItemSource, source_file: SourceFile) -> int:
-    value = draft.comment.field_text("difficulty")
-    if "difficulty" not in draft.comment.fields.values:
+def _read_difficulty(source: ItemSource, source_file: SourceFile) -> int:
+    value = source.comment.field_text("difficulty")
+    if "difficulty" not in source.comment.fields.values:
         return 3
     if re.fullmatch(r"[1-5]", value):
         return int(value)
-    location = draft.comment.field_location("difficulty")
+    location = source.comment.field_location("difficulty")
     message = f"Difficulty “{value[:20]}” is not a whole number from 1 to 5."
     source_file.report("E15", *location, message, "Write difficulty: 3.")
     return 3
@@ -477,11 +484,11 @@ def _partial_credit_hint(kind: QuestionType[Any]) -> str:
 
 
 def _read_partial_credit_rule(
-    draft: ItemSource, kind: QuestionType[Any], source_file: SourceFile
+    source: ItemSource, kind: QuestionType[Any], source_file: SourceFile
 ) -> Partial:
-    rule_name = draft.comment.field_text("partial")
+    rule_name = source.comment.field_text("partial")
     partial = PARTIAL.get(rule_name)
-    location = draft.comment.field_location("partial")
+    location = source.comment.field_location("partial")
     if partial and kind.in_parts and partial not in kind.credits:
         message = f"“{rule_name}” is no way of partial credit for the type “{kind.name}”."
         source_file.report("E13", *location, message, _partial_credit_hint(kind))

@@ -17,7 +17,12 @@ from app.markup.expressions import (
 from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import Flashcard, QuestionParameters
-from app.markup.problems import COMBINATION_EFFORT, SourceFile, estimate_call_effort
+from app.markup.problems import (
+    COMBINATION_EFFORT,
+    SourceFile,
+    TextPosition,
+    estimate_call_effort,
+)
 from app.markup.quantities import UNIT_SPELLINGS, UNITS, format_with_spec, unit_dimension_text
 from app.markup.text import (
     ENDS,
@@ -45,7 +50,7 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
     if not _check_parameter_names(question, computed, comment, source_file):
         return
     source_file.spend_effort(_estimate_check_microseconds(question, computed))
-    if not _check_all_combinations(question, computed, (comment, source_file)):
+    if not _check_all_combinations(question, computed, comment, source_file):
         return
     seeds = model.seeds_up_to_variant_limit(question)
     right_answers = (
@@ -65,10 +70,10 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
 def _check_all_combinations(
     question: Question,
     computed: QuestionParameters,
-    comment_and_source: tuple[ItemComment, SourceFile],
+    comment: ItemComment,
+    source_file: SourceFile,
 ) -> bool:
     """Return whether every combination has an answer. Stops after three kinds of faults."""
-    comment, source_file = comment_and_source
     reported_codes: set[str] = set()
     for index in model.seeds_up_to_variant_limit(question):
         chosen = model.nth_combination(computed, index)
@@ -82,7 +87,7 @@ def _check_all_combinations(
             location = comment.field_location("params")
             if code != "W48":  # it is caused by a parameter, not an answer
                 location = _locate_quoted_expression(
-                    message, question, computed, comment_and_source
+                    message, question, computed, comment, source_file
                 )
             source_file.report(code, *location, f"With {values_text}: {message}", hint)
         if len(reported_codes) >= 3:
@@ -94,10 +99,10 @@ def _locate_quoted_expression(
     message: str,
     question: Question,
     computed: QuestionParameters,
-    comment_and_source: tuple[ItemComment, SourceFile],
-) -> tuple[int, int]:
+    comment: ItemComment,
+    source_file: SourceFile,
+) -> TextPosition:
     """Return the position of the expression that a message quotes, or of a computed answer."""
-    comment, source_file = comment_and_source
     quoted = [text for _, text in computed.lets if f"“{text}”" in message]
     quoted_names = set(_QUOTED.findall(message)) if not quoted else set()
     quoted += [text for _, text in computed.lets if quoted_names & set(_WORDS.findall(text))]
@@ -107,7 +112,7 @@ def _locate_quoted_expression(
     computed_answers = [t for t in answers if templates.PLACEHOLDER.search(t)]
     for text in (*quoted, *reversed(computed_answers)):
         location = source_file.locate_text(text, question.place.line, question.place.line + _LINES)
-        if location != (question.place.line, 1):
+        if location != TextPosition(question.place.line, 1):
             return location
     return comment.field_location("params")
 
@@ -127,7 +132,6 @@ def _right_answers_for(
 
 
 def _estimate_check_microseconds(question: Question, computed: QuestionParameters) -> float:
-    """Return the cost of trying every combination."""
     per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, _all_templates(question)))
     per_combination += types.type_of(question).combination_check_microseconds(question.answer)
     for _, text in computed.lets:
@@ -231,20 +235,20 @@ def check_item(
     question: Question | Flashcard, authored: AuthoredItem, source_file: SourceFile, *, exam: bool
 ) -> None:
     """Check one item. `exam`: it can be drawn for mock exams."""
-    _report_footnotes_in_item(authored.draft, source_file)
+    _report_footnotes_in_item(authored.source, source_file)
     if isinstance(question, Flashcard):
-        _report_placeholders_without_parameters(authored.draft, source_file, card=True)
+        _report_placeholders_without_parameters(authored.source, source_file, card=True)
         return
     types.type_of(question).check(question.answer, authored, exam=exam)
-    has_errors = authored.draft.broken or any(
+    has_errors = authored.source.broken or any(
         p.severity == "error" and p.item == question.id
-        for p in source_file.problems[source_file.mark :]
+        for p in source_file.problems[source_file.problems_before_item :]
     )
     if question.computed and not has_errors:
         check_computed(question, authored.comment, source_file)
     elif not question.computed:
-        _report_placeholders_without_parameters(authored.draft, source_file)
-    _check_wording(question, authored.draft.heading, source_file)
+        _report_placeholders_without_parameters(authored.source, source_file)
+    _check_wording(question, authored.source.heading, source_file)
 
 
 def _check_wording(question: Question, heading: Token, source_file: SourceFile) -> None:
@@ -259,9 +263,9 @@ def _check_wording(question: Question, heading: Token, source_file: SourceFile) 
     _check_hints(question, line, source_file)
 
 
-def _report_footnotes_in_item(draft: ItemSource, source_file: SourceFile) -> None:
+def _report_footnotes_in_item(source: ItemSource, source_file: SourceFile) -> None:
     """Report W96: a footnote's explanation inside an item, where it is not shown."""
-    for token in draft.body:
+    for token in source.body:
         if token.type == "note_open":
             message = f"“[^{token.content}]:” stands in an item, where nothing shows it."
             hint = f"Move it to the page, or write source: {token.content} in the item."
@@ -269,10 +273,10 @@ def _report_footnotes_in_item(draft: ItemSource, source_file: SourceFile) -> Non
 
 
 def _report_placeholders_without_parameters(
-    draft: ItemSource, source_file: SourceFile, *, card: bool = False
+    source: ItemSource, source_file: SourceFile, *, card: bool = False
 ) -> None:
     """Report E46: a placeholder in an item without parameters."""
-    for token in (draft.heading, *draft.body):
+    for token in (source.heading, *source.body):
         first = first_line(token) if token.type == "inline" else 0
         for child in (token.children or ()) if first else ():
             match = PLACEHOLDER.search(child.content) if child.type == "text" else None
@@ -374,40 +378,40 @@ _SENTENCE = re.compile(rf"(?<=[{ENDS}])\s+|(?<=[{UNSPACED_ENDS}])")
 _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 
-def check_unsourced_numbers(passages: Iterable[Sequence[Token]], scope: RenderContext) -> None:
+def check_unsourced_numbers(passages: Iterable[Sequence[Token]], context: RenderContext) -> None:
     """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
-    scope.source_file.item = ""
+    context.source_file.item = ""
     for passage in passages:
-        _report_unsourced_numbers_in_blocks(passage, scope)
+        _report_unsourced_numbers_in_blocks(passage, context)
 
 
 # Headings and tables are exempt: the text repeats their numbers, with sources.
 _EXEMPT = ("heading", "note", "table")
 
 
-def _report_unsourced_numbers_in_blocks(tokens: Sequence[Token], scope: RenderContext) -> None:
+def _report_unsourced_numbers_in_blocks(tokens: Sequence[Token], context: RenderContext) -> None:
     open_blocks: set[str] = set()
     for token in tokens:
         name, _, edge = token.type.rpartition("_")
         if name in _EXEMPT:
             (open_blocks.add if edge == "open" else open_blocks.discard)(name)
         elif token.type == "inline" and not open_blocks:
-            _report_unsourced_numbers(token, scope)
+            _report_unsourced_numbers(token, context)
 
 
-def _report_unsourced_numbers(inline: Token, scope: RenderContext) -> None:
+def _report_unsourced_numbers(inline: Token, context: RenderContext) -> None:
     for sentence in _split_sentences_marking_footnotes(inline.children or []):
         if "\0" in sentence:
             continue
         for match in _NUMBER.finditer(sentence):
             first, last = first_line(inline), last_line(inline)
-            line, column = scope.source_file.locate_text(match[0], first, last)
+            line, column = context.source_file.locate_text(match[0], first, last)
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = (
                 "End its sentence with the [^key] of a source; in a course with "
                 f"calculators one can compute it: [{match[0]}](calc:…#output)."
             )
-            scope.source_file.report("W85", line, column, message, hint)
+            context.source_file.report("W85", line, column, message, hint)
 
 
 def _split_sentences_marking_footnotes(children: Sequence[Token]) -> list[str]:
@@ -699,7 +703,8 @@ def _check_alert_marker(tokens: list[Token], at: int, source_file: SourceFile) -
         line += 1
     for number, text in enumerate(inline.content.split("\n")):
         if marker := _MARKER.match(text):
-            _report_misplaced_alert_marker(marker, (line + number, number == 0), quote, source_file)
+            is_inside = number > 0 or bool(quote.meta.get("alert"))
+            _report_misplaced_alert_marker(marker, line + number, is_inside, source_file)
             return
 
 
@@ -718,20 +723,14 @@ def _check_named_quote(tokens: list[Token], at: int, source_file: SourceFile) ->
 
 
 def _is_alert_empty(tokens: list[Token], at: int) -> bool:
-    """Return whether an alert contains only its marker."""
     closing = tokens[at + 4].type if at + 4 < len(tokens) else "blockquote_close"
     return not tokens[at + 2].content.strip() and closing == "blockquote_close"
 
 
 def _report_misplaced_alert_marker(
-    marker: re.Match[str],
-    line_and_is_first: tuple[int, bool],
-    quote: Token,
-    source_file: SourceFile,
+    marker: re.Match[str], line: int, is_inside: bool, source_file: SourceFile
 ) -> None:
     name, text = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
-    line, first = line_and_is_first
-    is_inside = not first or bool(quote.meta.get("alert"))
     if name not in KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())

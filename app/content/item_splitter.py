@@ -6,6 +6,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -19,7 +20,7 @@ from app.markup.markdown_tokens import (
     last_line,
     parse_markdown,
 )
-from app.markup.problems import SourceFile, UnidentifiedItem
+from app.markup.problems import IdInsertion, SourceFile, TextPosition, UnidentifiedItem
 from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_words
 from app.questions.question_type import ItemSource
 from app.questions.types import KINDS
@@ -61,7 +62,6 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
 
 
 def find_heading_after(prose: Sequence[Token], at: int) -> int:
-    """Return the index of the next heading, of any level."""
     for index in range(at + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
             return index
@@ -126,10 +126,9 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
         hint = "Write <!-- before q: and --> behind it."
         source_file.report("E10", first, 1, message, hint)
         return
-    if kind_and_blank := _find_blank_kind_and_text(token):
-        kind, blank = kind_and_blank
-        message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write it below a heading ### with <!-- type: {kind} -->, not into the heading."
+    if blank := _find_blank(token):
+        message = f"The blank “{blank.text[:_MOST_SHOWN]}” belongs to no question."
+        hint = f"Write it below a heading ### with <!-- type: {blank.type_name} -->, not into the heading."
         if source_file.path.endswith("cards.md"):
             hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
         link = "A link to a page is [text](../topic/concept.md), a picture ![text](name.svg)"
@@ -137,7 +136,7 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
             hint = f"{link}; a gap belongs to a cloze question. {hint}"
         else:
             hint += f" {link}."
-        source_file.report("E54", *source_file.locate_text(blank, first, last), message, hint)
+        source_file.report("E54", *source_file.locate_text(blank.text, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
@@ -150,7 +149,7 @@ def _gives_answer_away(token: Token, asked: bool) -> bool:
         return token.content.strip() == UNCLOSED
     if token.type != "inline":
         return False
-    stray_part = _COMMENT.match(token.content) or _find_blank_kind_and_text(token)
+    stray_part = _COMMENT.match(token.content) or _find_blank(token)
     return stray_part is not None or (asked and _has_ticked_box(token))
 
 
@@ -164,12 +163,17 @@ def _line_is_ticked(line: str) -> bool:
     return bool(_TICKED.match(line) or _ROUND.match(line))
 
 
-def _find_blank_kind_and_text(token: Token) -> tuple[str, str] | None:
-    """Return kind and text of the first blank outside of code and links."""
+class FoundBlank(NamedTuple):
+    type_name: str
+    text: str
+
+
+def _find_blank(token: Token) -> FoundBlank | None:
+    """Return the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
     for kind, blank in _BLANKS.items():
         if match := next(filter(None, map(blank.search, texts)), None):
-            return kind, match[0]
+            return FoundBlank(kind, match[0])
     return None
 
 
@@ -220,7 +224,7 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
             report_stray_answers(region.tokens, source_file, page=kind == "page")
             for token in region.tokens:
                 if is_misread_item_comment(token):
-                    source_file.record_id_claim(token.content, first_line(token))
+                    source_file.record_broken_comment_id(token.content, first_line(token))
             if kind == "quiz":
                 _report_quiz_heading_without_item(region.tokens, source_file)
             if kind == "cards":
@@ -292,7 +296,7 @@ def _blank_unclosed_comment(lines: list[str], opened: int) -> None:
 
 def _report_unclosed_comment(index: int, source_file: SourceFile) -> None:
     source_file.item = ""
-    source_file.record_id_claim("\n".join(source_file.lines[index : index + 3]), index + 1)
+    source_file.record_broken_comment_id("\n".join(source_file.lines[index : index + 3]), index + 1)
     source_file.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
@@ -301,7 +305,7 @@ def _report_comment_without_heading(
 ) -> None:
     """Report E02: a comment that is not right below a heading."""
     source_file.item = ""
-    source_file.record_id_claim(token.content, first_line(token))
+    source_file.record_broken_comment_id(token.content, first_line(token))
     if _report_unspaced_heading_above(token, source_file):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
@@ -379,7 +383,7 @@ def _build_item_source(
 
 
 def _report_second_comment(token: Token, source_file: SourceFile) -> None:
-    source_file.record_id_claim(token.content, first_line(token))
+    source_file.record_broken_comment_id(token.content, first_line(token))
     if _report_unspaced_heading_above(token, source_file):
         return
     hint = "An item has one comment: keep the id that it had first."
@@ -394,7 +398,7 @@ def _report_answers_below_other_heading(
     if not isinstance(above, ItemSource) or not above.comment.id:
         return False
     has_answer = any(
-        t.type.endswith(("list_open", "table_open")) or _find_blank_kind_and_text(t)
+        t.type.endswith(("list_open", "table_open")) or _find_blank(t)
         for t in (above.heading, *above.body)
     )
     prose = below.tokens
@@ -423,9 +427,7 @@ def _report_headings_without_id(
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _is_id_in_broken_comment(prose, at) else at
-            is_card = kind == "cards" and (
-                _has_card_back(prose, at) or _find_blank_kind_and_text(prose[at + 1])
-            )
+            is_card = kind == "cards" and (_has_card_back(prose, at) or _find_blank(prose[at + 1]))
             has_answer = is_card or (kind == "quiz" and _has_answer_without_boxes(prose, at))
             if heading >= 0 and (has_answer or _comment_without_id_below(prose, at)):
                 _report_heading_without_id(prose, at, source_file)
@@ -560,7 +562,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
             source_file.report("E01", first_line(comment), 1, message, hint)
             source_file.unidentified.append(_unidentified_item(prose, at, source_file))
             return
-        source_file.record_id_claim(comment.content, first_line(comment))
+        source_file.record_broken_comment_id(comment.content, first_line(comment))
         hint = "Begin it with q: and an id: <!-- q: some-id"
         source_file.report("E01", first_line(comment), 1, message, hint)
         return
@@ -600,23 +602,17 @@ def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: Source
 
 
 def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> UnidentifiedItem:
-    """Describe the item of a heading without a comment."""
     section = prose[at : find_heading_after(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
     body_text = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
     title = replace_figure_links_by_text(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
-    edit = (
-        first,
-        1,
-        source_file.lines[first - 1],
-        f"{source_file.lines[first - 1]}\n<!-- q: ",
-        " -->",
-    )
+    line = source_file.lines[first - 1]
+    insertion = IdInsertion(TextPosition(first, 1), line, f"{line}\n<!-- q: ", " -->")
     if comment := _comment_without_id_below(prose, at):
-        edit = _plan_id_insertion(first_line(comment), source_file)
+        insertion = _plan_id_insertion(first_line(comment), source_file)
     return UnidentifiedItem(
-        *edit,
+        insertion,
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
         bottom_k_sketch(f"{title}\n{body_text}"),
@@ -625,14 +621,15 @@ def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> 
     )
 
 
-def _plan_id_insertion(line: int, source_file: SourceFile) -> tuple[int, int, str, str, str]:
-    """Return line, column, old text, and the new text around the id, for a comment without one."""
+def _plan_id_insertion(line: int, source_file: SourceFile) -> IdInsertion:
+    """Return how an id is written into the comment that begins in a line."""
     text = source_file.lines[line - 1]
     start = text.index("<!--")
     opening_match = re.match(r"<!--\s*", text[start:])
     opening = opening_match[0] if opening_match else "<!--"
     ends_line = start + len(opening) == len(text)
-    return line, start + 1, opening, "<!-- q: ", "" if ends_line else "\n"
+    after = "" if ends_line else "\n"
+    return IdInsertion(TextPosition(line, start + 1), opening, "<!-- q: ", after)
 
 
 _OPENING = "<!--"
@@ -645,7 +642,7 @@ def page_source_without_items(text: str) -> str:
     Comments are notes for other authors.
     """
     source_file = SourceFile("", text)
-    body = parse_front_matter(source_file)[1]
+    body = parse_front_matter(source_file).body
     lines = body.split("\n")
     removed_lines: set[int] = set()
     for region in split_into_regions(body, source_file):

@@ -36,7 +36,7 @@ from app.content.file_watcher import (
 from app.content.id_ownership import IdClaim
 from app.content.link_and_picture_rules import find_drawing_and_phone_variant
 from app.content.parse_cache import LastGoodFiles, parser_code_hash
-from app.content.parsed_file import ParsedFile
+from app.content.parsed_file import ParsedFile, lock_entries_by_id
 from app.content.uncomputed_amounts import check_amounts
 from app.markup.images import ENOUGH, Size, detect_image_format, read_displayed_size, render_figure
 from app.markup.model import (
@@ -57,6 +57,7 @@ from app.markup.model import (
 )
 from app.markup.problems import (
     ContentProblem,
+    ProblemLocation,
     drop_consequential_problems,
     log_internal_error,
     make_problem,
@@ -92,7 +93,6 @@ NOTHING = CourseWithDrafts({}, {}, {})
 
 
 def drop_unpublished_items(items: Mapping[str, Item]) -> dict[str, Item]:
-    """Return the items that learners may see."""
     return {name: item for name, item in items.items() if item.status == "live"}
 
 
@@ -135,7 +135,6 @@ def _topic_of_problem(problem: ContentProblem) -> str:
 
 
 def _is_in_unpublished_item(problem: ContentProblem, starts: list[ItemStart]) -> bool:
-    """Return whether the last item at or above a problem is not live."""
     at = bisect.bisect_right(starts, ItemStart(problem.line, is_live=True)) - 1
     return at >= 0 and not starts[at].is_live
 
@@ -148,7 +147,7 @@ CountedOptionKeys = Mapping[str, Mapping[str, str]]
 class AssembledCourse:
     """The valid topics, questions and cards, and every problem of the course.
 
-    `authored` also contains those that are not live.
+    `course_with_drafts` also contains those that are not live.
     """
 
     topics: dict[str, Topic]
@@ -161,7 +160,7 @@ class AssembledCourse:
 def assemble_course(course: ParsedCourse) -> AssembledCourse:
     """Assemble the files. Items with errors are left out."""
     owners = course_rules.find_id_owners(course)
-    pages = {r.topic.slug: r.topic for r in course.readings.values() if r.topic}
+    pages = {r.topic.slug: r.topic for r in course.parsed_files.values() if r.topic}
     questions, cards = _owned_items(course, pages, owners.items)
     problems = [
         *_check_across_files(course, pages, questions, cards),
@@ -171,9 +170,9 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     problems += missing_page_problems
     excluded_items = _items_with_errors(problems)
     excluded_items |= {
-        ItemInFile(fact.id, p.path)
+        ItemInFile(fingerprint.id, p.path)
         for p in missing_page_problems
-        for fact in course.readings[p.path].facts
+        for fingerprint in course.parsed_files[p.path].fingerprints
     }
     questions = {
         i: q for i, q in questions.items() if ItemInFile(i, q.place.path) not in excluded_items
@@ -193,9 +192,9 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
-    problems += [p for r in course.readings.values() for p in r.problems]
+    problems += [p for r in course.parsed_files.values() for p in r.problems]
     problems += check_coverage(course, authored.questions.values(), authored.cards.values())
-    problems += check_topics(topics, course.readings, authored.questions, authored.cards)
+    problems += check_topics(topics, course.parsed_files, authored.questions, authored.cards)
     all_problems = tuple(sorted(set(drop_scaffold_warnings_in_drafts(problems, authored))))
     return AssembledCourse(topics, questions, cards, all_problems, authored)
 
@@ -209,7 +208,7 @@ def _check_across_files(
     """Check rules across files, except for ids and counts."""
     yield from course_rules.check_references(course)
     if course.syllabus.calculators:
-        yield from check_amounts({p: r.amounts for p, r in course.readings.items()})
+        yield from check_amounts({p: r.amounts for p, r in course.parsed_files.items()})
     yield from course_rules.check_stale_reviews(course)
     yield from course_rules.check_near_duplicate_stems(course, questions)
     yield from check_duplicate_card_fronts(cards)
@@ -223,7 +222,7 @@ def _check_changed_keys_of_owners(
     course: ParsedCourse, owners: Mapping[str, IdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
-    for problem in check_keys_changed_since_review(course.readings, course.today):
+    for problem in check_keys_changed_since_review(course.parsed_files, course.today):
         if _is_owner_at(owners.get(problem.item), problem.path, problem.line):
             yield problem
 
@@ -234,7 +233,6 @@ class ItemInFile(NamedTuple):
 
 
 def _items_with_errors(problems: list[ContentProblem]) -> set[ItemInFile]:
-    """Return the items that errors leave out."""
     errors = [p for p in problems if p.item and p.severity == "error"]
     return {ItemInFile(p.item, path) for p in errors for path in _list_possible_item_files(p)}
 
@@ -249,7 +247,7 @@ def _list_possible_item_files(problem: ContentProblem) -> tuple[str, ...]:
 
 
 def _unsourced_problem(question: Question) -> ContentProblem:
-    location = (question.place.path, question.place.line, 1)
+    location = ProblemLocation(question.place.path, question.place.line)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
     return make_problem(location, "E16", message, hint, question.id, derived=True)
@@ -264,7 +262,9 @@ def _check_questions_without_objective(
         if slug in pages:
             message = f"Neither the page nor {count} of its questions name an objective."
             hint = "Write objective: with a number of syllabus.toml into the front matter."
-            yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint, derived=True)
+            yield make_problem(
+                ProblemLocation(pages[slug].place.path), "E14", message, hint, derived=True
+            )
 
 
 def _check_items_without_topic(
@@ -272,40 +272,45 @@ def _check_items_without_topic(
 ) -> list[ContentProblem]:
     problems = []
     handled_slugs = set(pages)
-    for path, reading in course.readings.items():
+    for path, parsed_file in course.parsed_files.items():
         slug = path.split("/")[1] if path.startswith("topics/") else ""
-        if slug and slug not in handled_slugs and reading.facts:
+        if slug and slug not in handled_slugs and parsed_file.fingerprints:
             handled_slugs.add(slug)
             message = f"The topic “{slug}” has no concept.md."
             hint = "Write its page: a title, a source and a paragraph are a start."
-            problems.append(make_problem((path, 1, 1), "E61", message, hint))
+            problems.append(make_problem(ProblemLocation(path), "E61", message, hint))
     return problems
+
+
+class OwnedItems(NamedTuple):
+    questions: dict[str, Question]
+    cards: dict[str, Flashcard]
 
 
 def _owned_items(
     course: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
-) -> tuple[dict[str, Question], dict[str, Flashcard]]:
+) -> OwnedItems:
+    """Return the items that own their ids, completed from their page and drawings."""
     counted_keys = _counted_option_keys_by_question(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
-    for path, reading in course.sort_listed_topics_first():
-        for question in reading.questions:
-            if _is_owner_at(owners.get(question.id), path, question.place.line):
+    for parsed_file in course.sort_listed_topics_first():
+        for question in parsed_file.questions:
+            if _is_owner_at(owners.get(question.id), parsed_file.path, question.place.line):
                 full_question = _with_embedded_figures(
                     _inherit_metadata_from_page(question, pages), course
                 )
                 questions[question.id] = _with_renamed_option_keys(
                     full_question, counted_keys.get(question.id, {})
                 )
-        for card in reading.cards:
+        for card in parsed_file.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
-            if _is_owner_at(owner, path, card.place.line):
+            if _is_owner_at(owner, parsed_file.path, card.place.line):
                 cards[card.id] = _inherit_metadata_from_page(card, pages)
-    return questions, cards
+    return OwnedItems(questions, cards)
 
 
 def _is_owner_at(owner: IdClaim | None, path: str, line: int) -> bool:
-    """Return whether the item at this path and line owns the id."""
     return owner is not None and (owner.path, owner.fingerprint.line) == (path, line)
 
 
@@ -330,14 +335,14 @@ def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
 def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question:
     kind = types.type_of(question)
     folder = question.place.path.rpartition("/")[0]
-    readings = {
-        name: course.readings.get(f"{folder}/{name}")
+    parsed_files = {
+        name: course.parsed_files.get(f"{folder}/{name}")
         for name in kind.figure_file_names(question.answer)
     }
     drawings = {
-        name: reading.drawing
-        for name, reading in readings.items()
-        if reading and isinstance(reading.drawing, SvgFigure)
+        name: parsed_file.drawing
+        for name, parsed_file in parsed_files.items()
+        if parsed_file and isinstance(parsed_file.drawing, SvgFigure)
     }
     if not drawings:
         return question
@@ -349,12 +354,11 @@ def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question
 def _counted_option_keys_by_question(
     course: ParsedCourse, owners: Mapping[str, IdClaim]
 ) -> CountedOptionKeys:
-    lock = course.readings.get("ids.lock")
     return {
-        e.id: names
-        for e in (lock.lock if lock else ())
-        if e.id in owners
-        and (names := course_rules.map_new_to_counted_keys(e, owners[e.id].fingerprint))
+        entry.id: names
+        for entry in lock_entries_by_id(course.parsed_files).values()
+        if entry.id in owners
+        and (names := course_rules.map_new_to_counted_keys(entry, owners[entry.id].fingerprint))
     }
 
 
@@ -404,7 +408,9 @@ def _sections_with_served_questions(
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
                 image_counts[piece.file] += 1
-                drawings = find_drawing_and_phone_variant(course.readings, f"{folder}/{piece.file}")
+                drawings = find_drawing_and_phone_variant(
+                    course.parsed_files, f"{folder}/{piece.file}"
+                )
                 pieces.append(HtmlBlock(render_figure(piece, drawings, image_counts[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
@@ -412,12 +418,12 @@ def _sections_with_served_questions(
     return tuple(sections)
 
 
-def library_version(readings: Mapping[str, ParsedFile]) -> str:
+def library_version(parsed_files: Mapping[str, ParsedFile]) -> str:
     """Return a hash that changes with any content, and with the code that parses it."""
     digest = hashlib.sha256(parser_code_hash().encode())
-    for path, reading in sorted(readings.items()):
+    for path, parsed_file in sorted(parsed_files.items()):
         # A broken file is shown in its last good version, but its problems are new.
-        entry = f"{path}\0{reading.digest}\0{reading.problems}"
+        entry = f"{path}\0{parsed_file.digest}\0{parsed_file.problems}"
         digest.update(entry.encode(errors="replace"))
     return digest.hexdigest()[:16]
 
@@ -571,11 +577,13 @@ class CourseStatus:
 def load_library(folder: Path, cache: Path | None = None) -> Library:
     """Load the whole course in `folder`. `cache` is a folder for parsed files."""
     with pause_garbage_collection():
-        return assemble_library(WatchedFiles(folder, cache).parse_current_files()[0], folder)
+        return assemble_library(
+            WatchedFiles(folder, cache).parse_current_files().parsed_files, folder
+        )
 
 
 def assemble_library(
-    readings: Mapping[str, ParsedFile],
+    parsed_files: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date | None = None,
     previous_files: Mapping[str, ParsedFile] = _NOTHING,
@@ -585,121 +593,132 @@ def assemble_library(
     `previous_files` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
     """
-    course, assembled_course = _assemble_readings(readings, folder, today, previous_files)
-    readings = course.readings
+    course, assembled_course = _assemble_or_fall_back(parsed_files, folder, today, previous_files)
+    parsed_files = course.parsed_files
     return Library(
-        library_version(readings),
+        library_version(parsed_files),
         course.syllabus,
         {slug: add_image_sizes(topic, folder) for slug, topic in assembled_course.topics.items()},
         assembled_course.questions,
         assembled_course.cards,
-        {t.anchor: t for r in readings.values() for t in r.terms},
-        {s.key: s for r in readings.values() for s in r.sources},
-        {r.exam.slug: r.exam for r in readings.values() if r.exam},
+        {t.anchor: t for r in parsed_files.values() for t in r.terms},
+        {s.key: s for r in parsed_files.values() for s in r.sources},
+        {r.exam.slug: r.exam for r in parsed_files.values() if r.exam},
         tuple(
             drop_consequential_problems(
-                [*check_folder_layout(readings, folder), *assembled_course.problems]
+                [*check_folder_layout(parsed_files, folder), *assembled_course.problems]
             )
         ),
-        tuple(path for path, reading in readings.items() if reading.outdated),
+        tuple(path for path, parsed_file in parsed_files.items() if parsed_file.outdated),
         assembled_course.course_with_drafts,
     )
 
 
 def find_problems(
-    readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
+    parsed_files: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
 ) -> tuple[ContentProblem, ...]:
     """Return the problems that `assemble_library` would find, without building the library."""
-    _, assembled_course = _assemble_readings(readings, folder, today)
+    assembled_course = _assemble_or_fall_back(parsed_files, folder, today).assembled_course
     return tuple(
         drop_consequential_problems(
-            [*check_folder_layout(readings, folder), *assembled_course.problems]
+            [*check_folder_layout(parsed_files, folder), *assembled_course.problems]
         )
     )
 
 
-def _assemble_readings(
-    readings: Mapping[str, ParsedFile],
+class CheckedCourse(NamedTuple):
+    """The files that were assembled, and the result."""
+
+    course: ParsedCourse
+    assembled_course: AssembledCourse
+
+
+def _assemble_or_fall_back(
+    parsed_files: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date | None,
     previous_files: Mapping[str, ParsedFile] = _NOTHING,
-) -> tuple[ParsedCourse, AssembledCourse]:
+) -> CheckedCourse:
     day = today or dt.datetime.now(dt.UTC).date()
-    course = ParsedCourse(readings, day, _find_picture_faults(readings, folder))
+    course = ParsedCourse(parsed_files, day, _find_picture_faults(parsed_files, folder))
     try:
-        return course, assemble_course(course)
+        return CheckedCourse(course, assemble_course(course))
     except Exception as error:  # noqa: BLE001 - no file may stop the server
         return _assemble_without_file(course, error, previous_files)
 
 
 def _assemble_without_file(
     course: ParsedCourse, error: Exception, previous_files: Mapping[str, ParsedFile]
-) -> tuple[ParsedCourse, AssembledCourse]:
+) -> CheckedCourse:
     """Assemble the course without the current version of the one file that fails.
 
     If several files fail, the whole previous course is used.
     """
-    for path, readings in _fallback_candidates(course.readings, previous_files):
-        reduced_course = dataclasses.replace(course, readings=readings)
+    for path, parsed_files in _fallback_candidates(course.parsed_files, previous_files):
+        reduced_course = dataclasses.replace(course, parsed_files=parsed_files)
         try:
             assembled_course = assemble_course(reduced_course)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
             continue
-        file_problems = course.readings[path].problems if path in course.readings else ()
-        subject = "This file" if path in course.readings else "The course"
-        problem = log_internal_error((path or "syllabus.toml", 1, 1), subject, error)
+        file_problems = course.parsed_files[path].problems if path in course.parsed_files else ()
+        subject = "This file" if path in course.parsed_files else "The course"
+        problem = log_internal_error(ProblemLocation(path or "syllabus.toml"), subject, error)
         problems = {*assembled_course.problems, *file_problems, problem}
-        return reduced_course, dataclasses.replace(
-            assembled_course, problems=tuple(sorted(problems))
-        )
-    problem = log_internal_error(("syllabus.toml", 1, 1), "The course", error)
-    empty_course = dataclasses.replace(course, readings={})
-    return empty_course, AssembledCourse({}, {}, {}, (problem,))
+        assembled_course = dataclasses.replace(assembled_course, problems=tuple(sorted(problems)))
+        return CheckedCourse(reduced_course, assembled_course)
+    problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
+    empty_course = dataclasses.replace(course, parsed_files={})
+    return CheckedCourse(empty_course, AssembledCourse({}, {}, {}, (problem,)))
 
 
 class FallbackCandidate(NamedTuple):
     """Files to assemble, and the path of the one replaced or left out; "" for all."""
 
     replaced_path: str
-    readings: Mapping[str, ParsedFile]
+    parsed_files: Mapping[str, ParsedFile]
 
 
 def _fallback_candidates(
-    readings: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
+    parsed_files: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
 ) -> Iterator[FallbackCandidate]:
-    for path, reading in readings.items():
-        candidate_files = dict(readings)
+    for path, parsed_file in parsed_files.items():
+        candidate_files = dict(parsed_files)
         del candidate_files[path]
         if path in previous_files:
             candidate_files[path] = dataclasses.replace(
-                previous_files[path], problems=reading.problems, outdated=True
+                previous_files[path], problems=parsed_file.problems, outdated=True
             )
         yield FallbackCandidate(path, candidate_files)
     if previous_files:
-        changed = {p for p, r in previous_files.items() if readings.get(p) != r}
+        changed = {p for p, r in previous_files.items() if parsed_files.get(p) != r}
         yield FallbackCandidate(
             "",
             {p: dataclasses.replace(r, outdated=p in changed) for p, r in previous_files.items()},
         )
 
 
-def _find_picture_faults(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
+def _find_picture_faults(parsed_files: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
     """Return the pictures that pages show, with what is wrong with each."""
     picture_paths = (
-        f"{path.rpartition('/')[0]}/{mention.value}"
-        for path, reading in readings.items()
-        for mention in reading.cross_references
-        if mention.kind == "file"
+        f"{path.rpartition('/')[0]}/{reference.value}"
+        for path, parsed_file in parsed_files.items()
+        for reference in parsed_file.cross_references
+        if reference.kind == "file"
     )
     return {name: explain_unshowable_image(folder, name) for name in picture_paths}
+
+
+class _LibraryState(NamedTuple):
+    library: Library
+    stamps: "FileStamps | _RetryDeadline"
 
 
 class LiveLibrary:
     """The library of a running server. `current()` follows changes of the files.
 
-    A broken file is shown in its last good version, also after a restart if `kept` is a
-    folder for copies. Its problems are in `current().problems`. Files are checked at
-    most once in `glance` seconds, because that takes as long as a cached page.
+    A broken file is shown in its last good version, also after a restart if there is a
+    `last_good_folder`. Its problems are in `current().problems`. Files are checked at
+    most once in `check_interval` seconds, because that takes as long as a cached page.
     """
 
     def __init__(
@@ -711,23 +730,23 @@ class LiveLibrary:
     ) -> None:
         self.folder = folder
         self.cache = cache
-        self._glance = check_interval
-        self._glanced = -math.inf
+        self._check_interval = check_interval
+        self._checked_at = -math.inf
         self._files = WatchedFiles(
             folder, cache, LastGoodFiles(last_good_folder, folder) if last_good_folder else None
         )
         self._lock = threading.Lock()
-        self._state: tuple[Library, FileStamps | _RetryDeadline] | None = None
+        self._state: _LibraryState | None = None
         self._readings = _NOTHING
         self._failed = ""
-        self._told: dict[str, ContentProblem] = {}
+        self._logged_errors: dict[str, ContentProblem] = {}
 
     def get_recently_checked_library(self) -> Library | None:
         """Return the current state; None if the files must be checked first."""
         state = self._state
-        if state is None or time.monotonic() - self._glanced >= self._glance:
+        if state is None or time.monotonic() - self._checked_at >= self._check_interval:
             return None
-        return state[0]
+        return state.library
 
     def current(self) -> Library:
         """Return the newest good state. Checks file timestamps, which is cheap without changes.
@@ -737,16 +756,16 @@ class LiveLibrary:
         if (recent := self.get_recently_checked_library()) is not None:
             return recent
         state, now = self._state, time.monotonic()
-        if state is not None and not state[1].have_changed():
-            self._glanced = now
-            return state[0]
+        if state is not None and not state.stamps.have_changed():
+            self._checked_at = now
+            return state.library
         with self._lock:
             state = self._state
-            if state is not None and not state[1].have_changed():
-                return state[0]
+            if state is not None and not state.stamps.have_changed():
+                return state.library
             self._state = self._renew_state()
-            self._glanced = now
-            return self._state[0]
+            self._checked_at = now
+            return self._state.library
 
     @property
     def status(self) -> CourseStatus:
@@ -755,31 +774,33 @@ class LiveLibrary:
         errors = sum(p.severity == "error" for p in library.problems)
         return CourseStatus(bool(library.topics), library.outdated, errors)
 
-    def _renew_state(self) -> "tuple[Library, FileStamps | _RetryDeadline]":
+    def _renew_state(self) -> _LibraryState:
         """Reload the course. On failure, return the previous state with the error."""
         try:
-            readings, stamps = self._files.parse_current_files()
-            if self._state and self._failed == library_version(readings):
-                return self._state[0], stamps  # it would fail and be logged again
-            library = assemble_library(readings, self.folder, previous_files=self._readings)
+            parsed_files, stamps = self._files.parse_current_files()
+            if self._state and self._failed == library_version(parsed_files):
+                return _LibraryState(
+                    self._state.library, stamps
+                )  # it would fail and be logged again
+            library = assemble_library(parsed_files, self.folder, previous_files=self._readings)
             failed_paths = {p.path for p in library.problems if p.code == "E00"}
             self._files.save_last_good_files(without=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
-            library_with_error = self._state[0] if self._state else _EMPTY
-            problem = log_internal_error(("syllabus.toml", 1, 1), "The course", error)
+            library_with_error = self._state.library if self._state else _EMPTY
+            problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
             problems = tuple(p for p in library_with_error.problems if p != problem)
             library_with_error = dataclasses.replace(
                 library_with_error, problems=(*problems, problem)
             )
-            return library_with_error, _RetryDeadline(time.monotonic() + _RETRY)
-        self._failed = library_version(readings) if failed_paths else ""
-        good_files = {p: r for p, r in readings.items() if p not in failed_paths}
+            return _LibraryState(library_with_error, _RetryDeadline(time.monotonic() + _RETRY))
+        self._failed = library_version(parsed_files) if failed_paths else ""
+        good_files = {p: r for p, r in parsed_files.items() if p not in failed_paths}
         previous_files = {
-            p: r for p, r in self._readings.items() if p in failed_paths & {*readings}
+            p: r for p, r in self._readings.items() if p in failed_paths & {*parsed_files}
         }
         self._readings = {**previous_files, **good_files}
         self._log_errors(library)
-        return library, stamps
+        return _LibraryState(library, stamps)
 
     def _log_errors(self, library: Library) -> None:
         """Log the first error of each file, once as long as it stays the same."""
@@ -788,14 +809,14 @@ class LiveLibrary:
             if problem.severity == "error":
                 first_errors.setdefault(problem.path, problem)
         for path, problem in first_errors.items():
-            if self._told.get(path) != problem:
+            if self._logged_errors.get(path) != problem:
                 consequence = "what is sound in it is served"
                 if path in library.outdated:
                     consequence = "its last good version is served"
                 location = replace_unprintable_characters(f"{path}:{problem.line}")
                 message = replace_unprintable_characters(f"{problem.code} {problem.message}")
                 _log.warning("content %s: %s: %s", location, consequence, message)
-        self._told = first_errors
+        self._logged_errors = first_errors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

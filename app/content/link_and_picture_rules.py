@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 from app.content.parsed_file import ParsedFile
 from app.markup.images import SMALLEST_REGION, narrow_variant_name
 from app.markup.model import SvgFigure, SvgProblem
-from app.markup.problems import ContentProblem, CrossReference, make_problem
+from app.markup.problems import (
+    ContentProblem,
+    CrossReference,
+    ProblemLocation,
+    make_problem,
+    make_reference_problem,
+)
 from app.markup.text import closest_word, slugify, suggest_known_words
 
 _OTHERWISE = "Correct the link, or create what it names."
@@ -14,29 +20,31 @@ _PAGE = "/concepts/"
 _TERM = "/glossary"
 _FORMS = re.compile(r"[(),/]")
 _RESERVED_ANCHORS = frozenset({"sources", "end"})
-Readings = Mapping[str, ParsedFile]
+ParsedFiles = Mapping[str, ParsedFile]
 
 
-def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterable[ContentProblem]:
+def check_link(
+    path: str, reference: CrossReference, parsed_files: ParsedFiles
+) -> Iterable[ContentProblem]:
     """Report E61: a link to a missing page, heading or term."""
-    address, _, anchor = mention.value.partition("#")
+    address, _, anchor = reference.value.partition("#")
     if address.startswith(_TERM) or not (address or "/" in path.removeprefix("shared/")):
-        term_anchors = {t.anchor for r in readings.values() for t in r.terms}
+        term_anchors = {t.anchor for r in parsed_files.values() for t in r.terms}
         exists = not anchor or anchor in term_anchors
         hint = "" if exists else _nearest_glossary_name_hint(anchor, term_anchors)
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
-        reading = readings.get(f"topics/{slug}/concept.md")
+        parsed_file = parsed_files.get(f"topics/{slug}/concept.md")
         is_generated = anchor.startswith(("src-", "q-")) or anchor in _RESERVED_ANCHORS
-        anchors = set(reading.anchors) if reading else set()
-        exists = reading is not None and (not anchor or is_generated or anchor in anchors)
+        anchors = set(parsed_file.anchors) if parsed_file else set()
+        exists = parsed_file is not None and (not anchor or is_generated or anchor in anchors)
         hint = ""
         if not exists:
             hint = (
                 _nearest_glossary_name_hint(anchor, anchors)
-                if reading
+                if parsed_file
                 else _nearest_glossary_name_hint(
-                    slug, {r.topic.slug for r in readings.values() if r.topic}
+                    slug, {r.topic.slug for r in parsed_files.values() if r.topic}
                 )
             )
         if not exists and (slug.endswith(".md") or "/" in slug):
@@ -44,17 +52,16 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
             if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
                 hint = f"Write https://www.{web} for a page of the web."
     if not exists:
-        message = f"There is no page or heading “{mention.value}”."
-        location = (path, mention.line, mention.column)
-        yield make_problem(location, "E61", message, hint, mention.item)
+        message = f"There is no page or heading “{reference.value}”."
+        yield make_reference_problem(path, reference, "E61", message, hint)
 
 
 def check_see_also_term(
-    path: str, mention: CrossReference, readings: Readings
+    path: str, reference: CrossReference, parsed_files: ParsedFiles
 ) -> Iterable[ContentProblem]:
     """Report E61: a name after `See:` that is no glossary heading."""
-    terms = [t for r in readings.values() for t in r.terms]
-    anchor = slugify(mention.value)
+    terms = [t for r in parsed_files.values() for t in r.terms]
+    anchor = slugify(reference.value)
     if any(term.anchor == anchor for term in terms):
         return
     headings = {form: t.name for t in terms for form in (t.anchor, *_slugs_of_name_parts(t.name))}
@@ -62,8 +69,8 @@ def check_see_also_term(
     hint = "Write the whole heading of a term, and a comma between two."
     if heading:
         hint = f"Write its whole heading: “{heading}”."
-    message = f"“{mention.value}” behind See: is no heading of the glossary."
-    location = (path, mention.line, mention.column)
+    message = f"“{reference.value}” behind See: is no heading of the glossary."
+    location = ProblemLocation(path, reference.line, reference.column)
     yield make_problem(location, "E61", message, hint, derived=True)
 
 
@@ -79,11 +86,11 @@ def _nearest_glossary_name_hint(word: str, known: set[str]) -> str:
 
 
 def check_picture(
-    path: str, mention: CrossReference, picture_faults: Mapping[str, str]
+    path: str, reference: CrossReference, picture_faults: Mapping[str, str]
 ) -> Iterable[ContentProblem]:
-    """Report E61, E78: missing or invalid pictures. `files` maps names to their problem."""
-    name = f"{path.rpartition('/')[0]}/{mention.value}"
-    fault = picture_faults.get(name, f"There is no file “{mention.value}”.")
+    """Report E61, E78: missing or invalid pictures."""
+    name = f"{path.rpartition('/')[0]}/{reference.value}"
+    fault = picture_faults.get(name, f"There is no file “{reference.value}”.")
     if not fault:
         return
     message, _, suggestion = fault.partition("\n")
@@ -91,8 +98,7 @@ def check_picture(
     if not message.startswith("There is no"):
         code = "E78"
         hint = "Put a picture into the folder of the topic, and name it here."
-    location = (path, mention.line, mention.column)
-    yield make_problem(location, code, message, hint, mention.item)
+    yield make_reference_problem(path, reference, code, message, hint)
 
 
 _LEGIBLE = 11.0  # pixels
@@ -102,11 +108,11 @@ _POINTED = f"Put a <rect> of at least {SMALLEST_REGION} by {SMALLEST_REGION} int
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
-def find_drawing_and_phone_variant(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
+def find_drawing_and_phone_variant(parsed_files: ParsedFiles, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
     drawings = [
-        _parsed_drawing(readings, path),
-        _parsed_drawing(readings, narrow_variant_name(path)),
+        _parsed_drawing(parsed_files, path),
+        _parsed_drawing(parsed_files, narrow_variant_name(path)),
     ]
     if not isinstance(drawings[0], SvgFigure) or not drawings[0].meant:
         return ()
@@ -114,40 +120,40 @@ def find_drawing_and_phone_variant(readings: Readings, path: str) -> tuple[SvgFi
 
 
 def check_drawing(
-    path: str, mention: CrossReference, readings: Readings
+    path: str, reference: CrossReference, parsed_files: ParsedFiles
 ) -> Iterable[ContentProblem]:
-    """Check the drawing that `mention` in the file at `path` names."""
-    file, _, region = mention.value.partition("#")
+    """Check the drawing that `reference` in the file at `path` names."""
+    file, _, region = reference.value.partition("#")
     folder = path.rpartition("/")[0]
-    location = (path, mention.line, mention.column)
+    location = ProblemLocation(path, reference.line, reference.column)
     variants = {
-        n: _parsed_drawing(readings, f"{folder}/{n}") for n in (file, narrow_variant_name(file))
+        n: _parsed_drawing(parsed_files, f"{folder}/{n}") for n in (file, narrow_variant_name(file))
     }
-    is_required = mention.kind == "drawing"
+    is_required = reference.kind == "drawing"
     if not is_required and not any(d and d.meant for d in variants.values()):
         return
     for name, drawing in variants.items():
         if isinstance(drawing, SvgProblem) and not region:
-            drawing_location = (f"{folder}/{name}", drawing.line, 1)
+            drawing_location = ProblemLocation(f"{folder}/{name}", drawing.line)
             message = f"This drawing cannot be shown: {drawing.why}."
             yield make_problem(
-                drawing_location, "E58", message, drawing.remedy or _HINT, mention.item
+                drawing_location, "E58", message, drawing.remedy or _HINT, reference.item
             )
         elif isinstance(drawing, SvgFigure) and region in drawing.blurred:
             message = f"{name}, line {drawing.line}: {drawing.blurred[region]}."
-            yield make_problem(location, "E58", message, _POINTED, mention.item)
+            yield make_problem(location, "E58", message, _POINTED, reference.item)
         elif isinstance(drawing, SvgFigure) and region and region not in drawing.regions:
             message = f"{name} has no region “{region}”."
             hint = suggest_known_words(region, sorted(drawing.regions - set(drawing.blurred)))
-            yield make_problem(location, "E59", message, hint, mention.item)
+            yield make_problem(location, "E59", message, hint, reference.item)
     if not region:
         figures = {n: d for n, d in variants.items() if isinstance(d, SvgFigure)}
-        yield from _check_text_size(figures, location, mention.item)
-        yield from _check_drawing_variants_agree(figures, location, mention.item)
+        yield from _check_text_size(figures, location, reference.item)
+        yield from _check_drawing_variants_agree(figures, location, reference.item)
 
 
 def _check_text_size(
-    variants: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+    variants: dict[str, SvgFigure], location: ProblemLocation, item: str
 ) -> Iterable[ContentProblem]:
     """Report W90: text under 11 px at the minimum width of the drawing."""
     for number, (name, drawing) in enumerate(variants.items()):
@@ -159,11 +165,11 @@ def _check_text_size(
             hint = f"Write it at {minimum:.1f} units or more."
             if len(variants) == 1:
                 hint = f"Draw {narrow_variant_name(name)}, 358 units wide, for phones."
-            yield make_problem(place, "W90", message, hint, item)
+            yield make_problem(location, "W90", message, hint, item)
 
 
 def _check_drawing_variants_agree(
-    variants: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+    variants: dict[str, SvgFigure], location: ProblemLocation, item: str
 ) -> Iterable[ContentProblem]:
     """Report W91: the two variants of a drawing differ."""
     if len(variants) < 2:
@@ -180,9 +186,9 @@ def _check_drawing_variants_agree(
         unshared_regions = sorted(wide_drawing.regions ^ narrow_drawing.regions)
         hint = f"Only one of them has {', '.join(unshared_regions)}." if unshared_regions else ""
         hint = hint or "Both say the same, in the same words."
-        yield make_problem(place, "W91", message, hint, item)
+        yield make_problem(location, "W91", message, hint, item)
 
 
-def _parsed_drawing(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:
-    reading = readings.get(path)
-    return reading.drawing if reading else None
+def _parsed_drawing(parsed_files: ParsedFiles, path: str) -> SvgFigure | SvgProblem | None:
+    parsed_file = parsed_files.get(path)
+    return parsed_file.drawing if parsed_file else None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
-from app.content.parsed_file import LockEntry
+from app.content.parsed_file import HashedOption, LockEntry
 from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.markup.text import LARGEST_SAMPLE, MOST_SAMPLES
 
@@ -60,7 +60,7 @@ def _parse_lock_line(fields: list[str], line: int) -> LockEntry:
         first_seen,
         "" if retired == "-" else retired,
         numbers,
-        tuple((option, digest) for option, digest in pairs),
+        tuple(HashedOption(key, text_hash) for key, text_hash in pairs),
         line,
         key,
         review_date,
@@ -107,7 +107,7 @@ def _format_lock_line(entry: LockEntry) -> str:
             entry.first_seen,
             entry.retired_on or "-",
             ".".join(map(_to_base36, entry.sketch)) or "-",
-            ",".join(f"{k}:{d}" for k, d in entry.options) or "-",
+            ",".join(f"{o.key}:{o.text_hash}" for o in entry.options) or "-",
             *_format_optional_columns(entry),
         )
     )

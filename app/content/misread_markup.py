@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from markdown_it.token import Token
 
 from app.markup.markdown_tokens import first_line, last_line
-from app.markup.problems import SourceFile
+from app.markup.problems import SourceFile, TextPosition
 from app.questions.question_type import ItemParts, ItemSource
 
 _MOST_SHOWN = 40
@@ -88,16 +88,15 @@ _MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)
 
 
 def report_markup_in_plain_value(
-    key: str, text: str, place: tuple[int, int], source_file: SourceFile
+    key: str, text: str, position: TextPosition, source_file: SourceFile
 ) -> None:
     """Report markup in a value of front matter that is shown as plain text."""
     if match := _MARKED.search(text):
         message = f"“{match[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
-        source_file.report("W74", *place, message, "Write the words alone.")
+        source_file.report("W74", *position, message, "Write the words alone.")
 
 
 def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> None:
-    """Report unmatched marks of bold or struck-through words."""
     for child in inline.children or ():
         match = _STARS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
@@ -157,7 +156,7 @@ _LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_ope
 
 
 def report_misread_answer_lines(
-    draft: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report lines that look like an option, a step or a table row but are read as text.
 
@@ -168,27 +167,27 @@ def report_misread_answer_lines(
     _check_late_hints(parts, source_file)
     handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
     handled_lines |= {option.line for option in parts.options} | _block_lines(
-        draft, *_LITERAL_BLOCKS
+        source, *_LITERAL_BLOCKS
     )
     if type_name == "order":
-        handled_lines |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
-    lines = {*_matching_lines(_OPTION, draft, source_file, handled_lines)}
+        handled_lines |= {first_line(t) for t in source.body if t.type == "list_item_open"}
+    lines = {*_matching_lines(_OPTION, source, source_file, handled_lines)}
     if parts.options:
-        lines |= _lines_near_options(draft) & {
-            *_matching_lines(_BESIDE, draft, source_file, handled_lines)
+        lines |= _lines_near_options(source) & {
+            *_matching_lines(_BESIDE, source, source_file, handled_lines)
         }
-        lines |= _find_list_items_next_to_options(draft, parts, source_file) - handled_lines
+        lines |= _find_list_items_next_to_options(source, parts, source_file) - handled_lines
     _report_lines_read_as_text(sorted(lines), "E24", source_file)
     if parts.options:
-        _report_lines_joined_to_option(draft, parts, source_file, handled_lines | lines)
-    handled_lines |= _block_lines(draft, "blockquote_open")
+        _report_lines_joined_to_option(source, parts, source_file, handled_lines | lines)
+    handled_lines |= _block_lines(source, "blockquote_open")
     if type_name == "order":
         _report_lines_read_as_text(
-            _matching_lines(_STEP, draft, source_file, handled_lines), "E50", source_file
+            _matching_lines(_STEP, source, source_file, handled_lines), "E50", source_file
         )
     elif type_name == "match" and parts.block:
         _report_lines_read_as_text(
-            _matching_lines(_ROW, draft, source_file, handled_lines), "E52", source_file
+            _matching_lines(_ROW, source, source_file, handled_lines), "E52", source_file
         )
 
 
@@ -218,32 +217,32 @@ def _report_lines_read_as_text(lines: Iterable[int], code: str, source_file: Sou
 
 
 def _matching_lines(
-    pattern: re.Pattern[str], draft: ItemSource, source_file: SourceFile, handled_lines: set[int]
+    pattern: re.Pattern[str], source: ItemSource, source_file: SourceFile, handled_lines: set[int]
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
-    last = draft.line + draft.text.count("\n")
-    for line in range(last - draft.text_after_comment.count("\n"), last + 1):
+    last = source.line + source.text.count("\n")
+    for line in range(last - source.text_after_comment.count("\n"), last + 1):
         text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
         if line not in handled_lines and pattern.match(text):
             yield line
 
 
-def _lines_near_options(draft: ItemSource) -> set[int]:
+def _lines_near_options(source: ItemSource) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
-    lists = _block_lines(draft, "bullet_list_open")
-    quotes = (t for t in draft.body if t.type == "blockquote_open")
+    lists = _block_lines(source, "bullet_list_open")
+    quotes = (t for t in source.body if t.type == "blockquote_open")
     lines_above_quotes = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
     return lines_above_quotes | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
 def _find_list_items_next_to_options(
-    draft: ItemSource, parts: ItemParts, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, source_file: SourceFile
 ) -> set[int]:
     """Return items of lists without options that directly adjoin a list of options."""
     options = {option.line for option in parts.options}
     lists = [
         {*range(first_line(t), last_line(t) + 1)}
-        for t in draft.body
+        for t in source.body
         if t.type in {"bullet_list_open", "ordered_list_open"} and t.level == 0
     ]
     filled = [{n for n in lines if source_file.lines[n - 1].strip()} for lines in lists]
@@ -254,12 +253,12 @@ def _find_list_items_next_to_options(
             lower_list & options
         ):
             starts |= lower_list if upper_list & options else upper_list
-    items = (t for t in draft.body if t.type == "list_item_open" and t.level == 1)
+    items = (t for t in source.body if t.type == "list_item_open" and t.level == 1)
     return starts & {first_line(t) for t in items}
 
 
 def _report_lines_joined_to_option(
-    draft: ItemSource, parts: ItemParts, source_file: SourceFile, handled_lines: set[int]
+    source: ItemSource, parts: ItemParts, source_file: SourceFile, handled_lines: set[int]
 ) -> None:
     """Report E24 for lines that Markdown reads as part of the option above them.
 
@@ -267,8 +266,8 @@ def _report_lines_joined_to_option(
     probably meant as the option's reason.
     """
     option_lines = {option.line for option in parts.options}
-    quotes = _block_lines(draft, "blockquote_open")
-    items = [t for t in draft.body if t.type == "list_item_open" and t.level == 1]
+    quotes = _block_lines(source, "blockquote_open")
+    items = [t for t in source.body if t.type == "list_item_open" and t.level == 1]
     continuation_lines = {
         line
         for t in items
@@ -285,6 +284,6 @@ def _report_lines_joined_to_option(
             source_file.report("E24", line, 1, f"{message} above it.", hint)
 
 
-def _block_lines(draft: ItemSource, *token_types: str) -> set[int]:
-    blocks = (token for token in draft.body if token.type in token_types)
+def _block_lines(source: ItemSource, *token_types: str) -> set[int]:
+    blocks = (token for token in source.body if token.type in token_types)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

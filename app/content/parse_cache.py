@@ -25,7 +25,7 @@ from typing import Any
 
 import app
 from app.content import parsed_file, uncomputed_amounts
-from app.content.parsed_file import ParsedFile
+from app.content.parsed_file import GlossaryNames, ParsedFile
 from app.markup import model, problems
 from app.questions import model as questions
 from app.questions.types import KINDS
@@ -37,14 +37,19 @@ _TYPES: tuple[type, ...] = (
         for module in (model, questions, problems, parsed_file, uncomputed_amounts)
         for kind in vars(module).values()
         if isinstance(kind, type)
-        and dataclasses.is_dataclass(kind)
+        and (dataclasses.is_dataclass(kind) or issubclass(kind, tuple))
         and kind.__module__ == module.__name__
         and kind is not problems.SourceFile
     ),
     *_ANSWERS,
 )
 _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
-_FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(f.name for f in dataclasses.fields(kind))
+    if dataclasses.is_dataclass(kind)
+    else getattr(kind, "_fields", ())
+    for kind in _TYPES
+}
 _TUPLE = -1
 _DATE = -2
 VERSIONED_PACKAGES = ("content", "estimator", "markup", "questions", "widgets")
@@ -56,7 +61,7 @@ def encode_value(value: Any) -> Any:
     """Encode a value of the model as JSON: lists that begin with a type number."""
     if value is None or isinstance(value, str | int | float):
         return value
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         return [_TUPLE, *map(encode_value, value)]
     if isinstance(value, dt.date):
         return [_DATE, value.isoformat()]
@@ -147,9 +152,9 @@ class ParseCache:
         self.version = parser_code_hash()
         self.used: set[str] = set()
 
-    def entry_file_name(self, path: str, content: bytes, names_fingerprint: str) -> str:
+    def entry_file_name(self, path: str, content: bytes, names: GlossaryNames) -> str:
         """Return the file name of the cache entry for `content`."""
-        digest = hashlib.sha256(f"{self.version}\0{path}\0{names_fingerprint}\0".encode())
+        digest = hashlib.sha256(f"{self.version}\0{path}\0{names.fingerprint}\0".encode())
         digest.update(content)
         return f"{digest.hexdigest()[:40]}.json"
 
@@ -162,12 +167,12 @@ class ParseCache:
             return None
         return decoded if isinstance(decoded, ParsedFile) else None
 
-    def put(self, name: str, reading: ParsedFile) -> None:
+    def put(self, name: str, parsed_file: ParsedFile) -> None:
         """Save an entry. Failures are ignored; the next start parses the file again."""
         # Values that JSON cannot represent are parsed again at each start.
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             make_folder_in_existing_root(self._data, self.folder)
-            text = json.dumps(encode_value(reading), ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(encode_value(parsed_file), ensure_ascii=False, separators=(",", ":"))
             replace_file_atomically(self.folder / name, text.encode())
 
     def prune_if_mostly_unused(self) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from html import unescape
+from typing import NamedTuple
 
 from app.content.uncomputed_amounts import NO_AMOUNTS, FileAmounts
 from app.markup.model import (
@@ -16,19 +17,32 @@ from app.markup.model import (
     Syllabus,
     Topic,
 )
-from app.markup.problems import ContentProblem, CrossReference, TextEdit, UnidentifiedItem
+from app.markup.problems import (
+    BrokenCommentId,
+    ContentProblem,
+    CrossReference,
+    TextEdit,
+    TextPosition,
+    UnidentifiedItem,
+)
 from app.questions.model import Question
+
+_FILE_START = TextPosition(1, 1)
+
+
+class HashedOption(NamedTuple):
+    key: str
+    text_hash: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemFingerprint:
     """The data that tells whether an item was edited, replaced or copied.
 
-    `options` are (key, text hash) pairs in authored order. `asks` is whether the stem
-    has words. `key` is a hash of the correct answer, for cards of their figures.
+    `options` are in authored order. `key` is a hash of the correct answer, for cards of their figures.
     `sketch` samples the words (see `text.bottom_k_sketch`); `heading` and `body` are
     hashes, all without the comment. `sketch_with_comment` includes the comment, as older lines
-    of ids.lock did. `id_location` is line and column of the id.
+    of ids.lock did.
     """
 
     id: str
@@ -37,13 +51,13 @@ class ItemFingerprint:
     column: int
     sketch: tuple[int, ...]
     has_stem_words: bool
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[HashedOption, ...] = ()
     broken: bool = False
     key: str = ""
     heading: str = ""
     body: str = ""
     sketch_with_comment: tuple[int, ...] = ()
-    id_location: tuple[int, int] = (1, 1)
+    id_position: TextPosition = _FILE_START
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,7 +74,7 @@ class LockEntry:
     first_seen: str
     retired_on: str
     sketch: tuple[int, ...]
-    options: tuple[tuple[str, str], ...]
+    options: tuple[HashedOption, ...]
     line: int
     key: str = ""
     read: str = ""
@@ -69,13 +83,17 @@ class LockEntry:
     path: str = ""
 
 
+class AlertLine(NamedTuple):
+    kind: str
+    line: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParsedFile:
     """The result of parsing one file. `digest` is a hash of its text.
 
-    `facts` and the items are in file order and include duplicate ids. `claims` are ids
-    and lines of comments that are not readable as an item's. `entries` are the lines of
-    objectives or sources. `outdated` means that this is the last good version with the
+    `fingerprints` and the items are in file order and include duplicate ids. `entry_lines`
+    are the lines of domains, objectives or sources. `outdated` means that this is the last good version with the
     problems of the current one.
     """
 
@@ -84,9 +102,9 @@ class ParsedFile:
     topic: Topic | None = None
     questions: tuple[Question, ...] = ()
     cards: tuple[Flashcard, ...] = ()
-    facts: tuple[ItemFingerprint, ...] = ()
+    fingerprints: tuple[ItemFingerprint, ...] = ()
     unidentified: tuple[UnidentifiedItem, ...] = ()
-    broken_comment_ids: tuple[tuple[str, int], ...] = ()
+    broken_comment_ids: tuple[BrokenCommentId, ...] = ()
     terms: tuple[GlossaryTerm, ...] = ()
     syllabus: Syllabus | None = None
     sources: tuple[CitedSource, ...] = ()
@@ -94,8 +112,8 @@ class ParsedFile:
     lock: tuple[LockEntry, ...] = ()
     drawing: SvgFigure | SvgProblem | None = None
     anchors: tuple[str, ...] = ()
-    entries: tuple[tuple[str, int], ...] = ()
-    alert_lines: tuple[tuple[str, int], ...] = ()
+    entry_lines: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    alert_lines: tuple[AlertLine, ...] = ()
     cross_references: tuple[CrossReference, ...] = ()
     edits: tuple[TextEdit, ...] = ()
     problems: tuple[ContentProblem, ...] = ()
@@ -103,12 +121,18 @@ class ParsedFile:
     outdated: bool = False
 
 
-def list_used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
+def list_used_ids(parsed_files: Mapping[str, ParsedFile]) -> set[str]:
     """Return every id that is or was in use, or appears in a broken comment."""
-    parsed_files = readings.values()
-    ids = {fact.id for r in parsed_files for fact in r.facts}
-    ids |= {entry.id for r in parsed_files for entry in r.lock}
-    return ids | {name for r in parsed_files for name, _ in r.broken_comment_ids}
+    files = parsed_files.values()
+    ids = {fingerprint.id for file in files for fingerprint in file.fingerprints}
+    ids |= {entry.id for file in files for entry in file.lock}
+    return ids | {broken.id for file in files for broken in file.broken_comment_ids}
+
+
+def lock_entries_by_id(parsed_files: Mapping[str, ParsedFile]) -> dict[str, LockEntry]:
+    """Return the lines of ids.lock; empty if the course has none."""
+    lock = parsed_files.get("ids.lock")
+    return {entry.id: entry for entry in lock.lock} if lock else {}
 
 
 _TAG = re.compile(r"(<[^>]*>)")
@@ -132,8 +156,13 @@ class GlossaryNames:
     capitalized_names: frozenset[str] = frozenset()
 
 
-def compile_glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
-    """Prepare (name, anchor) pairs for linking, longest names first.
+class TermAnchor(NamedTuple):
+    name: str
+    anchor: str
+
+
+def compile_glossary_names(terms: Sequence[TermAnchor]) -> GlossaryNames:
+    """Prepare the names of terms for linking, longest names first.
 
     "Time to first token (TTFT)" is also found as either of its two forms, and "Fat tree (Clos
     network, fabric)" as any of its three.
@@ -213,8 +242,3 @@ def _track_unlinked_elements(tag: str, open_elements: list[str]) -> None:
             open_elements.pop()
     elif not tag.endswith("/>"):
         open_elements.append(match[1])
-
-
-def term_anchors(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:
-    """Return the (name, anchor) pairs for `compile_glossary_names`."""
-    return [(term.name, term.anchor) for term in terms]

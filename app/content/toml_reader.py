@@ -4,13 +4,15 @@ import datetime as dt
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
 from app.markup.problems import (
     MOST_ENTRIES,
     MOST_MINUTES,
+    ProblemText,
     SourceFile,
+    TextPosition,
     locate_toml_value,
 )
 from app.markup.text import (
@@ -28,7 +30,7 @@ _TURNED_DATE = re.compile(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}$")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _SWITCHES |= {"true": "true", "false": "false"}
-_PLAINLY = {
+_PLAINLY: dict[str, tuple[str, str]] = {
     "Illegal character '\\n'": (
         "A quotation mark is not closed in this line.",
         'Write " at its end.',
@@ -45,42 +47,44 @@ _PLAINLY = {
 }
 
 
-def describe_toml_error(error_message: str, line: str) -> tuple[str, str]:
-    """Return message and hint for a TOML error in a line; empty if unknown."""
+def describe_toml_error(error_message: str, line: str) -> ProblemText:
+    """Return what to say of a TOML error in a line; empty if unknown."""
     for prefix, explanation in _PLAINLY.items():
         if error_message.startswith(prefix):
-            return explanation
+            return ProblemText(*explanation)
     if match := _SETTING.match(line):
         if error_message == "Invalid value":
             return _explain_unquoted_value(match["key"], match["value"])
         if error_message.startswith("Expected newline"):
             return _explain_trailing_text(match["key"], match["value"])
-    return "", ""
+    return ProblemText("", "")
 
 
-def _explain_unquoted_value(key: str, value: str) -> tuple[str, str]:
-    """Return message and hint for a value that is neither a quoted text nor otherwise valid."""
+def _explain_unquoted_value(key: str, value: str) -> ProblemText:
+    """Return what to say of a value that is neither a quoted text nor otherwise valid."""
     if value.startswith("["):
         message = "A text of this list does not stand in straight quotation marks."
-        return message, f'Write {key} = ["one", "two"]'
+        return ProblemText(message, f'Write {key} = ["one", "two"]')
     if value.casefold() in _SWITCHES:
-        return (f"“{value}” is not known here.", f"Write {key} = {_SWITCHES[value.casefold()]}")
+        hint = f"Write {key} = {_SWITCHES[value.casefold()]}"
+        return ProblemText(f"“{value}” is not known here.", hint)
     text = value.strip(_QUOTES)[:_MOST_SHOWN]
     message = f"“{text}” does not stand in straight quotation marks."
-    return message, f'Write {key} = "{text}"'
+    return ProblemText(message, f'Write {key} = "{text}"')
 
 
-def _explain_trailing_text(key: str, value: str) -> tuple[str, str]:
-    """Return message and hint for something after a value on its line."""
+def _explain_trailing_text(key: str, value: str) -> ProblemText:
+    """Return what to say of something after a value on its line."""
     if number := _PERCENT.match(value):
-        return "A number has a percent sign.", f"Write {key} = {number[1]}"
+        return ProblemText("A number has a percent sign.", f"Write {key} = {number[1]}")
     if _TURNED_DATE.match(value):
         message = f"“{value}” is not a date as it is written here."
-        return message, f"Write year, month and day: {key} = 2026-11-20"
+        return ProblemText(message, f"Write year, month and day: {key} = 2026-11-20")
     if _DATE.match(value):
-        return f"“{value}” is not a day of the calendar.", f"Write {key} = 2026-11-20"
+        message = f"“{value}” is not a day of the calendar."
+        return ProblemText(message, f"Write {key} = 2026-11-20")
     message = f"Something stands behind the value of “{key}”."
-    return message, 'Write one key = value to a line, and a text in "…".'
+    return ProblemText(message, 'Write one key = value to a line, and a text in "…".')
 
 
 _SOURCE_KEYS = ("title", "publisher", "address", "isbn", "read", "year", "note")
@@ -137,13 +141,21 @@ _MAX_WHOLE_NUMBER = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
-def lines_of_register_entries(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
-    """Return the (name, line) of each number and key in a register."""
-    return tuple(
-        (match[1] or match[2], line)
-        for line, text in enumerate(source_file.lines, 1)
-        if (match := _ENTRY.match(text))
-    )
+class RegisterEntry(NamedTuple):
+    """A domain or an objective by its number, or a source by its key."""
+
+    name: str
+    line: int
+
+
+def lines_of_register_entries(source_file: SourceFile) -> dict[str, int]:
+    """Return the line of each number and key in a register."""
+    return {entry.name: entry.line for entry in _find_register_entries(source_file)}
+
+
+def _find_register_entries(source_file: SourceFile) -> list[RegisterEntry]:
+    matches = enumerate(map(_ENTRY.match, source_file.lines), 1)
+    return [RegisterEntry(match[1] or match[2], line) for line, match in matches if match]
 
 
 def _report_unknown_keys(
@@ -221,10 +233,10 @@ def _report_bad_value(key: str, requirement: str, source_file: SourceFile) -> No
 def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
     """Return the sources. An entry without a title is reported and left out."""
     sources = []
-    lines = dict(lines_of_register_entries(source_file))
+    lines = lines_of_register_entries(source_file)
     tables = read_toml(source_file)
     for key in _limit_rows(list(tables), "sources", source_file):
-        table, location = tables[key], (lines.get(key, 1), 1)
+        table, location = tables[key], TextPosition(lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
             hint = "Write it below the [key] of a source."
@@ -247,14 +259,14 @@ def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
 
 
 def _read_source(
-    key: str, table: Mapping[str, Any], place: tuple[int, int], source_file: SourceFile
+    key: str, table: Mapping[str, Any], position: TextPosition, source_file: SourceFile
 ) -> CitedSource:
     address, isbn = (
         _read_text(table, "address", source_file),
         _read_text(table, "isbn", source_file),
     )
     if isbn and not is_isbn(isbn):
-        value_location = locate_toml_value("isbn", source_file, place[0])
+        value_location = locate_toml_value("isbn", source_file, position.line)
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
         source_file.report(
             "E13", *value_location, message, "Copy it from the book, 10 or 13 digits."
@@ -262,9 +274,9 @@ def _read_source(
     if not address.startswith("https://") and (address or not isbn):
         message = f"The source “{key}” has no https address."
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
-        source_file.report("W17", *place, message, hint)
+        source_file.report("W17", *position, message, hint)
     read_date = table.get("read")
-    value_location = locate_toml_value("read", source_file, place[0])
+    value_location = locate_toml_value("read", source_file, position.line)
     if isinstance(read_date, dt.date):
         source_file.add_reference("day", str(read_date)[:10], *value_location)
     elif read_date is not None:
@@ -324,7 +336,6 @@ def _report_missing_course_title(
 
 
 def _read_boolean_or_true(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
-    """Return a boolean key, True by default."""
     value = table.get(key, True)
     if not isinstance(value, bool):
         _report_bad_value(key, "true or false", source_file)
@@ -374,7 +385,9 @@ def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFil
         source_file.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
-        lines = [line for name, line in lines_of_register_entries(source_file) if name == number]
+        lines = [
+            entry.line for entry in _find_register_entries(source_file) if entry.name == number
+        ]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
         if not cut_lines:
@@ -408,7 +421,7 @@ def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: Sourc
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
         weight_location = locate_toml_value(
-            "weight", source_file, dict(lines_of_register_entries(source_file)).get(number, 1)
+            "weight", source_file, lines_of_register_entries(source_file).get(number, 1)
         )
         message = "“weight” has to be a number from 0 to 100."
         source_file.report("E13", *weight_location, message, "Write it without quotes: weight = 40")
@@ -428,7 +441,7 @@ def _report_missing_number_or_title(
             location = (
                 source_file.locate_text(f'"{known_value}"', 1, len(source_file.lines))
                 if known_value
-                else (1, 1)
+                else TextPosition(1, 1)
             )
             message = f"The {label} “{known_value[:60]}” has no {key}."
             source_file.report("E10", *location, message, f'Write {key} = "…" below it.')

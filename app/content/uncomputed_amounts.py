@@ -19,7 +19,7 @@ from app.markup.checked_figures import (
     parse_figure_link,
 )
 from app.markup.expressions import FigureError
-from app.markup.problems import ContentProblem, make_problem
+from app.markup.problems import ContentProblem, ProblemLocation, TextPosition, make_problem
 from app.markup.quantities import UNITS, parse_quantity, unit_dimension_text
 
 _MOST_AMOUNTS = 1_000  # per file
@@ -137,7 +137,9 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
             message = f"“{ratio.text}” stands beside two figures of which one is "
             message += f"{ratio.quotient:.3g} times the other."
             hint = "Correct the words, or split the sentence if they are about something else."
-            yield make_problem((path, ratio.line, ratio.column), "W99", message, hint)
+            yield make_problem(
+                ProblemLocation(path, ratio.line, ratio.column), "W99", message, hint
+            )
 
 
 def _topic_folder(path: str) -> str:
@@ -151,7 +153,7 @@ def _plain_amount_problem(path: str, amount: PlainAmount, equal_target: str) -> 
         figure = f'<tspan data-figure="{equal_target.replace("&", "&amp;")}">{amount.text}</tspan>'
         hint = f"Write {figure}; if it is history or a quotation, "
     hint += f"{amount.text}{KEEP_PLAIN}."
-    return make_problem((path, amount.line, amount.column), "W98", message, hint)
+    return make_problem(ProblemLocation(path, amount.line, amount.column), "W98", message, hint)
 
 
 def read_amounts(text: str) -> FileAmounts:
@@ -240,8 +242,9 @@ def _spans_between_matches(
     yield start, end
 
 
-def _line_and_column(text: str, at: int) -> tuple[int, int]:
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+def _position_at(text: str, offset: int) -> TextPosition:
+    line = text.count("\n", 0, offset) + 1
+    return TextPosition(line, offset - text.rfind("\n", 0, offset))
 
 
 def _estimate_figures(prose: str) -> Iterator[ShownEstimate]:
@@ -268,7 +271,7 @@ def _find_plain_amounts(
         target = _find_equal_catalog_value(amount, contexts, counts) or _find_weights_estimate(
             amount, section.text
         )
-        yield PlainAmount(amount, *_line_and_column(text, start + match.start()), target)
+        yield PlainAmount(amount, *_position_at(text, start + match.start()), target)
 
 
 def _numbers_beside_amounts(sentence: str) -> list[int]:
@@ -398,7 +401,7 @@ def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[Doubt
     if not is_same_kind or all(_CLAUSE.search(gap) for gap in gaps):
         return  # the words are about something else
     if abs(larger / smaller / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
-        location = _line_and_column(text, start + ratio.start())
+        location = _position_at(text, start + ratio.start())
         yield DoubtfulRatio(ratio[0], larger / smaller, *location)
 
 

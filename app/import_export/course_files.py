@@ -224,7 +224,7 @@ _FILES = ("quiz.md", "cards.md")
 
 def list_topics_with_page(folder: Path) -> frozenset[str]:
     """Return the topics of a course that have a page."""
-    readings, _ = WatchedFiles(folder, None).parse_current_files()
+    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
     return frozenset(
         path.split("/")[1] for path, parsed in readings.items() if parsed.topic is not None
     )
@@ -232,7 +232,7 @@ def list_topics_with_page(folder: Path) -> frozenset[str]:
 
 def read_target_topic(folder: Path, slug: str) -> TargetTopic:
     """Return a topic of a course; raises UnusableFileError if there is none."""
-    readings, _ = WatchedFiles(folder, None).parse_current_files()
+    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
         known_slugs = ", ".join(
@@ -298,7 +298,7 @@ def write_files(folder: Path, slug: str, update: TopicUpdate) -> None:
 
 def read_course_info(folder: Path) -> CourseInfo:
     """Return the title and language of a course; the title defaults to its folder name."""
-    readings, _ = WatchedFiles(folder, None).parse_current_files()
+    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
     course_syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
     syllabus = course_syllabus or NO_SYLLABUS
     return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
@@ -309,7 +309,7 @@ def read_items_for_export(folder: Path, only_topic: str, seed: int) -> ImportRes
 
     Items that are not live are in `waiting`.
     """
-    readings, _ = WatchedFiles(folder, None).parse_current_files()
+    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
     items: list[Item] = []
     waiting: list[Item] = []
     refused: list[ItemRemark] = []

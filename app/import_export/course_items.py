@@ -140,7 +140,7 @@ def _comment_without_computed(draft: ItemSource) -> ItemComment:
 def _convert_parsed_item(
     built: ParsedItem, question: Question | Flashcard, values: Mapping[str, Value]
 ) -> Item:
-    draft, parts = built.written.draft, built.written.parts
+    draft, parts = built.authored.source, built.authored.parts
     heading = tokens_to_markdown([draft.heading])
     item = Item(
         question.id,
@@ -204,7 +204,7 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
         case "console":
             return {"options": _choice_options(parts)}
         case "place":
-            labels = [tokens_to_markdown([split_region_and_label(o)[1]]) for o in parts.options]
+            labels = [tokens_to_markdown([split_region_and_label(o).label]) for o in parts.options]
             return {"options": _choice_options(parts, labels), "shuffle": False}
     raise ItemSkippedError("no other program can judge a design exercise")
 

@@ -16,7 +16,13 @@ from app.estimator.result import Estimate, FormulaStep
 from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_rounded_measurement
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
-from app.markup.problems import ESTIMATE_EFFORT, SourceFile, TextEdit, estimate_call_effort
+from app.markup.problems import (
+    ESTIMATE_EFFORT,
+    SourceFile,
+    TextEdit,
+    TextPosition,
+    estimate_call_effort,
+)
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.markup.text import suggest_known_words
@@ -82,11 +88,9 @@ _PHYSICAL = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FigureLink:
-    """Target of a `calc:`, `hw:` or `model:` link."""
-
     scheme: str
     name: str
-    inputs: tuple[tuple[str, str], ...]
+    inputs: Mapping[str, str]
     field: str
 
 
@@ -109,7 +113,7 @@ def parse_figure_link(href: str) -> FigureLink | None:
     raw_query = rest.partition("#")[0].partition("?")[2]
     name = path.partition("?")[0]
     pairs = parse_qsl(raw_query.replace("+", "%2B"), keep_blank_values=True)
-    return FigureLink(scheme, name, tuple(pairs), field)
+    return FigureLink(scheme, name, dict(pairs), field)
 
 
 def compute_link_target(target: FigureLink) -> ComputedFigure:
@@ -117,14 +121,13 @@ def compute_link_target(target: FigureLink) -> ComputedFigure:
     if not target.field:
         hint = "End the address with #output, for example #total."
         raise FigureError("E81", f"The link to {target.name} names no output.", hint)
-    inputs = dict(target.inputs)
     if target.scheme == "calc":
-        estimate = expressions.compute_estimate(target.name, inputs)
-        value = expressions.compute_value(target.name, inputs, target.field)
-        address = expressions.calculator_url(target.name, inputs, target.field)
+        estimate = expressions.compute_estimate(target.name, target.inputs)
+        value = expressions.compute_value(target.name, target.inputs, target.field)
+        address = expressions.calculator_url(target.name, target.inputs, target.field)
         return ComputedFigure(value, address, "", estimate)
     value, entry = expressions.read_catalog_field(target.scheme, target.name, target.field)
-    value = _multiply_by_count(value, inputs)
+    value = _multiply_by_count(value, target.inputs)
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
     if target.scheme == "hw":  # The page of the hardware part shows the source of each value.
         field = target.field.replace("-", "_")
@@ -246,9 +249,8 @@ def check_and_unlink_figures(
             source_file.report(error.code, *location, error.message, error.hint)
             return match["text"]
         if not comparison.is_equal:
-            texts = match["text"], comparison.right_text
-            code = comparison.problem_code
-            report_wrong_figure(code, texts, match[0], source_file, (first_line, last_line))
+            lines = first_line, last_line
+            report_wrong_figure(comparison, match["text"], match[0], source_file, lines)
         return match["text"]
 
     return figure_pattern.sub(resolve, text).replace(KEEP_PLAIN, "")
@@ -283,33 +285,32 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
 
 
 def report_wrong_figure(
-    code: str,
-    written_and_right: tuple[str, str],
+    comparison: FigureComparison,
+    text: str,
     source: str,
     source_file: SourceFile,
     lines: tuple[int, int],
 ) -> None:
     """Report a figure whose text is not its value, with the edit that corrects it.
 
-    `written_and_right` are what is written and what is right; `source` is the figure as it stands
-    in one of the `lines` from first to last.
+    `source` is the figure as it stands in one of the `lines` from first to last.
     """
-    text, right = written_and_right
+    right = comparison.right_text
     replacement = source.replace(text, right, 1)
     line, column = source_file.locate_text(source, *lines)
     # The same figure may stand there several times; each is reported once.
     while TextEdit(line, column, source, replacement) in source_file.edits and line <= lines[1]:
         offset = source_file.lines[line - 1].find(source, column)
         line, column = (
-            (line, offset + 1)
+            TextPosition(line, offset + 1)
             if offset >= 0
             else source_file.locate_text(source, line + 1, lines[1])
         )
     message = f"“{text}” is not the computed value, which is {right}."
-    if code == "E83":
+    if comparison.problem_code == "E83":
         message = f"“{text}” shows no unit that fits; the value is {right}."
     hint = f"Write [{right}](…)." if source.startswith("[") else f"Write {right}."
-    source_file.report(code, line, column, message, hint)
+    source_file.report(comparison.problem_code, line, column, message, hint)
     source_file.edits.append(TextEdit(line, column, source, replacement))
 
 

@@ -8,7 +8,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from markdown_it.common.utils import escapeHtml
@@ -22,6 +22,7 @@ from app.estimator.result import Estimate, Figure
 from app.estimator.units import format_value
 from app.markup import quantities
 from app.markup.model import QuestionParameters, RichText
+from app.markup.problems import AuthoringError
 from app.markup.quantities import UNITS, Quantity, UnitMismatchError, format_with_spec
 from app.markup.text import suggest_known_words
 from app.widgets import estimate_view
@@ -30,14 +31,8 @@ Value = Quantity | str | bool
 CATALOGUED = frozenset({"model", "gpu", "system", "network"})  # Kinds of calculator inputs.
 
 
-class FigureError(ValueError):
-    """A figure cannot be computed: problem code and hint."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+class FigureError(AuthoringError):
+    """A figure cannot be computed."""
 
 
 @functools.lru_cache(maxsize=1024)  # of about 17 kB each
@@ -111,7 +106,6 @@ def _cached_value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -
 
 
 def calculator_url(name: str, inputs: Mapping[str, str], output: str = "") -> str:
-    """Return the URL of the calculator with these inputs filled in."""
     return estimate_view.calculator_url(
         name.replace("_", "-"), urlencode(dict(inputs)), anchor=output
     )
@@ -135,8 +129,13 @@ def _find_model(name: str) -> object:
         raise FigureError("E80", str(error.args[0])) from None
 
 
-def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, object]:
-    """Return a field of a catalog entry (`hw` or `model`), and the entry. Raises FigureError."""
+class CatalogValue(NamedTuple):
+    value: Value
+    entry: object
+
+
+def read_catalog_field(scheme: str, name: str, field: str) -> CatalogValue:
+    """Return a field of a catalog entry (`hw` or `model`); raises FigureError."""
     entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
     field_name = field.replace("-", "_")
     value = None if field_name.startswith("_") else getattr(entry, field_name, None)
@@ -147,11 +146,11 @@ def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, objec
         hint = suggest_known_words(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
     if isinstance(value, bool | str):
-        return value, entry
+        return CatalogValue(value, entry)
     if not isinstance(value, int | float):
         raise FigureError("E81", f"The {field} of {name} is not a number.")
     unit = part_values.UNITS.get(field_name, "") if scheme == "hw" else ""
-    return Quantity(value, unit), entry
+    return CatalogValue(Quantity(value, unit), entry)
 
 
 MOST_CHARACTERS = 500
@@ -177,14 +176,8 @@ _QUANTITY = "quantity"
 _NO_VALUE = "Leave that value of the parameter out, or change the expression."
 
 
-class ExpressionError(ValueError):
-    """An expression has no value: problem code and hint."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+class ExpressionError(AuthoringError):
+    """An expression has no value."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -541,10 +534,14 @@ def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
     return value
 
 
-def find_placeholders(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the placeholders of a template as (name, format)."""
+class Placeholder(NamedTuple):
+    name: str
+    number_format: str
+
+
+def find_placeholders(text: str) -> Iterator[Placeholder]:
     for match in PLACEHOLDER.finditer(text):
-        yield match[1], match[2] or ""
+        yield Placeholder(match[1], match[2] or "")
 
 
 def format_without_unit(value: Value, spec: str = "") -> str:

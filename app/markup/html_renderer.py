@@ -265,8 +265,8 @@ class RenderContext:
     """State of one page or text while it is rendered.
 
     `page` is whether it is a concept page, where alerts, figures and headings have
-    special markup; `folder` the topic folder that image paths are relative to; `cited`
-    the source keys in order of first mention; `anchors` the heading anchors used so far.
+    special markup; `folder` the topic folder that image paths are relative to;
+    `cited_sources` the source keys in order of first mention; `anchors` the heading anchors used so far.
     """
 
     source_file: SourceFile
@@ -276,8 +276,8 @@ class RenderContext:
     anchors: dict[str, int] = dataclasses.field(default_factory=dict)
     pending_asides: list[str] = dataclasses.field(default_factory=list)
     has_steps_aside: bool = False
-    top: bool = True
-    section: str = ""
+    is_top_level: bool = True
+    section_title: str = ""
     first: int = 1
     last: int = 1
 
@@ -287,7 +287,7 @@ class RenderContext:
             self.first, self.last = first_line(token), last_line(token)
             self.source_file.line = self.first
         if token.type == "inline":
-            self.top = token.level == 1
+            self.is_top_level = token.level == 1
 
     def report(
         self, code_: str, needle: str, message: str, hint: str = "", *, derived: bool = False
@@ -296,27 +296,27 @@ class RenderContext:
         self.source_file.report(code_, line, column, message, hint, derived=derived)
 
 
-def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
+def render_tokens(tokens: Sequence[Token], context: RenderContext) -> RichText:
     """Render blocks to HTML and plain text; a single paragraph loses its `<p>`."""
     content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
         unmarked_text = None if content_tokens[0].meta else text_if_unmarked(content_tokens[0])
         if unmarked_text is not None:  # Same output as the renderer's, without its overhead.
-            scope.note_block_location(content_tokens[0])
+            context.note_block_location(content_tokens[0])
             html = escapeHtml(unmarked_text).strip()
             return RichText(html, plain_text(tokens)) if html else RichText("", "")
-    html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
+    html = _WRITER.render(tokens, _OPTIONS, {"context": context}).strip()
     return RichText(html, plain_text(tokens)) if html else RichText("", "")
 
 
-def reserve_heading_anchor(heading: Token, scope: RenderContext) -> str:
+def reserve_heading_anchor(heading: Token, context: RenderContext) -> str:
     """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
     name = anchor = pop_pinned_key(heading) or slugify(plain_text([heading])) or "section"
-    while anchor in scope.anchors:
-        scope.anchors[name] += 1
-        anchor = f"{name}-{scope.anchors[name]}"
-    scope.anchors[anchor] = 1
+    while anchor in context.anchors:
+        context.anchors[name] += 1
+        anchor = f"{name}-{context.anchors[name]}"
+    context.anchors[anchor] = 1
     return anchor
 
 
@@ -327,14 +327,14 @@ class _HtmlRenderer(RendererHTML):
         return self.renderInline(token.children or [], _OPTIONS, env)
 
     def render(self, tokens: Sequence[Token], options: OptionsDict, env: Env) -> str:
-        scope: RenderContext = env["scope"]
+        context: RenderContext = env["context"]
         result = ""
         for index, token in enumerate(tokens):
-            scope.note_block_location(token)
+            context.note_block_location(token)
             if token.meta and "refused" in token.meta:
-                scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
+                context.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
-                escape_unbalanced_tags(token, scope.report)
+                escape_unbalanced_tags(token, context.report)
                 result += self.render_inline_of(token, env)
             elif token.type in self.rules:
                 result += self.rules[token.type](tokens, index, options, env)
@@ -344,112 +344,111 @@ class _HtmlRenderer(RendererHTML):
 
     # --- text and links ---
 
-    def code_inline(self, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
+    def code_inline(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         """Options of a command stay in one line: a dash that ends it would be read as a hyphen."""
         code = escapeHtml(tokens[index].content)
         return f"<code>{_OPTION.sub(_UNBROKEN, code)}</code>"
 
     def math_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        return _render_math(tokens[index].content, False, rest[-1]["scope"])
+        return _render_math(tokens[index].content, False, rest[-1]["context"])
 
     def math_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        html = _render_math(tokens[index].content.strip(), True, rest[-1]["scope"])
+        html = _render_math(tokens[index].content.strip(), True, rest[-1]["context"])
         label = 'role="region" tabindex="0" aria-label="Formula, scrolls sideways"'
         return f'<div class="scroll math" {label}>{html}</div>\n'
 
     def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
+        context: RenderContext = rest[-1]["context"]
         key = tokens[index].content
-        line, column = scope.source_file.locate_text(f"[^{key}]", scope.first, scope.last)
-        scope.source_file.add_reference("source", key, line, column)
-        if key not in scope.cited_sources:
-            if len(scope.cited_sources) >= MOST_ENTRIES:
-                scope.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
+        line, column = context.source_file.locate_text(f"[^{key}]", context.first, context.last)
+        context.source_file.add_reference("source", key, line, column)
+        if key not in context.cited_sources:
+            if len(context.cited_sources) >= MOST_ENTRIES:
+                context.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
                 return ""
-            scope.cited_sources.append(key)
-        if not scope.page:
+            context.cited_sources.append(key)
+        if not context.page:
             message = f"“[^{key}]” is shown on pages only, and stands in an item or a term."
             hint = (
                 f"Write the source into its comment or front matter, source: {key}, or delete it."
             )
-            scope.report("W96", f"[^{key}]", message, hint, derived=True)
+            context.report("W96", f"[^{key}]", message, hint, derived=True)
             return ""
-        number = scope.cited_sources.index(key) + 1
+        number = context.cited_sources.index(key) + 1
         attributes = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
         return f'<a class="cite" {attributes}>&#8288;[{number}]</a>'  # No space before it: the mark belongs to the word.
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
+        context: RenderContext = rest[-1]["context"]
         token = tokens[index]
         href = str(token.attrs.get("href", ""))
         target = checked_figures.parse_figure_link(href)
         if target is not None:
-            return _open_checked_figure(tokens, index, target, scope)
+            return _open_checked_figure(tokens, index, target, context)
         if not _SAFE.match(href):
             hint = "Write https://…, #heading or a path such as ../other-topic."
-            scope.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
+            context.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
             return _render_link_as_span(tokens, index)
         if not href.startswith(("http", "mailto:")):
             file = href.partition("#")[0].rpartition("/")[2]
             if file in {"quiz.md", "cards.md"}:
                 hint = "Write concept.md in its place, or https://… for another page."
-                scope.report(
+                context.report(
                     "W74", href, f"The link to {file} leads to the page of its topic.", hint
                 )
-            href = resolve_local_url(href, scope.folder)
+            href = resolve_local_url(href, context.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
-                text = "\n".join(scope.source_file.lines[scope.first - 1 : scope.last])
+                text = "\n".join(context.source_file.lines[context.first - 1 : context.last])
                 link_target = f"]({token.attrs['href']}"
                 link_target = link_target if link_target in text else "]("
-                line, column = scope.source_file.locate_text(link_target, scope.first, scope.last)
-                scope.source_file.add_reference("page", href, line, column)
+                line, column = context.source_file.locate_text(
+                    link_target, context.first, context.last
+                )
+                context.source_file.add_reference("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
-    def link_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def link_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return "</span>" if tokens[index].meta.get("span") else "</a>"
 
     def image(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
+        context: RenderContext = rest[-1]["context"]
         token = tokens[index]
         source = str(token.attrs.get("src", ""))
         alt = plain_text(token.children or [])
         if not alt:
             hint = "Say what the picture shows: ![four networks of a cluster](file.svg)."
-            scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
+            context.report("E60", f"]({source}", f"The image {source} has no text.", hint)
         if not is_path_inside(source):
             hint = "Put the picture into the folder of the topic and name it here."
             if "\\" in source:
                 hint = f"Write / between folder and file: {source.replace(chr(92), '/')}"
-            scope.report("E62", source, f"The image {source} is not a local file.", hint)
+            context.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
         if caption := str(token.attrs.get("title", "")):
             hint = "Write it as text below the picture. Only on a page, and with the picture on a "
             hint += "line of its own, is it shown."
-            scope.report("W74", source, f"The caption “{caption[:40]}” is not shown here.", hint)
-        line, column = scope.source_file.locate_text(source, scope.first, scope.last)
-        scope.source_file.add_reference("file", source, line, column)
-        address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")
+            context.report("W74", source, f"The caption “{caption[:40]}” is not shown here.", hint)
+        line, column = context.source_file.locate_text(source, context.first, context.last)
+        context.source_file.add_reference("file", source, line, column)
+        address = escapeHtml(f"/concepts/{context.folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
 
     def html_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
-        return sanitize_html_tag(tokens[index].content, scope.report)
+        context: RenderContext = rest[-1]["context"]
+        return sanitize_html_tag(tokens[index].content, context.report)
 
     def html_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
-        report_html_block(tokens[index].content, scope.report)
+        context: RenderContext = rest[-1]["context"]
+        report_html_block(tokens[index].content, context.report)
         return ""
 
-    def hook_letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def hook_letters(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return "".join(
             f'<b class="{LETTERS[letter].key}">{letter}</b>'
             for letter in tokens[index].content.split()
         )
 
-    def lead(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def lead(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return f"<b>{tokens[index].content.strip()}</b> "
 
     def nothing(self, *_: Any) -> str:
@@ -458,52 +457,49 @@ class _HtmlRenderer(RendererHTML):
     # --- blocks ---
 
     def fence(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
+        context: RenderContext = rest[-1]["context"]
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
-            return checked_figures.draw_figure_block(kind.strip(), token, scope.source_file)
+            return checked_figures.draw_figure_block(kind.strip(), token, context.source_file)
         return highlight_code(token.content, word)
 
-    def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def code_block(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return highlight_code(tokens[index].content, "")
 
     def paragraph_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
+        context: RenderContext = rest[-1]["context"]
         if tokens[index].hidden:
             return "\n" if index + 1 < len(tokens) else ""
-        if tokens[index].level or not scope.pending_asides:
+        if tokens[index].level or not context.pending_asides:
             return "</p>\n"
-        asides = "".join(scope.pending_asides)
-        scope.pending_asides.clear()
+        asides = "".join(context.pending_asides)
+        context.pending_asides.clear()
         return f"</p>\n{asides}"
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
+        context: RenderContext = rest[-1]["context"]
         id_attribute = (
-            f' id="{reserve_heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
+            f' id="{reserve_heading_anchor(tokens[index + 1], context)}"' if context.page else ""
         )
         return f"<{tokens[index].tag}{id_attribute}>"
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
+        context: RenderContext = rest[-1]["context"]
         opening = tokens[index]
-        kind = opening.meta.get("alert", "") if scope.page else ""
+        kind = opening.meta.get("alert", "") if context.page else ""
         tokens[closing_index(tokens, index)].meta["alert"] = kind
         if kind and kind not in KINDS:
             known = ", ".join(f"[!{k}]" for k in KINDS)
             message, hint = f"[!{kind}] is not an alert.", f"Known: {known}."
-            scope.report("E13", "[!", message, hint, derived=True)
+            context.report("E13", "[!", message, hint, derived=True)
             return "<blockquote>\n"
         return render_alert_opening(kind, tokens[index + 1 : closing_index(tokens, index)])
 
-    def blockquote_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def blockquote_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return render_alert_closing(tokens[index].meta.get("alert", ""))
 
-    def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def note_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         inline = tokens[index + 1]
         inline.children, inline.content = [], ""
         return ""
@@ -514,8 +510,8 @@ class _HtmlRenderer(RendererHTML):
     # --- tables ---
 
     def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: RenderContext = rest[-1]["scope"]
-        section = f" in “{scope.section}”" if scope.section else ""
+        context: RenderContext = rest[-1]["context"]
+        section = f" in “{context.section_title}”" if context.section_title else ""
         head = plain_text(tokens[index : closing_index(tokens, index)][:12]).split("\n", maxsplit=1)
         title = head[0].strip()[:60].strip(" ,")
         label = escapeHtml(f"Table{section}: {title}, scrolls sideways")
@@ -528,19 +524,16 @@ class _HtmlRenderer(RendererHTML):
     def table_close(self, *_: Any) -> str:
         return "</table></div>\n"
 
-    def tr_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def tr_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return '<tr class="sum">' if tokens[index].meta.get("sum") else "<tr>"
 
-    def th_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def th_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         if not tokens[index + 1].content:
             tokens[index + 2].tag = "td"
             return "<td>"
         return f'<th scope="col"{_alignment_class(tokens[index])}>'
 
-    def td_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        del rest
+    def td_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         if tokens[index].meta.get("row"):
             return '<th scope="row">'
         return f"<td{_alignment_class(tokens[index])}>"
@@ -564,35 +557,35 @@ def _alignment_class(token: Token) -> str:
     return ' class="n"' if "right" in str(token.attrs.get("style", "")) else ""
 
 
-def _render_math(latex: str, block: bool, scope: RenderContext) -> str:
+def _render_math(latex: str, block: bool, context: RenderContext) -> str:
     effort = FORMULA_EFFORT + FORMULA_CHARACTER_EFFORT * len(latex)
-    scope.source_file.spend_effort(effort, f"${latex}")
+    context.source_file.spend_effort(effort, f"${latex}")
     try:
         return latex_to_mathml(latex, block)
     except MathError as error:
         message = f"The formula “{latex[:40]}” cannot be converted: {error}."
-        scope.report("E63", latex[:20], message, "Write plain LaTeX math.")
+        context.report("E63", latex[:20], message, "Write plain LaTeX math.")
         return f"<code>{escapeHtml(latex)}</code>"
 
 
 def _open_checked_figure(
-    tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
+    tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, context: RenderContext
 ) -> str:
     """Open a checked figure: compare its text with the value and keep it on one line."""
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    computed_figure = _compute_and_check_figure(tokens, index, target, scope)
+    computed_figure = _compute_and_check_figure(tokens, index, target, context)
     if computed_figure is None:
         return _render_link_as_span(tokens, index)
     if inner.type == "text":
         inner.content = checked_figures.keep_unit_on_line(inner.content)
     is_requested = tokens[index].attrs.get("title") == "working"
-    shows_steps = is_requested or (scope.top and not scope.has_steps_aside)
-    if scope.page and computed_figure.estimate is not None and shows_steps:
+    shows_steps = is_requested or (context.is_top_level and not context.has_steps_aside)
+    if context.page and computed_figure.estimate is not None and shows_steps:
         aside = checked_figures.figure_steps_html(text, target.field, computed_figure)
         if aside:
-            scope.pending_asides.append(aside)
-            scope.has_steps_aside = True
+            context.pending_asides.append(aside)
+            context.has_steps_aside = True
     if not computed_figure.address:
         return _render_link_as_span(
             tokens, index, f' class="num" title="{escapeHtml(computed_figure.title)}"'
@@ -602,40 +595,39 @@ def _open_checked_figure(
 
 
 def _compute_and_check_figure(
-    tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
+    tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, context: RenderContext
 ) -> checked_figures.ComputedFigure | None:
     """Compute a figure and report it if its text is not the value; None if it has none."""
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    scope.source_file.spend_effort(estimate_call_effort(target.name), href)
+    context.source_file.spend_effort(estimate_call_effort(target.name), href)
     try:
         computed_figure = checked_figures.compute_link_target(target)
     except FigureError as error:
-        scope.report(error.code, href[:60], error.message, error.hint)
+        context.report(error.code, href[:60], error.message, error.hint)
         return None
     comparison = checked_figures.compare_figure_with_value(text, computed_figure.value)
     if not comparison.is_equal:
         mark = "`" if inner.type == "code_inline" else ""
         source = f"[{mark}{text}{mark}]({href}"
-        lines = scope.first, scope.last
-        code, texts = comparison.problem_code, (text, comparison.right_text)
-        checked_figures.report_wrong_figure(code, texts, source, scope.source_file, lines)
+        lines = context.first, context.last
+        checked_figures.report_wrong_figure(comparison, text, source, context.source_file, lines)
     return computed_figure
 
 
-def unlink_checked_figures(blocks: Iterable[Token], scope: RenderContext | None = None) -> None:
+def unlink_checked_figures(blocks: Iterable[Token], context: RenderContext | None = None) -> None:
     """Leave the text of checked figures without their links.
 
-    With a `scope`, each figure is compared with its value first.
+    With a `context`, each figure is compared with its value first.
     """
     for block in blocks:
         if block.type != "inline" or not (
             "](" in block.content or checked_figures.KEEP_PLAIN in block.content
         ):
             continue
-        if scope is not None:
-            scope.note_block_location(block)
+        if context is not None:
+            context.note_block_location(block)
         children = block.children or []
         kept_tokens: list[Token] = []
         is_inside_figure = False
@@ -644,8 +636,8 @@ def unlink_checked_figures(blocks: Iterable[Token], scope: RenderContext | None 
             target = checked_figures.parse_figure_link(href) if href else None
             if target is not None:
                 is_inside_figure = True
-                if scope is not None:
-                    _compute_and_check_figure(children, index, target, scope)
+                if context is not None:
+                    _compute_and_check_figure(children, index, target, context)
             elif child.type == "link_close" and is_inside_figure:
                 is_inside_figure = False
             elif child.content == checked_figures.KEEP_PLAIN:

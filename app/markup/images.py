@@ -9,6 +9,7 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import NamedTuple
 from xml.parsers import expat
 
 from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
@@ -82,8 +83,13 @@ def _jpeg_size(content: bytes) -> Size | None:
     return None
 
 
-def _jpeg_segments(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the markers of a JPEG file with their data, up to the pixels."""
+class JpegSegment(NamedTuple):
+    marker: int
+    data: bytes
+
+
+def _jpeg_segments(content: bytes) -> Iterator[JpegSegment]:
+    """Yield the segments of a JPEG file up to the pixels."""
     at = 2
     while at + 4 <= len(content) and content[at] == 0xFF:
         mark = content[at + 1]
@@ -91,7 +97,7 @@ def _jpeg_segments(content: bytes) -> Iterator[tuple[int, bytes]]:
             at += 1 if mark == 0xFF else 2
             continue
         (length,) = struct.unpack(">H", content[at + 2 : at + 4])
-        yield mark, content[at + 4 : at + 2 + length]
+        yield JpegSegment(mark, content[at + 4 : at + 2 + length])
         at += 2 + max(2, length)
 
 
@@ -218,7 +224,7 @@ def _read_svg(text: str) -> SvgFigure | SvgProblem:
     except _SvgError as refused:
         return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
     except expat.ExpatError as error:
-        return _malformed_svg_problem(error, [name for name, _ in reader.open_elements])
+        return _malformed_svg_problem(error, [element.name for element in reader.open_elements])
 
 
 def _malformed_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
@@ -259,20 +265,27 @@ def _raise_for_instruction(*_: object) -> None:
     raise _SvgError("a processing instruction is not allowed", remedy)
 
 
+class _OpenElement(NamedTuple):
+    """An element that is not closed yet; `region` is empty if it is none."""
+
+    name: str
+    region: str
+
+
 @dataclasses.dataclass(slots=True)
 class _SvgParser:
     """State of the parser: markup, title, description and regions so far."""
 
     out: list[str] = dataclasses.field(default_factory=list)
     said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
-    size: tuple[str, str] = ("", "")
-    open_elements: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    width: float = 0.0
+    height: float = 0.0
+    open_elements: list[_OpenElement] = dataclasses.field(default_factory=list)
     areas: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
     font_sizes: list[float] = dataclasses.field(default_factory=list)
     least: float = _TEXT
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Write an element's opening tag after checking all of its attributes."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.open_elements):
             raise _SvgError(f"the element <{name}> is not allowed here", _replacement_hint(name))
         if len(self.open_elements) >= _DEEPEST:
@@ -283,14 +296,13 @@ class _SvgParser:
         elif name not in self.said:
             self._write_element(name, attributes)
         region_name = attributes.get("id") or attributes.get("data-region", "")
-        self.open_elements.append((name, region_name if name == "g" else ""))
+        self.open_elements.append(_OpenElement(name, region_name if name == "g" else ""))
         size = self.font_sizes[-1] if self.font_sizes and name != "svg" else _TEXT
         self.font_sizes.append(float(attributes.get("font-size", size)) if name != "svg" else size)
         if name == "rect":
             self._extend_region_boxes(attributes)
 
     def end(self, name: str) -> None:
-        """Write the end tag of an element."""
         self.open_elements.pop()
         self.font_sizes.pop()
         if name != "svg" and name not in self.said:
@@ -298,7 +310,7 @@ class _SvgParser:
 
     def add_text(self, data: str) -> None:
         """Write text where text is allowed; drop white space elsewhere."""
-        name = self.open_elements[-1][0] if self.open_elements else ""
+        name = self.open_elements[-1].name if self.open_elements else ""
         if name in self.said:
             self.said[name] += data
         elif name in _WORDS:
@@ -319,10 +331,17 @@ class _SvgParser:
         }
         areas = tuple(a for n, a in self.areas.items() if a and n not in problem_by_region)
         title, desc = (" ".join(text.split()) for text in self.said.values())
-        width, height = map(float, self.size)
         markup = "".join(self.out)
         return SvgFigure(
-            markup, width, height, title, desc, areas, problem_by_region, self.least, line=last_line
+            markup,
+            self.width,
+            self.height,
+            title,
+            desc,
+            areas,
+            problem_by_region,
+            self.least,
+            line=last_line,
         )
 
     def _open_root(self, attributes: dict[str, str]) -> None:
@@ -337,7 +356,7 @@ class _SvgParser:
         if attributes.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
             remedy = f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
             raise _SvgError(f"its font-size is not {_TEXT:g}", remedy)
-        self.size = (box[1], box[2])
+        self.width, self.height = float(box[1]), float(box[2])
 
     def _write_element(self, name: str, attributes: dict[str, str]) -> None:
         self.out.append(f"<{name}")
@@ -362,7 +381,7 @@ class _SvgParser:
         x, y, width, height = (
             float(attributes.get(key, "0")) for key in ("x", "y", "width", "height")
         )
-        for region in [name for _, name in self.open_elements if name]:
+        for region in [e.region for e in self.open_elements if e.region]:
             area = self.areas[region]
             left, top = (x, y) if area is None else (min(area.x, x), min(area.y, y))
             right, bottom = x + width, y + height
@@ -382,7 +401,6 @@ def _explain_unclickable_region(name: str, box: RegionBox | None) -> str:
 
 
 def _replacement_hint(element: str) -> str:
-    """Return what to use in place of an element that is not allowed."""
     if ":" in element:
         return "Save the drawing as plain SVG, without what the editor adds."
     allowed_elements = ", ".join(sorted(_ELEMENTS - {"svg"}))
@@ -432,7 +450,6 @@ def _closest_class_hint(value: str) -> str:
 
 
 def _leading_number_or_example(value: str) -> str:
-    """Return the number at the start of a value, or an example."""
     match = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
     return match[1] if match else "24"
 

@@ -88,6 +88,10 @@ class SvgProblem:
 # --- items -------------------------------------------------------------------
 
 
+NamedExpression = tuple[str, str]
+"""A name and its expression. Hashes are made from it, so it stays a plain tuple."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionParameters:
     """Numbers drawn for each attempt: parameters and expressions over them.
@@ -97,7 +101,7 @@ class QuestionParameters:
     """
 
     params: Mapping[str, tuple[str | int | float, ...]]
-    lets: tuple[tuple[str, str], ...]
+    lets: tuple[NamedExpression, ...]
 
 
 REVERSE = "~r"

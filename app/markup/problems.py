@@ -13,13 +13,33 @@ import textwrap
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.markup.text import LONGEST_ID, SLUG_LIKE, slugify
 
 LOG = logging.getLogger("headroom.content.failures")
 """Logger for unexpected errors of the parser, with their tracebacks."""
 _LONGEST = 1_000
+
+
+class TextPosition(NamedTuple):
+    """A place in a text; both count from 1."""
+
+    line: int
+    column: int
+
+
+class ProblemLocation(NamedTuple):
+    """A place in a file of the course; its path is relative to the content folder."""
+
+    path: str
+    line: int = 1
+    column: int = 1
+
+
+class ProblemText(NamedTuple):
+    message: str
+    hint: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -45,7 +65,7 @@ class ContentProblem:
 
 
 def make_problem(
-    location: tuple[str, int, int],
+    location: ProblemLocation,
     code: str,
     message: str,
     hint: str = "",
@@ -54,7 +74,7 @@ def make_problem(
     derived: bool = False,
     hides_rest: bool = False,
 ) -> ContentProblem:
-    """Create the problem `code` at (path, line, column); its letter is its severity."""
+    """Create the problem `code`; its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
     return ContentProblem(
         *location,
@@ -69,18 +89,17 @@ def make_problem(
 
 
 def _shorten_message(message: str) -> str:
-    """Shorten a message: text quoted in it may be a whole file."""
     return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
 
 
 def log_internal_error(
-    location: tuple[str, int, int], subject: str, error: Exception, item: str = ""
+    location: ProblemLocation, subject: str, error: Exception, item: str = ""
 ) -> ContentProblem:
     """Log an unexpected error of the parser, and return the problem to report for it.
 
     `subject` begins the sentence, e.g. “This question”.
     """
-    location_text = replace_unprintable_characters(f"{location[0]}:{location[1]}")
+    location_text = replace_unprintable_characters(f"{location.path}:{location.line}")
     LOG.error("content %s: it could not be read", location_text, exc_info=error)
     message = (
         f"{subject} could not be read: Headroom failed at it ({_error_class_as_words(error)})."
@@ -154,6 +173,16 @@ ESTIMATE_EFFORT = 4_000
 PARALLELISM_PLAN_EFFORT = 400_000
 
 
+class AuthoringError(ValueError):
+    """Authored text cannot be used: the code of the problem, a sentence, and a hint."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
 class LimitExceededError(ValueError):
     """A file exceeds a limit: reason, hint, and the line if it is known."""
 
@@ -211,7 +240,7 @@ class CrossReference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextEdit:
-    """An edit that `--fix` may make: `old` at (line, column) becomes `new`."""
+    """An edit that `--fix` may make: `old` at the position becomes `new`."""
 
     line: int
     column: int
@@ -219,19 +248,27 @@ class TextEdit:
     new: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class UnidentifiedItem:
-    """An item without an id: its text, and how `--fix` writes an id into it.
+class IdInsertion(NamedTuple):
+    """How `--fix` writes an id: `old` at the position becomes `before`, the id and `after`."""
 
-    `old` at (line, column) becomes `before`, the id and `after`. `named` are words in
-    its comments that may be meant as its id; `heading` and `body` are hashes of its text.
-    """
-
-    line: int
-    column: int
+    position: TextPosition
     old: str
     before: str
     after: str
+
+    def build_edit(self, new_id: str) -> TextEdit:
+        return TextEdit(*self.position, self.old, f"{self.before}{new_id}{self.after}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnidentifiedItem:
+    """An item without an id.
+
+    `possible_ids` are words in its comments that may be meant as its id; `heading` and `body`
+    are hashes of its text.
+    """
+
+    insertion: IdInsertion
     title: str
     possible_ids: tuple[str, ...]
     sketch: tuple[int, ...]
@@ -243,18 +280,19 @@ class UnidentifiedItem:
         """Return `sketch`: the comment has no id that could be compared."""
         return self.sketch
 
-    def build_id_edit(self, name: str) -> TextEdit:
-        """Return the edit that gives it an id."""
-        new = f"{self.before}{name}{self.after}"
-        return TextEdit(self.line, self.column, self.old, new)
+
+class BrokenCommentId(NamedTuple):
+    """An id in a comment that cannot be read as an item's."""
+
+    id: str
+    line: int
 
 
 @dataclasses.dataclass(slots=True)
 class SourceFile:
     """The text of one file, and what was collected while parsing it.
 
-    `line` is the parser's current line, as far as it is known; `mark` the number of
-    problems before the current item; `effort` the parsing effort so far.
+    `line` is the parser's current line, as far as it is known; `effort` the parsing effort so far.
     """
 
     path: str
@@ -262,11 +300,11 @@ class SourceFile:
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
     references: list[CrossReference] = dataclasses.field(default_factory=list)
     edits: list[TextEdit] = dataclasses.field(default_factory=list)
-    id_claims: list[tuple[str, int]] = dataclasses.field(default_factory=list)
+    broken_comment_ids: list[BrokenCommentId] = dataclasses.field(default_factory=list)
     unidentified: list[UnidentifiedItem] = dataclasses.field(default_factory=list)
     item: str = ""
     line: int = 1
-    mark: int = 0
+    problems_before_item: int = 0
     effort: int = 0
     lines: list[str] = dataclasses.field(init=False)
     _line_offsets: list[int] = dataclasses.field(init=False, default_factory=list)
@@ -288,7 +326,7 @@ class SourceFile:
         hides_rest: bool = False,
     ) -> None:
         self.spend_effort(PROBLEM_EFFORT)
-        location = (self.path, max(line, 1), max(column, 1))
+        location = ProblemLocation(self.path, max(line, 1), max(column, 1))
         problem = make_problem(
             location, code, message, hint, self.item, derived=derived, hides_rest=hides_rest
         )
@@ -296,23 +334,22 @@ class SourceFile:
 
     def report_parsing_failure(self, error: Exception, subject: str, line: int = 0) -> None:
         """Report that something could not be parsed after an unexpected error; never raises."""
-        location = (self.path, max(line or self.line, 1), 1)
+        location = ProblemLocation(self.path, max(line or self.line, 1))
         if isinstance(error, LimitExceededError):
-            location = (self.path, error.line or location[1], 1)
+            location = ProblemLocation(self.path, error.line or location.line)
             problem = make_problem(location, "E88", error.message, error.hint, self.item)
         else:
             problem = log_internal_error(location, subject, error, self.item)
         self.problems.append(problem)
 
     def add_reference(self, kind: Reference, value: str, line: int, column: int) -> None:
-        """Add a reference to be checked against the other files."""
         self.references.append(CrossReference(kind, value, line, column, self.item))
 
-    def record_id_claim(self, comment: str, line: int) -> None:
+    def record_broken_comment_id(self, comment: str, line: int) -> None:
         """Record the id named in a broken comment, which may be the id of its item."""
         match = _CLAIMED.search(comment)
         if match and len(match[1]) <= LONGEST_ID:
-            self.id_claims.append((slugify(match[1]), line))
+            self.broken_comment_ids.append(BrokenCommentId(slugify(match[1]), line))
 
     def spend_effort(self, effort: float, once_for: str = "") -> None:
         """Add parsing effort; raises LimitExceededError if the file exceeds the limit.
@@ -328,26 +365,33 @@ class SourceFile:
             message = "This file has too many problems, formulas and figures to be read."
             raise LimitExceededError(message, "Split it into several topics.", self.line)
 
-    def locate_text(self, needle: str, first: int, last: int) -> tuple[int, int]:
+    def locate_text(self, needle: str, first: int, last: int) -> TextPosition:
         """Return the position of `needle` in lines first..last (from 1), or of the first line."""
         if not self._line_offsets:
             lengths = (len(line) + 1 for line in self.lines)
             self._line_offsets = [0, *itertools.accumulate(lengths)]
         start, end = self._line_start_offset(first), self._line_start_offset(last + 1)
         if start >= end or self._searched_characters > _MOST_SOUGHT:
-            return first, 1
+            return TextPosition(first, 1)
         offset = self.text.find(needle, start, end)
         self._searched_characters += (end if offset < 0 else offset) - start
         if offset < 0:
-            return first, 1
+            return TextPosition(first, 1)
         line = bisect.bisect_right(self._line_offsets, offset)
-        return line, offset - self._line_offsets[line - 1] + 1
+        return TextPosition(line, offset - self._line_offsets[line - 1] + 1)
 
     def _line_start_offset(self, line: int) -> int:
         return self._line_offsets[min(max(line, 1), len(self._line_offsets)) - 1]
 
 
-def locate_toml_value(key: str, source_file: SourceFile, first: int = 1) -> tuple[int, int]:
+def make_reference_problem(
+    path: str, reference: CrossReference, code: str, message: str, hint: str = ""
+) -> ContentProblem:
+    location = ProblemLocation(path, reference.line, reference.column)
+    return make_problem(location, code, message, hint, reference.item)
+
+
+def locate_toml_value(key: str, source_file: SourceFile, first: int = 1) -> TextPosition:
     """Return the position of a TOML key's value, searching from line `first`.
 
     A key in a comment is ignored; a key in an inline table is found.
@@ -355,7 +399,7 @@ def locate_toml_value(key: str, source_file: SourceFile, first: int = 1) -> tupl
     setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
     for line, text in enumerate(source_file.lines[first - 1 :], first):
         if match := setting.match(text):
-            return line, match.end() + 1
+            return TextPosition(line, match.end() + 1)
     return source_file.locate_text(key, first, len(source_file.lines))
 
 

@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 from app.estimator import units
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number_and_unit
@@ -214,8 +215,23 @@ def closest_unit_hint(word: str) -> str:
     return suggest_known_words(word, (unit for unit in UNITS if unit), _LIKE)
 
 
-def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
-    """Return the factor of a unit to its base, and its base units with their powers."""
+def base_unit_of(unit: str) -> str:
+    return UNITS.get(unit, (unit, 1.0))[0]
+
+
+def base_factor_of(unit: str) -> float:
+    """Return how many base units a unit is."""
+    return UNITS.get(unit, (unit, 1.0))[1]
+
+
+class UnitDimension(NamedTuple):
+    """The factor of a unit to its base, and its base units with their powers."""
+
+    factor: float
+    powers: Counter[str]
+
+
+def unit_dimension(unit: str) -> UnitDimension:
     base, factor = UNITS.get(unit, (unit, 1.0))
     powers: Counter[str] = Counter()
     numerator, _, denominator = base.partition("/")
@@ -223,7 +239,7 @@ def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
         for name in part.split("*"):
             if name and name != "1":
                 powers[name] += sign
-    return factor, powers
+    return UnitDimension(factor, powers)
 
 
 def unit_dimension_text(unit: str) -> str:
@@ -231,7 +247,7 @@ def unit_dimension_text(unit: str) -> str:
 
     Units of one kind, such as GB and TiB, have the same.
     """
-    return _format_unit_powers(unit_dimension(unit)[1])
+    return _format_unit_powers(unit_dimension(unit).powers)
 
 
 def _format_unit_powers(powers: Counter[str]) -> str:
@@ -244,7 +260,7 @@ def _format_unit_powers(powers: Counter[str]) -> str:
 
 
 def _dimension_without_counts(unit: str) -> str:
-    powers = unit_dimension(unit)[1]
+    powers = unit_dimension(unit).powers
     measured_powers = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
     return _format_unit_powers(measured_powers)
 
@@ -254,14 +270,14 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
 
     A quantity of unknown unit is taken to be in base units.
     """
-    factor = unit_dimension(unit)[0]
+    factor = unit_dimension(unit).factor
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
     if _dimension_without_counts(quantity.unit) != _dimension_without_counts(unit):
         raise UnitMismatchError(
             f"{quote_unit(quantity.unit)} cannot be turned into {quote_unit(unit)}"
         )
-    return Quantity(quantity.value * (unit_dimension(quantity.unit)[0] / factor), unit)
+    return Quantity(quantity.value * (unit_dimension(quantity.unit).factor / factor), unit)
 
 
 def quote_unit(unit: str | None) -> str:
@@ -344,13 +360,18 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _parse_format(spec: str) -> tuple[bool, int | None, str]:
-    """Parse a format: whether to group thousands, how many digits, and the type."""
+class NumberFormat(NamedTuple):
+    groups_thousands: bool
+    digits: int | None
+    form: str
+
+
+def _parse_format(spec: str) -> NumberFormat:
     match = SPEC.match(spec)
     if match is None:
         raise ValueError(f"“{spec}” is not a number format")
     digits = int(match["digits"]) if match["digits"] else None
-    return bool(match["comma"]), digits, match["form"] or ""
+    return NumberFormat(bool(match["comma"]), digits, match["form"] or "")
 
 
 def _format_significant_digits(value: float, digits: int) -> str:

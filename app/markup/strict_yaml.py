@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from app.markup.problems import ProblemText, TextPosition
 from app.markup.text import shorten
 
 Report = Callable[
@@ -265,15 +266,15 @@ _WORDS = (
 )
 
 
-def _describe_yaml_error(parser_message: str, line: str) -> tuple[str, str]:
-    """Translate the YAML parser's error in a row into a message and a hint."""
+def _describe_yaml_error(parser_message: str, line: str) -> ProblemText:
+    """Translate the YAML parser's error in a row."""
     tab = line.lstrip(" ").startswith("\t")
     if tab or "tab character" in parser_message or "'\\t'" in parser_message:
-        return "This line begins with a tab.", _TABLESS
+        return ProblemText("This line begins with a tab.", _TABLESS)
     for pattern, message, remedy in _WORDS:
         if match := pattern.fullmatch(parser_message):
-            return match.expand(message), remedy
-    return f"This cannot be read: {parser_message}.", _KEYED
+            return ProblemText(match.expand(message), remedy)
+    return ProblemText(f"This cannot be read: {parser_message}.", _KEYED)
 
 
 def _report_unreadable(error: Exception, text: str, report: Report, line: int, column: int) -> None:
@@ -297,10 +298,10 @@ class _NodeConverter:
         self.column = column
         self.seen: set[int] = set()
 
-    def locate(self, node: yaml.Node) -> tuple[int, int]:
+    def locate(self, node: yaml.Node) -> TextPosition:
         mark = node.start_mark
         column = mark.column + (self.column if mark.line == 0 else 1)
-        return self.line + mark.line, column
+        return TextPosition(self.line + mark.line, column)
 
     def convert(self, node: yaml.Node) -> Node:
         location = self.locate(node)
@@ -314,7 +315,7 @@ class _NodeConverter:
             return YamlList(tuple(self.convert(n) for n in node.value), *location)
         return YamlText(str(node.value), *location)
 
-    def convert_mapping(self, node: yaml.MappingNode, location: tuple[int, int]) -> YamlMapping:
+    def convert_mapping(self, node: yaml.MappingNode, location: TextPosition) -> YamlMapping:
         values: dict[str, Node] = {}
         keys: dict[str, YamlText] = {}
         for key_node, value_node in node.value:

@@ -52,12 +52,10 @@ class LabCommand:
 
     @property
     def name(self) -> str:
-        """Return its first spelling."""
         return self.spellings[0].plain
 
     @property
     def sample_line(self) -> str:
-        """Return what a learner could type."""
         return self.name.replace(shell.ANYTHING, "text")
 
     @property
@@ -161,8 +159,21 @@ class LabSession:
 
     @property
     def executed_commands(self) -> tuple[int, ...]:
-        """Return the indices of all commands that ran."""
         return tuple(index for entry in self.entries for index in entry.commands)
+
+
+class AuthoredPipeline(NamedTuple):
+    """A spelling of a command of the lab, by the meaning of its parts."""
+
+    commands: tuple[ShellCommand, ...]
+    command_index: int
+
+
+class CommandWithFilters(NamedTuple):
+    """A command of the lab, None if none is meant, and the filters for its output."""
+
+    command_index: int | None
+    filters: tuple[tuple[str, ...], ...]
 
 
 class CommandMatcher:
@@ -173,7 +184,7 @@ class CommandMatcher:
         self.facts: dict[str, dict[str, str]] = {}
         """Facts read from the outputs, by state of the lab; only those looked up so far."""
         self._exact: dict[tuple[ShellCommand, ...], list[int]] = defaultdict(list)
-        self._wild: dict[str, list[tuple[tuple[ShellCommand, ...], int]]] = defaultdict(list)
+        self._with_ellipsis: dict[str, list[AuthoredPipeline]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
             for spelling in command.spellings:
                 try:
@@ -184,11 +195,13 @@ class CommandMatcher:
                     if shell.ANYTHING in spelling.plain or _count_variables(pipeline_commands):
                         # The program comes after the host of ssh.
                         program = pipeline_commands[0].program.rpartition(" ")[2]
-                        self._wild[program].append((pipeline_commands, index))
+                        self._with_ellipsis[program].append(
+                            AuthoredPipeline(pipeline_commands, index)
+                        )
                     else:
                         self._exact[pipeline_commands].append(index)
-        for candidates in self._wild.values():
-            candidates.sort(key=lambda candidate: shell.takes_any_rest(candidate[0]))
+        for candidates in self._with_ellipsis.values():
+            candidates.sort(key=lambda candidate: shell.takes_any_rest(candidate.commands))
 
     def replay(self, lines: Sequence[str]) -> LabSession:
         """Answer the typed lines from the first state on."""
@@ -213,7 +226,9 @@ class CommandMatcher:
         """
         exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
-        for pipeline_commands, index in self._wild.get(typed[0].program.rpartition(" ")[2], ()):
+        for pipeline_commands, index in self._with_ellipsis.get(
+            typed[0].program.rpartition(" ")[2], ()
+        ):
             if shell.pipeline_matches(pipeline_commands, typed):
                 counts[index] = max(counts.get(index, 0), _count_variables(pipeline_commands))
         return counts
@@ -233,11 +248,8 @@ class CommandMatcher:
 
     def find_command_and_filters(
         self, state: str, pipeline: ShellPipeline, variables: Sequence[str] = ()
-    ) -> tuple[int | None, tuple[tuple[str, ...], ...]]:
-        """Return the command, and the filters for its output; None if there is no such command.
-
-        `variables` were exported before.
-        """
+    ) -> CommandWithFilters:
+        """Return the command that a pipeline means; `variables` were exported before."""
         stages = ((*variables, *pipeline.stages[0]), *pipeline.stages[1:])
         candidates = [(stages, ()), (stages[:1], stages[1:])]
         split = shell.split_into_cat_and_filter(ShellPipeline(stages)).stages
@@ -246,8 +258,8 @@ class CommandMatcher:
         for commands, filters in candidates:
             matches = self.find_meant_commands(state, [shell.read_command(c) for c in commands])
             if matches:
-                return matches[0], filters
-        return None, stages[1:]
+                return CommandWithFilters(matches[0], filters)
+        return CommandWithFilters(None, stages[1:])
 
     def list_harmless_answers(self, state: str) -> list[lab_tables.LabAnswer]:
         """Return the harmless answers of a state with each spelling, the most special first."""
@@ -282,7 +294,7 @@ class CommandMatcher:
     def programs(self) -> list[str]:
         wild = (
             pipeline_commands
-            for candidates in self._wild.values()
+            for candidates in self._with_ellipsis.values()
             for pipeline_commands, _ in candidates
         )
         names = (pipeline_commands[0].program for pipeline_commands in (*wild, *self._exact))
@@ -307,8 +319,8 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
     return CommandMatcher(lab).replay(lines)
 
 
-def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
-    lab, state, reached = terminal.lab, session.state, set(session.reached)
+def _answer_line(matcher: CommandMatcher, session: LabSession, line: str) -> LabSession:
+    lab, state, reached = matcher.lab, session.state, set(session.reached)
     outputs, indices, note, saved = [], [], NO_TEXT, session.saved_files
     refused, cleared, variables = False, session.cleared_entries, session.variables
     try:
@@ -320,14 +332,14 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
     queue = list(pipelines)
     while queue:
         pipeline = queue.pop(0)
-        index, filters = terminal.find_command_and_filters(state, pipeline, variables)
+        index, filters = matcher.find_command_and_filters(state, pipeline, variables)
         variables = _export_or_unset(variables, pipeline.stages[0])
         derived = index is None
-        text = terminal.lab.commands[index].output.plain if index is not None else None
+        text = matcher.lab.commands[index].output.plain if index is not None else None
         if index is None:
             original, pipeline = pipeline, shell.split_into_cat_and_filter(pipeline)
             filters = pipeline.stages[1:]
-            answer = _derive_output_from_other_answers(terminal, state, pipeline.commands[0])
+            answer = _derive_output_from_other_answers(matcher, state, pipeline.commands[0])
             if answer:
                 index, text = answer.source_index, answer.output
         if index is None and (pipelines_by_argument := shell.split_by_argument(pipeline)):
@@ -335,29 +347,29 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             continue
         if index is None:
             tries = (
-                _answer_everyday_command(terminal, state, p.stages[0], saved)
+                _answer_everyday_command(matcher, state, p.stages[0], saved)
                 for p in (pipeline, original)
             )
             text = next((text for text in tries if text is not None), None)
             if text is None:
-                text = _answer_builtin(terminal, session, pipeline.stages[0])
+                text = _answer_builtin(matcher, session, pipeline.stages[0])
             refused = refused or text is None
             cleared = len(session.entries) + 1 if pipeline.stages[0][0] == "clear" else cleared
             if text is None:
-                outputs.append(_refusal_message(terminal, pipeline.stages[0]))
+                outputs.append(_refusal_message(matcher, pipeline.stages[0]))
                 continue
         else:
-            command = terminal.lab.commands[index]
+            command = matcher.lab.commands[index]
             indices.append(index)
             note = command.note if command.harmful else note
             if command.to or not derived or command.has_noted_word(text or ""):
                 reached |= lab.goals_of_command(index, state)
             state = command.to or state
-        text = _convert_dmesg_seconds(terminal, state, pipeline.stages[0], text or "")
+        text = _convert_dmesg_seconds(matcher, state, pipeline.stages[0], text or "")
         text = _insert_typed_reason(text, [entry.line for entry in session.entries])
         text = _filter_output(text, filters)
         outputs.append("" if pipeline.prints_nothing else text)
-        saved = _save_files(terminal, state, pipeline, text, saved)
+        saved = _save_files(matcher, state, pipeline, text, saved)
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
     return LabSession(
@@ -375,7 +387,7 @@ def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple
 
 
 def _save_files(
-    terminal: CommandMatcher,
+    matcher: CommandMatcher,
     state: str,
     pipeline: ShellPipeline,
     output: str,
@@ -387,8 +399,8 @@ def _save_files(
     *tokens, target = pipeline.stages[0]
     if tokens[:1] != ["cp"] or len(tokens) < 2:
         return saved
-    matches = terminal.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
-    copied_texts = [terminal.lab.commands[n].output.plain for n in matches] or [
+    matches = matcher.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
+    copied_texts = [matcher.lab.commands[n].output.plain for n in matches] or [
         saved.get(tokens[-1], "")
     ]
     return {**saved, target: copied_texts[0]} if copied_texts[0] else saved
@@ -404,7 +416,7 @@ def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
 
 
 def _convert_dmesg_seconds(
-    terminal: CommandMatcher, state: str, tokens: Sequence[str], text: str
+    matcher: CommandMatcher, state: str, tokens: Sequence[str], text: str
 ) -> str:
     """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
 
@@ -412,7 +424,7 @@ def _convert_dmesg_seconds(
     """
     if not {"-T", "--ctime", "journalctl"} & {*tokens}:
         return text
-    facts = _find_facts(terminal, state, ["up", "day", "clock", "host"])
+    facts = _find_facts(matcher, state, ["up", "day", "clock", "host"])
     uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
     if not uptime or not day:
@@ -448,7 +460,7 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
 
 
 def _derive_output_from_other_answers(
-    terminal: CommandMatcher, state: str, typed: ShellCommand
+    matcher: CommandMatcher, state: str, typed: ShellCommand
 ) -> lab_tables.DerivedAnswer | None:
     """Return an answer derived from other answers in this state; None if there is none."""
     host_prefix, _, program = typed.program.rpartition(" ")
@@ -457,14 +469,14 @@ def _derive_output_from_other_answers(
 
     def find(command: ShellCommand) -> int | None:
         host_command = dataclasses.replace(command, program=prefix + command.program)
-        return next(iter(terminal.find_meant_commands(state, [host_command])), None)
+        return next(iter(matcher.find_meant_commands(state, [host_command])), None)
 
     everyday = _load_everyday_answers_and_facts()
     for n in everyday.matcher.find_meant_commands("", [typed]):
         for line in everyday.same_lines[n]:
             index = find(shell.read_line(line)[0].commands[0])
             if index is not None:
-                output = terminal.lab.commands[index].output.plain
+                output = matcher.lab.commands[index].output.plain
                 return lab_tables.DerivedAnswer(index, output)
     answers = [
         answer._replace(
@@ -474,10 +486,10 @@ def _derive_output_from_other_answers(
         )
         if prefix
         else answer
-        for answer in terminal.list_harmless_answers(state)
+        for answer in matcher.list_harmless_answers(state)
         if answer.command.program.rpartition(" ")[0] == host_prefix
     ]
-    user = _find_facts(terminal, state, ["user"])["user"]
+    user = _find_facts(matcher, state, ["user"])["user"]
     return lab_tables.derive_answer(typed, find, answers, user)
 
 
@@ -519,15 +531,15 @@ def _load_everyday_answers_and_facts() -> EverydayAnswers:
     )
 
 
-def _find_facts(terminal: CommandMatcher, state: str, names: Sequence[str]) -> dict[str, str]:
+def _find_facts(matcher: CommandMatcher, state: str, names: Sequence[str]) -> dict[str, str]:
     """Return facts read from the outputs of a lab, those of the current state first.
 
     A fact that no output states is empty.
     """
-    known_facts = terminal.facts.setdefault(state, {"host": terminal.lab.host.plain})
+    known_facts = matcher.facts.setdefault(state, {"host": matcher.lab.host.plain})
     missing = [name for name in names if name not in known_facts]
     if missing:
-        commands = terminal.lab.commands
+        commands = matcher.lab.commands
         current = [c for c in commands if not c.states or state in c.states]
         other_commands = [c for c in commands if c.states and state not in c.states]
         text = "\n".join(c.output.plain for c in (*current, *other_commands))
@@ -539,14 +551,14 @@ def _find_facts(terminal: CommandMatcher, state: str, names: Sequence[str]) -> d
 
 
 def _answer_everyday_command(
-    terminal: CommandMatcher, state: str, tokens: Sequence[str], saved: Mapping[str, str]
+    matcher: CommandMatcher, state: str, tokens: Sequence[str], saved: Mapping[str, str]
 ) -> str | None:
     """Return the answer to a command that every lab knows, filled with the facts of this lab.
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
     everyday = _load_everyday_answers_and_facts()
-    matcher, same_lines = everyday.matcher, everyday.same_lines
+    everyday_matcher, same_lines = everyday.matcher, everyday.same_lines
     typed, remote = shell.read_command(tokens), dict[str, str]()
     command = typed
     if command.program == "cat" and tokens[-1] in saved:
@@ -555,33 +567,35 @@ def _answer_everyday_command(
     if host_prefix:
         if host_prefix not in {
             answer.command.program.rpartition(" ")[0]
-            for answer in terminal.list_harmless_answers(state)
+            for answer in matcher.list_harmless_answers(state)
         }:
             return None
         remote = {"host": host_prefix.removeprefix("ssh "), "user": "root", "home": "/root"}
         command = dataclasses.replace(command, program=program)
-    lines = (line for n in matcher.find_meant_commands("", [command]) for line in same_lines[n])
+    lines = (
+        line for n in everyday_matcher.find_meant_commands("", [command]) for line in same_lines[n]
+    )
     candidates = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
     for index in (
         n
         for candidate in candidates
-        for n in matcher.find_meant_commands("", [candidate])
+        for n in everyday_matcher.find_meant_commands("", [candidate])
         if not same_lines[n]
     ):
-        if _is_named_in_lab(terminal, typed, everyday.unless_named[index]):
+        if _is_named_in_lab(matcher, typed, everyday.unless_named[index]):
             return None
-        facts = _find_facts(terminal, state, everyday.needed_facts[index]) | remote
+        facts = _find_facts(matcher, state, everyday.needed_facts[index]) | remote
         if all(facts.values()):
-            text = matcher.lab.commands[index].output.plain
+            text = everyday_matcher.lab.commands[index].output.plain
             for name, value in facts.items():
                 text = text.replace(f"{{{name}}}", value)
             return text
     files = (
-        _list_files(terminal, state, command, saved) if command.program in {"ls", "stat"} else None
+        _list_files(matcher, state, command, saved) if command.program in {"ls", "stat"} else None
     )
     if files is None:
         return None
-    facts = _find_facts(terminal, state, ["user", "day", "clock"]) | remote
+    facts = _find_facts(matcher, state, ["user", "day", "clock"]) | remote
     is_long_format = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
@@ -592,18 +606,18 @@ def _answer_everyday_command(
     return "\n".join(lines_shown)
 
 
-def _is_named_in_lab(terminal: CommandMatcher, typed: ShellCommand, subject_kind: str) -> bool:
+def _is_named_in_lab(matcher: CommandMatcher, typed: ShellCommand, subject_kind: str) -> bool:
     """Return whether a lab's commands name the typed command in some state, or its `subject`.
 
     The subject is its program or unit; where it is empty, nothing is asked.
     """
-    if not subject_kind or terminal.matching_commands((typed,)):
+    if not subject_kind or matcher.matching_commands((typed,)):
         return bool(subject_kind)
     if subject_kind == "program":
-        return typed.program in terminal.programs
+        return typed.program in matcher.programs
     units = [value for name, value in typed.options if name == "--unit"]
     units += typed.arguments[1:] if typed.program.endswith("systemctl") else ()
-    commands = terminal.lab.commands
+    commands = matcher.lab.commands
     named_words = {
         word.removesuffix(".service")
         for text in (s.plain for c in commands for s in c.spellings)
@@ -630,21 +644,21 @@ class LabFile(NamedTuple):
 
 
 def _list_files(
-    terminal: CommandMatcher, state: str, command: ShellCommand, saved: Mapping[str, str]
+    matcher: CommandMatcher, state: str, command: ShellCommand, saved: Mapping[str, str]
 ) -> list[LabFile] | None:
     """Return the files of a folder, or the file itself, that a lab lists or prints."""
     path = (command.arguments[0] if command.arguments else "").rstrip("/")
     file_sizes = {
         meaning.arguments[0].removeprefix("./"): len(text) + 1
-        for _, meaning, text in terminal.list_harmless_answers(state)
+        for _, meaning, text in matcher.list_harmless_answers(state)
         if meaning.program == "cat" and len(meaning.arguments) == 1 and text[:5] != "cat: "
     }
     file_sizes |= {name: len(text) + 1 for name, text in saved.items()}
     if path in file_sizes:
         return [LabFile(path, file_sizes[path])]
-    listing = terminal.find_meant_commands(state, [ShellCommand("ls", (), command.arguments)])
+    listing = matcher.find_meant_commands(state, [ShellCommand("ls", (), command.arguments)])
     if listing:
-        output = terminal.lab.commands[listing[0]].output.plain
+        output = matcher.lab.commands[listing[0]].output.plain
         return [LabFile(name, file_sizes.get(name, 4096)) for name in output.split()]
     folder_prefix = "" if path in {"", ".", "~", "/root"} else f"{path}/"
     files_inside = {
@@ -654,14 +668,14 @@ def _list_files(
     }
     names = {n.partition("/")[0]: size for n, size in files_inside.items() if n[0] != "/"}
     if not folder_prefix:
-        names |= dict.fromkeys(_find_local_executables(terminal.lab), 16384)
+        names |= dict.fromkeys(_find_local_executables(matcher.lab), 16384)
     if folder_prefix and not names:
         return None
     return [LabFile(*item) for item in sorted(names.items())]
 
 
 def _answer_builtin(
-    terminal: CommandMatcher, session: LabSession, tokens: Sequence[str]
+    matcher: CommandMatcher, session: LabSession, tokens: Sequence[str]
 ) -> str | None:
     """Return the answer of a shell builtin or manual; None if it does not know the command."""
     name, *arguments = shell.strip_wrappers(tokens) or tokens
@@ -672,11 +686,11 @@ def _answer_builtin(
     if name == "man" and arguments:
         return _read_manual(arguments[-1])
     if name in {"which", "type"} and arguments:
-        known_names = {*terminal.programs, *shell.known_programs()}
+        known_names = {*matcher.programs, *shell.known_programs()}
         return f"/usr/bin/{arguments[-1]}" if arguments[-1] in known_names else ""
     history = (f"{n:5}  {entry.line}" for n, entry in enumerate(session.entries, 1))
     return {
-        "help": _HELP.format(programs=", ".join(terminal.programs)),
+        "help": _HELP.format(programs=", ".join(matcher.programs)),
         "history": "\n".join(history),
         "echo": " ".join(text for text in arguments if not text.startswith("$")),
         **dict.fromkeys(["su", "sudo"], "You are root already."),
@@ -690,12 +704,12 @@ def _read_manual(program: str) -> str:
     return "\n".join(spec["about"]) if spec else f"No manual entry for {program}"
 
 
-def _refusal_message(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
+def _refusal_message(matcher: CommandMatcher, tokens: Sequence[str]) -> str:
     """Return why a command has no answer, and which commands have one."""
     program = shell.read_command(tokens).program.partition(" ")[0]
-    programs = terminal.programs
+    programs = matcher.programs
     if program in programs:
-        options = ", ".join(terminal.options[program])
+        options = ", ".join(matcher.options[program])
         options_text = f" Options that it knows: {options}." if options else ""
         return f"{program}: this lab has no answer to that, or not now.{options_text}"
     if program in shell.known_programs():
@@ -778,11 +792,11 @@ class _ReachedState:
 
 def _explore_states(lab: Lab, *, allow_harmful: bool) -> Iterator[_ReachedState]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first."""
-    terminal = CommandMatcher(lab)
+    matcher = CommandMatcher(lab)
     usable: Mapping[str, dict[int, set[str]]] = {
         state: {
             n: lab.goals_of_command(n, state)
-            for n in terminal.available_commands(state)
+            for n in matcher.available_commands(state)
             if allow_harmful or not lab.commands[n].harmful
         }
         for state in lab.states

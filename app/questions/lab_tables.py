@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.questions import shell
-from app.questions.shell import ShellCommand
+from app.questions.shell import ShellCommand, ShellOption
 
 
 class LabAnswer(NamedTuple):
@@ -86,8 +86,8 @@ def derive_answer(
         summary = _answer_sinfo_nodes_or_summary(typed, answers)
         if summary is None:
             return None
-        grouped = {name: "" for name in ("--Node", "--summarize") if name in options}
-        command = ShellCommand("sinfo", tuple(grouped.items()), ())
+        grouped = [ShellOption(n) for n in ("--Node", "--summarize") if n in options]
+        command = ShellCommand("sinfo", tuple(grouped), ())
         answers = [LabAnswer(summary.source_index, command, summary.output), *answers]
     return _answer_from_other_table(typed, spec, answers, user)
 
@@ -223,7 +223,7 @@ def _answer_gpu_or_display_choice(
     for part in parts:
         display_options = options | ({"--display": part} if part else {})
         index = find(
-            ShellCommand(typed.program, tuple(sorted(display_options.items())), typed.arguments)
+            ShellCommand(typed.program, shell.sort_options(display_options), typed.arguments)
         )
         if index is None:
             return None
@@ -315,7 +315,9 @@ def _answer_scontrol_show_node_or_hostnames(
     if typed.arguments[:2] == ("show", "hostnames") and answers:
         nodes = expand_node_list("".join(typed.arguments[2:]))
         return DerivedAnswer(answers[0].command_index, "\n".join(nodes))
-    by_node = _answer_sinfo_nodes_or_summary(ShellCommand("sinfo", (("--Node", ""),), ()), answers)
+    by_node = _answer_sinfo_nodes_or_summary(
+        ShellCommand("sinfo", (ShellOption("--Node"),), ()), answers
+    )
     if by_node is None or typed.arguments[:2] != ("show", "node"):
         return None
     hardware = _read_job_or_node_facts({"NODELIST": ""}, [answer.output for answer in answers])
@@ -383,6 +385,15 @@ def _split_view_and_row_options(
     return TableRequest(view, rows, (tuple(sorted(options.items())), tuple(arguments)))
 
 
+class _SourceTable(NamedTuple):
+    """A table from which an answer may be derived, and how many wanted columns it has."""
+
+    match_count: int
+    command_index: int
+    table: list[list[str]]
+    lines: list[str]
+
+
 def _answer_from_other_table(
     typed: ShellCommand, spec: Mapping[str, Any], answers: Answers, user: str
 ) -> DerivedAnswer | None:
@@ -390,7 +401,7 @@ def _answer_from_other_table(
     view, rows, rest = _split_view_and_row_options(typed, spec, user)
     format_text = view.get("--format", view.get("--Format", ""))
     fields = _parse_column_format(format_text, spec, wide="--Format" in view)
-    best: tuple[int, int, list[list[str]], list[str]] | None = None
+    best: _SourceTable | None = None
     for index, command, text in answers:
         if command.program != typed.program or shell.ANYTHING in f"{command}":
             continue
@@ -405,8 +416,8 @@ def _answer_from_other_table(
         match_count = sum(field.header.lower() in column_names for field in fields)
         match_count = match_count if match_count == len(fields) or not spec["letters"] else 0
         match_count = 9 * match_count + sum(header.lower() in column_names for header in rows)
-        if best is None or match_count > best[0]:
-            best = (match_count, index, table, lines)
+        if best is None or match_count > best.match_count:
+            best = _SourceTable(match_count, index, table, lines)
     if best is None:
         return None
     _, index, (header, *cells), lines = best

@@ -6,7 +6,7 @@ import logging
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.markup import expressions
 from app.markup.expressions import (
@@ -126,35 +126,42 @@ def draw_variant(question: Question, seed: int) -> Variant:
 
 
 def _draw_values_and_order(question: Question, seed: int) -> Variant:
-    parameters: dict[str, str | float] = {}
-    values: dict[str, Value] = {}
-    answer, kind = question.answer, types.type_of(question)
+    kind, drawn = types.type_of(question), DrawnNumbers({}, {}, question.answer)
     if question.computed:
-        parameters, values, answer = _find_valid_combination(question.computed, answer, seed)
+        drawn = _find_valid_combination(question.computed, question.answer, seed)
+    values = drawn.values
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
     return Variant(
         question,
         seed,
         expressions.fill_rich_text(question.stem, values),
-        kind.shuffle_options(answer, mixer),
+        kind.shuffle_options(drawn.answer, mixer),
         tuple(expressions.fill_rich_text(h, values) for h in question.hints),
         expressions.fill_rich_text(question.explanation, values),
         expressions.fill_rich_text(question.mistake, values),
-        parameters,
+        drawn.parameters,
         _calculator_url(question.computed, values) if question.computed else "",
     )
 
 
+class DrawnNumbers(NamedTuple):
+    """The parameters of a variant, these with the computed values, and the answer filled in."""
+
+    parameters: dict[str, str | float]
+    values: dict[str, Value]
+    answer: Answer
+
+
 def _find_valid_combination(
     computed: QuestionParameters, answer: Answer, seed: int
-) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
+) -> DrawnNumbers:
     kind = types.type_of_answer(answer)
     first_error: ExpressionError | None = None
     for offset in range(min(count_combinations(computed), MOST_VARIANTS)):
         parameters = nth_combination(computed, seed + offset)
         try:
             values = evaluate_combination(computed, parameters)
-            return parameters, values, kind.fill_values(answer, values)
+            return DrawnNumbers(parameters, values, kind.fill_values(answer, values))
         except ExpressionError as error:
             first_error = first_error or error
     raise first_error or ExpressionError("E47", "There is no combination of parameters.")

@@ -82,10 +82,11 @@ class ParsedOption:
     def checkbox(self) -> str:
         return "[x]" if self.ticked else credit_box(self.credit)
 
-    def locate_text(self, source_file: SourceFile) -> tuple[int, int]:
-        """Return the position of its text, after the box."""
+    def report(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
+        """Report a problem at its text, after the box."""
         first = self.source.strip().split("\n")[0]
-        return source_file.locate_text(first, self.line, self.line)
+        position = source_file.locate_text(first, self.line, self.line)
+        source_file.report(code, *position, message, hint)
 
 
 def credit_box(credit: float) -> str:
@@ -113,7 +114,6 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
 
 
 def read_options(tokens: list[Token], source_file: SourceFile) -> list[ParsedOption]:
-    """Parse the options of a task list; report malformed boxes (E24)."""
     options: list[ParsedOption] = []
     end = closing_index(tokens, 0)
     index = 1
@@ -177,7 +177,6 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
 
 
 def _report_nested_options(inside: list[Token], source_file: SourceFile) -> None:
-    """Report options nested in another option (E24)."""
     for token in inside[2:]:
         if token.type == "inline" and _BOX.match(token.content):
             message = "This option stands inside of the one above it."
@@ -235,22 +234,21 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
     return key
 
 
-def optional_rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
+def optional_rich_text(tokens: list[Token], context: RenderContext) -> RichText:
     """Render feedback and the like; an empty text if there is none."""
-    return render_tokens(tokens, scope) if tokens else NO_TEXT
+    return render_tokens(tokens, context) if tokens else NO_TEXT
 
 
 def build_choices(
-    item_id: str, options: list[ParsedOption], scope: RenderContext
+    item_id: str, options: list[ParsedOption], context: RenderContext
 ) -> tuple[Choice, ...]:
-    """Return the options as values, in authored order."""
     taken_keys: set[str] = set()
     choices = []
     for option in options:
         key = make_option_key(item_id, option, taken_keys)
-        text = render_tokens([option.inline], scope)
+        text = render_tokens([option.inline], context)
         is_pinned = refers_to_other_options(option.words)
-        feedback = optional_rich_text(option.feedback, scope)
+        feedback = optional_rich_text(option.feedback, context)
         choices.append(Choice(key, text, option.ticked, feedback, is_pinned, option.credit))
     return tuple(choices)
 
@@ -281,16 +279,14 @@ def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str
             hint = "Write each answer as an option of its own: "
             hint += f"- {option.checkbox} `{spans[0].content}`"
         message = f"“{text[:_LONGEST_ANSWER]}” is not one code span."
-        source_file.report("E40", *option.locate_text(source_file), message, hint)
+        option.report("E40", message, hint, source_file)
     elif match := _UNSEEN.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
-        source_file.report(
-            "E76", *option.locate_text(source_file), message, "Delete it; it is not seen."
-        )
+        option.report("E76", message, "Delete it; it is not seen.", source_file)
     return template
 
 
-def unique_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
+def make_part_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
     key, count = option_key(item_id, hashed_text), 0
     while key in taken_keys:
         count += 1
@@ -328,7 +324,6 @@ def check_authored_options(
 def check_any_option_right(
     options: Sequence[ParsedOption], line: int, source_file: SourceFile
 ) -> None:
-    """Check that at least one option is ticked (E20)."""
     if not any(o.ticked for o in options):
         first = options[0].line if options else line
         hint = "Mark the right one with [x]."
@@ -383,7 +378,6 @@ def check_option_count(
 
 
 def check_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
-    """Check that no two options read the same (E23)."""
     seen: dict[str, int] = {}
     for option in options:
         normalized_text = " ".join(option.words.lower().split()).rstrip(".")
@@ -396,7 +390,6 @@ def check_duplicate_options(options: Sequence[ParsedOption], source_file: Source
 def check_feedback_of_wrong_options(
     options: Sequence[ParsedOption], source_file: SourceFile
 ) -> None:
-    """Check that every wrong option has feedback (W25)."""
     for option in options:
         if not option.ticked and not option.feedback:
             verdict = "not wholly right" if option.credit else "wrong"

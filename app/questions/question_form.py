@@ -135,22 +135,20 @@ def new_submission_token() -> str:
 
 def question_title(question: Question, seed: int = 0) -> str:
     """Return the start of a question for lists, with its numbers drawn from `seed`."""
-    if question.computed is None:
-        return excerpt_for_title(question.stem)
-    try:
-        return excerpt_for_title(draw_variant(question, seed).stem)
-    except ExpressionError:
-        return excerpt_for_title(question.stem)
+    return excerpt_for_title(_stem_with_numbers(question, seed))
 
 
 def excerpt_first_line(question: Question) -> str:
     """Return the first line of a question, with numbers as one attempt draws them."""
-    try:
-        stem = draw_variant(question, 0).stem if question.computed else question.stem
-    except ExpressionError:
-        stem = question.stem
-    heading = stem.plain.partition("\n")[0]
+    heading = _stem_with_numbers(question, 0).plain.partition("\n")[0]
     return excerpt_for_title(RichText(heading, heading))
+
+
+def _stem_with_numbers(question: Question, seed: int) -> RichText:
+    try:
+        return draw_variant(question, seed).stem if question.computed else question.stem
+    except ExpressionError:
+        return question.stem
 
 
 def excerpt_for_title(text: RichText) -> str:

@@ -17,7 +17,7 @@ from app.markup import expressions, strict_yaml
 from app.markup.expressions import Value
 from app.markup.html_renderer import RenderContext
 from app.markup.model import NO_TEXT, RichText, SvgFigure
-from app.markup.problems import SourceFile
+from app.markup.problems import SourceFile, TextPosition
 from app.markup.strict_yaml import YamlMapping
 from app.questions.options import Choice, ParsedOption
 
@@ -289,12 +289,10 @@ def option_with_feedback_html(choice: Choice) -> str:
 
 
 def feedback_html(feedback: RichText) -> str:
-    """Render feedback, if there is any."""
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
 
 def block_html(text: RichText) -> str:
-    """Render a text as a block, if there is any."""
     return f"<div>{text.html}</div>" if text.html else ""
 
 
@@ -306,24 +304,23 @@ class ItemComment:
     column: int
 
     def field_text(self, name: str) -> str:
-        """Return the value of a key, empty if it is absent."""
         return strict_yaml.single_text(self.fields.values.get(name))
 
     def is_true(self, name: str) -> bool:
         """Return whether a key that defaults to no is set to yes."""
         return self.field_text(name).lower() in {"yes", "true"}
 
-    def field_location(self, name: str) -> tuple[int, int]:
+    def field_location(self, name: str) -> TextPosition:
         """Return the position of a key's value, or of the comment if the key is absent."""
         node = self.fields.values.get(name)
-        return (node.line, node.column) if node else (self.line, self.column)
+        return TextPosition(*((node.line, node.column) if node else (self.line, self.column)))
 
 
 @dataclasses.dataclass(slots=True)
 class ItemSource:
     """An item as written: its heading, its comment and what follows them.
 
-    `text` is all of it, `below` the part after its comment.
+    `text` is all of it.
     """
 
     heading: Token
@@ -356,19 +353,18 @@ class ItemParts:
 class AuthoredItem:
     """What a type reads its answer from. `computed`: numbers are drawn later."""
 
-    draft: ItemSource
+    source: ItemSource
     parts: ItemParts
-    scope: RenderContext
+    context: RenderContext
     computed: bool = False
 
     @property
     def comment(self) -> ItemComment:
-        return self.draft.comment
+        return self.source.comment
 
     @property
     def source_file(self) -> SourceFile:
-        """Return the file, which collects problems."""
-        return self.scope.source_file
+        return self.context.source_file
 
     def determine_exam_use(self, file_in_exams: bool) -> str:
         """Return whether mock exams draw it: “only” they do, “maybe”, or empty for never.
@@ -382,15 +378,33 @@ class AuthoredItem:
 
     @property
     def line(self) -> int:
-        return self.parts.answer_line or self.draft.line
+        return self.parts.answer_line or self.source.line
 
 
 A = TypeVar("A")
 DraftFields = Mapping[str, Sequence[str]]
 RenderGap = Callable[[str], str]
 """Draws a gap. It gets the hint as HTML, which may be empty."""
-LabeledResponse = tuple[str, SubmittedFields]
-"""A sample response: its description, and the form data."""
+
+
+class LabeledResponse(NamedTuple):
+    """A sample response, with words that describe it."""
+
+    label: str
+    fields: SubmittedFields
+
+
+class ResultColumnTitles(NamedTuple):
+    part: str
+    right_answer: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SubmittedResponse(Generic[A]):
+    """An answer as one attempt saw it, and what was submitted."""
+
+    answer: A
+    fields: SubmittedFields
 
 
 class StatisticsOption(NamedTuple):
@@ -600,10 +614,10 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return {"answer": ["0"]}
 
-    def result_column_titles(self, answer: A) -> tuple[str, str]:
-        """Return the column titles of a result in rows: the part, and its right answer."""
+    def result_column_titles(self, answer: A) -> ResultColumnTitles:
+        """Return the column titles of a result in rows."""
         del answer
-        return "", ""
+        return ResultColumnTitles("", "")
 
     def calculator_url(self, answer: A, parsed: Mapping[str, Any]) -> str:
         """Return the URL of the calculator with the learner's response filled in."""
@@ -630,12 +644,9 @@ class QuestionType(abc.ABC, Generic[A]):
         """Yield sample responses for the preview: the right one, each foreseen one, others."""
 
     def count_response_habits(
-        self, responses: Iterable[tuple[A, SubmittedFields]]
+        self, responses: Iterable[SubmittedResponse[A]]
     ) -> Mapping[str, Counter[str]]:
-        """Return habits of learners for authors: by title, how often each was seen.
-
-        `responses` are answers with what was submitted.
-        """
+        """Return habits of learners for authors: by title, how often each was seen."""
         del responses
         return {}
 

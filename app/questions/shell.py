@@ -12,7 +12,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ANYTHING = "…"
 """Stands for any text in an author's command; at its end, for any further text or none."""
@@ -31,6 +31,11 @@ _READERS = _EDITORS | {"less", "more", "head", "tail", "grep", "egrep", "sort", 
 _READERS |= {"awk", "cut", "uniq"}
 
 
+class ShellOption(NamedTuple):
+    name: str
+    value: str = ""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShellCommand:
     """A command by its meaning: program, sorted options with their values, arguments.
@@ -40,7 +45,7 @@ class ShellCommand:
     """
 
     program: str
-    options: tuple[tuple[str, str], ...]
+    options: tuple[ShellOption, ...]
     arguments: tuple[str, ...]
     variables: tuple[str, ...] = ()
 
@@ -56,6 +61,10 @@ class ShellPipeline:
     @property
     def commands(self) -> tuple[ShellCommand, ...]:
         return tuple(map(read_command, self.stages))
+
+
+def sort_options(value_by_name: Mapping[str, str]) -> tuple[ShellOption, ...]:
+    return tuple(sorted(ShellOption(*option) for option in value_by_name.items()))
 
 
 class UnclosedQuoteError(ValueError):
@@ -129,8 +138,8 @@ def _unroll_loop(loop: re.Match[str]) -> str:
 def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     """Return the meaning of a command: without `sudo` and path, options in their long form.
 
-    >>> read_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options
-    (('--long', ''), ('--user', 'bob'))
+    >>> dict(read_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options)
+    {'--long': '', '--user': 'bob'}
     """
     unwrapped = strip_wrappers(tokens)
     if not unwrapped:
@@ -140,7 +149,7 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
         return remote
     program = _program_aliases().get(name, name)
     spec = known_programs().get(program, {})
-    options: list[tuple[str, str]] = []
+    options: list[ShellOption] = []
     arguments: list[str] = []
     position = 1
     while position < len(unwrapped):
@@ -150,21 +159,21 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
             arguments.extend(_expand_resource_alias(word, spec) if word != "--" else ())
             continue
         following = unwrapped[position] if position < len(unwrapped) else None
-        parsed, consumed = _read_option(word, following, spec)
-        options.extend(parsed)
-        position += consumed
+        parsed = _read_option(word, following, spec)
+        options.extend(parsed.options)
+        position += parsed.takes_following
     if spec.get("fold") and arguments[:1] == ["show"]:
         aliases = spec.get("words", {})
         arguments = [aliases.get(p, p) for a in arguments for p in a.split("=", 1)]
     if spec.get("fold"):
         arguments = [_expand_slurm_key(a.lower()) for a in arguments]
     if suffix := spec.get("suffix"):
-        options = [(name, value.removesuffix(suffix)) for name, value in options]
+        options = [ShellOption(o.name, o.value.removesuffix(suffix)) for o in options]
         arguments = [argument.removesuffix(suffix) for argument in arguments]
     if tokens[-1] == ANYTHING and arguments[-1:] == [ANYTHING]:
         arguments[-1] = _ANY_REST
     elif ends_with_any_rest(tokens[-1]):
-        options = [(name, _mark_rest(value, tokens[-1])) for name, value in options]
+        options = [ShellOption(o.name, _mark_rest(o.value, tokens[-1])) for o in options]
         arguments = [_mark_rest(argument, tokens[-1]) for argument in arguments]
     # The order of NAME=value makes no difference.
     arguments.sort(key=lambda a: a.partition("=")[0] if _NAMED_ARGUMENT.match(a) else "")
@@ -261,10 +270,14 @@ def _expand_resource_alias(token: str, spec: Mapping[str, Any]) -> list[str]:
     return [aliases.get(token, token)]
 
 
-def _read_option(
-    token: str, following: str | None, spec: Mapping[str, Any]
-) -> tuple[list[tuple[str, str]], int]:
-    """Return the options of a token, and whether it takes the following token as its value."""
+class OptionsOfToken(NamedTuple):
+    """The options in a token, and whether the last one's value is the following token."""
+
+    options: list[ShellOption]
+    takes_following: bool
+
+
+def _read_option(token: str, following: str | None, spec: Mapping[str, Any]) -> OptionsOfToken:
     long, values = spec.get("long", {}), spec.get("values", ())
     name, equals, value = token.partition("=")
     is_single_option = (
@@ -279,25 +292,27 @@ def _read_option(
     takes_value = not equals and name in values and following is not None
     takes_value = takes_value and not re.match("--?[A-Za-z]", following or "")
     if name in spec.get("ignore", ()):
-        return [], int(takes_value)
-    return [(name, value if equals else (following or "") if takes_value else "")], int(takes_value)
+        return OptionsOfToken([], takes_value)
+    if takes_value:
+        value = following or ""
+    return OptionsOfToken([ShellOption(name, value)], takes_value)
 
 
 def _read_joined_options(
     token: str, following: str | None, spec: Mapping[str, Any]
-) -> tuple[list[tuple[str, str]], int]:
+) -> OptionsOfToken:
     """Read single-letter options in one token, such as `-la` or `-n50`."""
     long, values, ignored = spec.get("long", {}), spec.get("values", ()), spec.get("ignore", ())
-    options: list[tuple[str, str]] = []
+    options: list[ShellOption] = []
     for position, letter in enumerate(token[1:], 2):
         name = long.get(f"-{letter}", f"-{letter}")
         takes_value, rest = name in values, token[position:]
         value = rest or following or "" if takes_value else ""
         if name not in ignored:
-            options.append((name, value))
+            options.append(ShellOption(name, value))
         if takes_value:
-            return options, int(not rest and following is not None)
-    return options, 0
+            return OptionsOfToken(options, not rest and following is not None)
+    return OptionsOfToken(options, takes_following=False)
 
 
 def pipeline_matches(authored: Sequence[ShellCommand], typed: Sequence[ShellCommand]) -> bool:
@@ -307,7 +322,7 @@ def pipeline_matches(authored: Sequence[ShellCommand], typed: Sequence[ShellComm
 
 def takes_any_rest(pipeline: Sequence[ShellCommand]) -> bool:
     """Return whether a pipeline has a command that ends with `…`."""
-    values = ((*c.arguments, *(value for _, value in c.options)) for c in pipeline)
+    values = ((*c.arguments, *(option.value for option in c.options)) for c in pipeline)
     return any(value.endswith(_ANY_REST) for command in values for value in command)
 
 
@@ -351,7 +366,7 @@ def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
     return all(any(_option_matches(a, o) for o in typed.options) for a in authored.options)
 
 
-def _option_matches(authored: tuple[str, str], typed: tuple[str, str]) -> bool:
+def _option_matches(authored: ShellOption, typed: ShellOption) -> bool:
     return all(map(_text_matches, authored, typed))
 
 
@@ -405,10 +420,14 @@ def apply_filter(tokens: Sequence[str], output: str) -> str | None:
     return None if handler is None else "\n".join(handler(lines, arguments))
 
 
-def _split_filter_arguments(
-    arguments: Sequence[str], letters_with_value: str
-) -> tuple[dict[str, str], list[str]]:
-    """Return options by letter, and the other arguments; `valued` letters take a number."""
+class FilterArguments(NamedTuple):
+    """The options of a filter by letter or long name, and its other arguments."""
+
+    options: dict[str, str]
+    positional: list[str]
+
+
+def _split_filter_arguments(arguments: Sequence[str], letters_with_value: str) -> FilterArguments:
     options: dict[str, str] = {}
     positional: list[str] = []
     queue = list(arguments)
@@ -426,7 +445,7 @@ def _split_filter_arguments(
                     break
         else:
             positional.append(token)
-    return options, positional
+    return FilterArguments(options, positional)
 
 
 def _parse_count(text: str, default: int) -> int:
@@ -435,11 +454,11 @@ def _parse_count(text: str, default: int) -> int:
 
 
 def _head(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    return lines[: _parse_count(_split_filter_arguments(arguments, "nc")[0].get("n", ""), 10)]
+    return lines[: _parse_count(_split_filter_arguments(arguments, "nc").options.get("n", ""), 10)]
 
 
 def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    count_text = _split_filter_arguments(arguments, "nc")[0].get("n", "")
+    count_text = _split_filter_arguments(arguments, "nc").options.get("n", "")
     count = _parse_count(count_text, 10)
     if count_text.startswith("+"):
         return lines[max(count - 1, 0) :]
@@ -449,12 +468,12 @@ def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
 def _wc(lines: list[str], arguments: Sequence[str]) -> list[str]:
     text = "".join(f"{line}\n" for line in lines)
     counts = {"l": len(lines), "w": len(text.split()), "c": len(text.encode())}
-    letters = [o[0] for o in _split_filter_arguments(arguments, "")[0] if o[0] in counts]
+    letters = [o[0] for o in _split_filter_arguments(arguments, "").options if o[0] in counts]
     return [" ".join(f"{counts[letter]}" for letter in letters or counts)]
 
 
 def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options = _split_filter_arguments(arguments, "kt")[0]
+    options = _split_filter_arguments(arguments, "kt").options
     lines = list(set(lines)) if "u" in options else lines
     column = _parse_count(options.get("k", ""), 0)
 
@@ -469,7 +488,7 @@ def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 def _uniq(lines: list[str], arguments: Sequence[str]) -> list[str]:
     runs = [(line, len(list(run))) for line, run in itertools.groupby(lines)]
-    with_counts = {"c", "count"} & _split_filter_arguments(arguments, "")[0].keys()
+    with_counts = {"c", "count"} & _split_filter_arguments(arguments, "").options.keys()
     return [f"{count:7} {line}" if with_counts else line for line, count in runs]
 
 
@@ -499,7 +518,7 @@ def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 
 def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options, _ = _split_filter_arguments(arguments, "dfc")
+    options = _split_filter_arguments(arguments, "dfc").options
     delimiter = options.get("d") or "\t"
     numbers = [_parse_count(text, 1) for text in options.get("f", "1").split(",")]
     rows = ([line] if delimiter not in line else line.split(delimiter) for line in lines)

@@ -149,7 +149,7 @@ def test_a_figure_in_a_question_changes_neither_revision_nor_keys() -> None:
         o.key for o in getattr(same.answer, "options", ())
     ]
     for name in ("sketch", "options", "key", "heading", "body", "sketch_with_comment"):
-        assert getattr(linked.facts[0], name) == getattr(plain.facts[0], name)
+        assert getattr(linked.fingerprints[0], name) == getattr(plain.fingerprints[0], name)
 
 
 def test_another_value_is_another_revision() -> None:

@@ -465,7 +465,7 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
     facts = {
         fact.id: fact
         for path in course.glob("topics/*/*.md")
-        for fact in parse_file(path.read_text(), str(path.relative_to(course))).facts
+        for fact in parse_file(path.read_text(), str(path.relative_to(course))).fingerprints
     }
     for entry in read_lock(SourceFile("ids.lock", new)):
         full = facts[entry.id].sketch_with_comment

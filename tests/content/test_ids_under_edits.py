@@ -464,7 +464,7 @@ class Author:
         found = []
         for entry in lock:
             file = self.folder / entry.path
-            facts = _parsed(self.folder, entry.path).facts if file.exists() else ()
+            facts = _parsed(self.folder, entry.path).fingerprints if file.exists() else ()
             same = [
                 fact
                 for fact in facts
@@ -483,7 +483,7 @@ def _parsed(folder: Path, path: str) -> ParsedFile:
 
 def _items(file: Path) -> list[tuple[str, str]]:
     lines = file.read_text().split("\n")
-    facts = parse_file(file.read_text(), f"topics/{file.parent.name}/{file.name}").facts
+    facts = parse_file(file.read_text(), f"topics/{file.parent.name}/{file.name}").fingerprints
     return [(lines[fact.line - 1], fact.id) for fact in facts]
 
 

@@ -335,7 +335,7 @@ def test_a_file_at_which_the_reader_fails_is_named(
 
 def hostile(path: str) -> ParsedFile:
     """A reading that no reader makes and at which the course cannot be built."""
-    return ParsedFile(path, facts=(None,))  # type: ignore[arg-type]
+    return ParsedFile(path, fingerprints=(None,))  # type: ignore[arg-type]
 
 
 def test_a_file_at_which_building_fails_is_left_out(course: Path) -> None:

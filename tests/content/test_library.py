@@ -200,7 +200,7 @@ def test_a_rewritten_option_keeps_the_key_of_the_lock(course: Path) -> None:
     before = load_library(course).questions["w-bf16-70b"].answer.options
     digests = ["aaaaaa"] * 3
     reading = parse_file(quiz.read_text(encoding="utf-8"), "topics/weights/quiz.md")
-    fact = next(f for f in reading.facts if f.id == "w-bf16-70b")
+    fact = next(f for f in reading.fingerprints if f.id == "w-bf16-70b")
     digests = [d for _, d in fact.options]
     old = f"bcdf:aaaaaa,{before[1].key}:{digests[1]},{before[2].key}:{digests[2]}"
     (course / "ids.lock").write_text(f"w-bf16-70b single 2026-01-01 - - {old}\n")

@@ -20,12 +20,12 @@ from app.questions.types.number_parsing import (
     read_typed_number,
     read_unit,
 )
-from app.questions.types.numeric import grade_numeric
+from app.questions.types.numeric import NumericType
 
 
 def score(asked: str, typed: str) -> float | str:
     answer = NumericSpec((NumericOption("a", asked, read_answer_range(asked), right=True),))
-    found = grade_numeric(answer, {"answer": [typed]}, "")
+    found = NumericType().grade(answer, {"answer": [typed]}, "")
     return getattr(found, "score", str(found))
 
 
@@ -63,7 +63,7 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
     answer = NumericSpec((NumericOption("a", "50 km/h", read_answer_range("50 km/h"), right=True),))
 
-    assert "wrong unit" in grade_numeric(answer, {"answer": ["50 m/s"]}, "").near
+    assert "wrong unit" in NumericType().grade(answer, {"answer": ["50 m/s"]}, "").near
 
 
 def test_every_unit_is_read_in_a_key_and_in_an_answer(

@@ -15,7 +15,7 @@ from app.questions import types as kinds
 from app.questions.grading import grade, question_card_faces
 from app.questions.lab import Lab, LabSession
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_type import GradeResult, UnreadableResponse
+from app.questions.question_type import GradeResult, SubmittedResponse, UnreadableResponse
 from app.questions.types.console import LONGEST_LINE, MOST_LINES, ConsoleSpec
 from app.quiz.store import QUESTION
 from tests.quiz.course import HandLibrary
@@ -752,7 +752,8 @@ def test_the_preview_shows_every_state_and_every_harmful_command() -> None:
 
 def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> None:
     answer = variant().answer
-    responses = [(answer, {"ran": r}) for r in (["sinfo"], ["dmesg", DRAIN], ["lctl", "dmesg"], [])]
+    typed = (["sinfo"], ["dmesg", DRAIN], ["lctl", "dmesg"], [])
+    responses = [SubmittedResponse(answer, {"ran": lines}) for lines in typed]
     tallies = kinds.type_of(XID).count_response_habits(responses)
 
     assert tallies["Typed first"] == {"sinfo": 1, "dmesg": 1, "lctl (no answer)": 1}

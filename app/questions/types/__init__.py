@@ -52,20 +52,16 @@ _BY_MODEL = {kind.models[0]: kind for kind in _ALL}
 
 
 class HasAnswer(Protocol):
-    """A question, or a variant of one."""
-
     @property
     def answer(self) -> Answer:
         """Its answer part."""
 
 
 def type_of(asked: HasAnswer) -> QuestionType[Any]:
-    """Return the type of a question or of a variant."""
     return type_of_answer(asked.answer)
 
 
 def type_of_answer(answer: Answer) -> QuestionType[Any]:
-    """Return the type that an answer belongs to."""
     if isinstance(answer, ChoiceSpec):
         return KINDS[answer.kind]
     return _BY_MODEL[type(answer)]

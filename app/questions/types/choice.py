@@ -81,13 +81,13 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         comment = authored.comment
         shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
-        choices = build_choices(comment.id, authored.parts.options, authored.scope)
+        choices = build_choices(comment.id, authored.parts.options, authored.context)
         return ChoiceSpec(self.name, choices, shuffle)
 
     def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check the rules that apply to all options."""
         options, source_file = authored.parts.options, authored.source_file
-        first = options[0].line if options else authored.draft.line
+        first = options[0].line if options else authored.source.line
         self.check_ticked_count([o for o in options if o.ticked], source_file)
         tables = [t for t in authored.parts.stem if t.type == "table_open"]
         if options and tables and not any(o.ticked for o in options):
@@ -97,7 +97,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         # An option that could not be parsed may be the right one, or the third.
         elif not any(
             p.code == "E24" and p.item == source_file.item
-            for p in source_file.problems[source_file.mark :]
+            for p in source_file.problems[source_file.problems_before_item :]
         ):
             check_any_option_right(options, first, source_file)
             is_unclear = self._report_unclear_answer_mode(authored)
@@ -151,7 +151,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def check_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile
     ) -> None:
-        """Check that each wrong option has feedback (W25)."""
         check_feedback_of_wrong_options(options, source_file)
 
     def check_wording(
@@ -189,7 +188,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             source_file.report("E21", line, 1, message, hint)
 
     def combination_check_microseconds(self, answer: ChoiceSpec) -> float:
-        """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(
@@ -235,7 +233,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         )
 
     def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
-        """Return the score 0..1 of the chosen options."""
         del credit_rule
         return min(option_score(o) for o in answer.options if o.key in chosen)
 
@@ -253,9 +250,8 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         return choice_card_faces(answer.options)
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
-        """Yield each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
-            yield option.text.plain, {"answer": [option.key]}
+            yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
     def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of the options: 1 ÷ k if one of k is right."""
@@ -264,7 +260,6 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         return (1 + partial_credit) / max(1, len(answer.options))
 
     def guess_percent(self, answer: ChoiceSpec) -> float | None:
-        """Return the expected percent of a blind guess."""
         right = sum(option.right for option in answer.options)
         return guess_percent(self.name, len(answer.options), right)
 
@@ -281,7 +276,6 @@ def _report_options_referring_to_others(
 
 
 def infer_choice_kind(options: Sequence[ParsedOption]) -> ChoiceKind:
-    """Return the type of options whose item names none."""
     if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
         return "true-false"
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
@@ -306,12 +300,10 @@ def grade_options(
 
 
 def option_letters(options: Sequence[Choice], selected: Sequence[Choice]) -> str:
-    """Return the letters of some of the options, as displayed."""
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in selected)
 
 
 def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
-    """Return options with letters as the two faces of a card."""
     lettered = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
     options_html = (
         f'<ol class="letters" type="A">{list_items_html(o.text.html for _, o in lettered)}</ol>'
@@ -360,7 +352,6 @@ class SingleChoiceType(ChoiceType):
             _check_answer_cues(authored.parts.options, authored.source_file)
 
     def position_of_only_right_option(self, answer: ChoiceSpec) -> int | None:
-        """Return the position of the right option in authored order."""
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
 
@@ -431,7 +422,7 @@ class MultipleChoiceType(ChoiceType):
         super().check(answer, authored, exam=exam)
         source_file = authored.source_file
         has_unreadable_option = any(
-            p.code == "E24" for p in source_file.problems[source_file.mark :]
+            p.code == "E24" for p in source_file.problems[source_file.problems_before_item :]
         )
         if (
             len(answer.options) > 1
@@ -448,7 +439,6 @@ class MultipleChoiceType(ChoiceType):
             source_file.report("E33", line, 1, message, hint)
 
     def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
-        """Return the score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
         return choice_credit(right, chosen, len(answer.options), credit_rule)
 
@@ -460,17 +450,16 @@ class MultipleChoiceType(ChoiceType):
         return f"{len(right & chosen)} right less {len(chosen - right)} wrong, of {len(right)}"
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
-        """Yield all right options, each alone, and every option."""
         right = [o.key for o in answer.options if o.right]
-        yield "All that are right", {"answer": right}
+        yield LabeledResponse("All that are right", {"answer": right})
         for option in answer.options:
-            yield f"Only “{option.text.plain}”", {"answer": [option.key]}
-        yield "Everything", {"answer": [o.key for o in answer.options]}
+            yield LabeledResponse(f"Only “{option.text.plain}”", {"answer": [option.key]})
+        yield LabeledResponse("Everything", {"answer": [o.key for o in answer.options]})
 
     def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
-        return _expected_guess_credit(right, len(answer.options) - right, credit_rule)
+        return _mean_credit_of_random_ticks(right, len(answer.options) - right, credit_rule)
 
 
 def choice_credit(
@@ -498,20 +487,17 @@ def choice_credit(
 
 
 @functools.cache
-def _expected_guess_credit(right: int, wrong: int, rule: str) -> float:
+def _mean_credit_of_random_ticks(right: int, wrong: int, rule: str) -> float:
     """Return the mean score of random ticks, at least one of them."""
     total = 0.0
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
         combinations = math.comb(right, hits) * math.comb(wrong, misses)
         if hits or misses:
-            total += combinations * credit_of_hits_and_misses(hits, misses, (right, wrong), rule)
+            total += combinations * credit_of_hits_and_misses(hits, misses, right, wrong, rule)
     return total / (math.pow(2, right + wrong) - 1)
 
 
-def credit_of_hits_and_misses(
-    hits: int, misses: int, right_and_wrong_counts: tuple[int, int], rule: str
-) -> float:
-    right, wrong = right_and_wrong_counts
+def credit_of_hits_and_misses(hits: int, misses: int, right: int, wrong: int, rule: str) -> float:
     if rule == "each":
         return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
     if rule in {"net", "coverage"}:
@@ -528,13 +514,12 @@ class TrueFalseType(ChoiceType):
 
     def parse(self, authored: AuthoredItem) -> ChoiceSpec:
         """Return the two options in authored order."""
-        choices = build_choices(authored.comment.id, authored.parts.options, authored.scope)
+        choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ChoiceSpec("true-false", choices, shuffle=False)
 
     def check_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile
     ) -> None:
-        """Check the feedback: one reason is enough for both options."""
         if not any(o.feedback for o in options):
             check_feedback_of_wrong_options(options, source_file)
 

@@ -5,13 +5,14 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
 from app.markup.text import option_key, reduce_to_words, shorten
 from app.questions.options import TWO_ANSWERS, ParsedOption, report_part_limit_reached
 from app.questions.question_type import (
@@ -57,7 +58,6 @@ class ClozeBlank:
         return tuple(sorted(words, key=lambda word: (reduce_to_words(word), word)))
 
     def accepts_response(self, given: str) -> bool:
-        """Return whether a response fills the blank correctly."""
         if self.wrong:
             return given == self.answers[0]
         return any(same_words(right, given) for right in self.answers)
@@ -90,30 +90,28 @@ class ClozeType(QuestionType[ClozeSpec]):
     begins = True
 
     def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
-        """Recognize the type by two brackets, closed or not."""
         return block.type == "inline" and "[[" in block.content and not options
 
     def parse(self, authored: AuthoredItem) -> ClozeSpec:
-        """Parse the text, split at its blanks."""
         blocks = authored.parts.stem
         cloze = _read_cloze(blocks, authored)
-        if "[[" in authored.draft.heading.content:
+        if "[[" in authored.source.heading.content:
             message = "A blank stands in the heading, where nobody can fill it."
             hint = "Put it into the text below."
-            authored.source_file.report("E54", authored.draft.line, 1, message, hint)
+            authored.source_file.report("E54", authored.source.line, 1, message, hint)
         if not cloze.blanks and not any("[[" in t.content for t in blocks):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
             text = "\n".join(t.content for t in blocks)
             if match := _OTHERWISE.search(text):
                 hint = f"Write [[{match[1] or match[2] or 'answer'}]] for {match[0]}."
-            authored.source_file.report("E54", authored.draft.line, 1, message, hint)
+            authored.source_file.report("E54", authored.source.line, 1, message, hint)
         return cloze
 
     def check(self, answer: ClozeSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that no blank is in a table: its bars would be read as columns (E55)."""
         del answer, exam
-        body = authored.draft.body
+        body = authored.source.body
         for at, token in enumerate(body):
             if token.type != "table_open":
                 continue
@@ -137,7 +135,6 @@ class ClozeType(QuestionType[ClozeSpec]):
                 source_file.report("W56", line, 1, message, "Reword the text.")
 
     def right_answer_texts(self, answer: ClozeSpec) -> list[str]:
-        """Return the answers of the blanks."""
         return [words for blank in answer.blanks for words in blank.answers]
 
     def grade(
@@ -170,15 +167,13 @@ class ClozeType(QuestionType[ClozeSpec]):
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
     def card_sides_below_stem(self, answer: ClozeSpec, gap: RenderGap) -> CardFaces:
-        """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
         return CardFaces(_cloze_html(answer, gaps), _cloze_html(answer, words))
 
     def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
-        """Yield all blanks right, each wrong alone, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
-        yield "Every gap right", dict(right)
+        yield LabeledResponse("Every gap right", right)
         wrong = {
             f"blank.{b.key}": [b.wrong[0] if b.wrong else "something else"]
             for b in answer.blanks
@@ -186,9 +181,9 @@ class ClozeType(QuestionType[ClozeSpec]):
         }
         for number, name in enumerate(right, 1):
             if len(right) > 1:
-                words = f"Gap {number} not right"
-                yield words, {**right, name: wrong[name]}
-        yield "No gap right", wrong
+                response = {**right, name: wrong[name]}
+                yield LabeledResponse(f"Gap {number} not right", response)
+        yield LabeledResponse("No gap right", wrong)
 
     def guess_rate(self, answer: ClozeSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/n for a blank with n choices, 0 for a typed one."""
@@ -207,7 +202,7 @@ def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
     if len(blanks) > MOST_OPTIONS:
         report_part_limit_reached(blanks, "blanks", first_line(blocks[0]), authored.source_file)
         return ClozeSpec((NO_TEXT,), ())
-    text = render_tokens(blocks, authored.scope)
+    text = render_tokens(blocks, authored.context)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
     words += [""] * (len(html) - len(words))
     pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
@@ -222,60 +217,59 @@ def _replace_blanks_by_marks(
 
     def cut(match: re.Match[str]) -> str:
         nested.append(match[1])
-        blanks.append(_read_blank(match[1], (line, len(blanks)), authored))
+        blanks.append(_read_blank(match[1], line, len(blanks), authored))
         return _MARK
 
+    def locate(text: str) -> TextPosition:
+        return source_file.locate_text(text, line, line + 20)
+
+    source_file = authored.source_file
     child.content = _BLANK.sub(cut, child.content)
     if "[[" in child.content or any("[[" in inner for inner in nested):
-        at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank is opened and not closed."
-        authored.source_file.report("E54", *at, message, "Close it with ]].")
+        source_file.report("E54", *locate("[["), message, "Close it with ]].")
     elif "]]" in child.content:
         near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
-        row, column = authored.source_file.locate_text(near, line, line + 20)
-        at = (row, column + len(near) - 2)
+        row, column = locate(near)
+        at = TextPosition(row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
-        authored.source_file.report("E54", *at, message, "Write [[answer]].")
+        source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
-        at = authored.source_file.locate_text(half[0], line, line + 20)
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        authored.source_file.report("E54", *at, message, f"Write [{shorten(half[0])}].")
+        source_file.report("E54", *locate(half[0]), message, f"Write [{shorten(half[0])}].")
     elif line_ := _LINE.search(child.content):
-        at = authored.source_file.locate_text(line_[0], line, line + 20)
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
-        authored.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
+        hint = "Write [[answer]] in its place."
+        source_file.report("E54", *locate(line_[0]), message, hint)
 
 
-def _read_blank(
-    blank_markup: str, line_and_number: tuple[int, int], authored: AuthoredItem
-) -> ClozeBlank:
-    line, number = line_and_number
+def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
+    def report(code: str, message: str, hint: str, needle: str = f"[[{blank_markup[:40]}") -> None:
+        position = source_file.locate_text(needle, line, line + 20)
+        source_file.report(code, *position, message, hint)
+
+    source_file = authored.source_file
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())
     if answers and any(not a.strip() for a in accepted.split("|")):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” has nothing beside its bar."
-        authored.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
+        report("E54", message, f"Write [[{'|'.join(answers)}]].")
     if two := next(filter(None, map(TWO_ANSWERS.match, answers)), None):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{two[0]}” has to be typed as a whole."
-        authored.source_file.report("W40", *at, message, f"Write [[{two[1]}|{two[2]}]].")
+        report("W40", message, f"Write [[{two[1]}|{two[2]}]].")
     if not answers:
-        at = authored.source_file.locate_text("[[", line, line + 20)
         message = "A blank has no answer."
-        authored.source_file.report("E54", *at, message, "Write [[answer]].")
+        report("E54", message, "Write [[answer]].", "[[")
     offered = [*map(reduce_to_words, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” offers a word twice, or an empty one."
-        authored.source_file.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
+        report("E54", message, "Write [[right ~ wrong ~ wrong]].")
     if _TIGHT.search(body):
-        at = authored.source_file.locate_text(f"[[{blank_markup[:40]}", line, line + 20)
         message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
-        authored.source_file.report("E54", *at, message, f"Write [[{shorten(apart)}]].")
+        report("E54", message, f"Write [[{shorten(apart)}]].")
     name = option_key(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 
@@ -306,13 +300,17 @@ def find_block_with_blank(tokens: Sequence[Token]) -> Token | None:
     return next((t for t, c in texts if ClozeType.blank.search(c.content)), None)
 
 
-def read_cloze_card_faces(authored: AuthoredItem) -> tuple[RichText, RichText]:
-    """Return front and back of a card whose heading has blanks: with gaps, and filled."""
-    answer = _read_cloze([authored.draft.heading], authored)
+class ClozeCardFaces(NamedTuple):
+    front: RichText
+    back: RichText
+
+
+def read_cloze_card_faces(authored: AuthoredItem) -> ClozeCardFaces:
+    """Return the faces of a card whose heading has blanks: with gaps, and filled."""
+    answer = _read_cloze([authored.source.heading], authored)
     gaps = [f"[{b.hint or ' / '.join(b.choices) or '…'}]" for b in answer.blanks]
-    return _fill_blanks(answer, gaps), _fill_blanks(
-        answer, [" or ".join(b.answers) for b in answer.blanks]
-    )
+    answers = [" or ".join(b.answers) for b in answer.blanks]
+    return ClozeCardFaces(_fill_blanks(answer, gaps), _fill_blanks(answer, answers))
 
 
 def _fill_blanks(answer: ClozeSpec, texts: Sequence[str]) -> RichText:

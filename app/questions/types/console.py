@@ -26,6 +26,7 @@ from app.questions.question_type import (
     QuestionType,
     RenderGap,
     SubmittedFields,
+    SubmittedResponse,
     UnreadableResponse,
     escape_typed_text,
     feedback_html,
@@ -42,8 +43,6 @@ _HARM = 0.25
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConsoleSpec:
-    """A lab, and the diagnoses to choose from."""
-
     diagnoses: tuple[Choice, ...]
     lab: Lab
 
@@ -89,7 +88,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     in_exams = False
 
     def parse(self, authored: AuthoredItem) -> ConsoleSpec:
-        choices = build_choices(authored.comment.id, authored.parts.options, authored.scope)
+        choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ConsoleSpec(choices, read_lab(authored))
 
     def check(self, answer: ConsoleSpec, authored: AuthoredItem, *, exam: bool) -> None:
@@ -97,7 +96,6 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         check_lab(answer.lab, authored)
 
     def key_texts(self, answer: ConsoleSpec) -> list[str]:
-        """Return the diagnosis, and what the goal asks for."""
         needed = (c.name for c in answer.lab.commands if c.needed)
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
@@ -107,11 +105,10 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return dataclasses.replace(answer, diagnoses=tuple(diagnoses))
 
     def template_data(self, answer: ConsoleSpec, typed: DraftFields) -> OpenLab:
-        """Return the session of the lines that the form sent."""
-        lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
-        completions = (" ".join([p, *options]) for p, options in terminal.options.items())
+        lines, matcher = _typed_lines(typed), CommandMatcher(answer.lab)
+        completions = (" ".join([p, *options]) for p, options in matcher.options.items())
         draft = first_value(typed, "command")
-        return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
+        return OpenLab(matcher.replay(lines), lines, draft, tuple(completions))
 
     def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
         """Return the form's values after Enter: the command joins the lines that ran."""
@@ -168,7 +165,6 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         )
 
     def card_sides_below_stem(self, answer: ConsoleSpec, gap: RenderGap) -> CardFaces:
-        """Return the diagnoses, then the right one with the shortest way."""
         del gap
         options_html, answer_html = choice_card_faces(answer.diagnoses)
         steps = [
@@ -190,41 +186,42 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         shortest_lines = [c.sample_line for c in self.review_session(answer, {}).way]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
-            yield (
-                f"Goal reached, “{option.text.plain}”",
-                {"ran": shortest_lines, "answer": [option.key]},
-            )
+            response = {"ran": shortest_lines, "answer": [option.key]}
+            yield LabeledResponse(f"Goal reached, “{option.text.plain}”", response)
         right = {"answer": [options[0].key]} if options else {}
-        yield "Nothing typed, right diagnosis", right
+        yield LabeledResponse("Nothing typed, right diagnosis", right)
         for state, path in shortest_sequences_to_states(lab).items():
             lines = [lab.commands[n].sample_line for n in path]
             available = [lab.commands[n] for n in CommandMatcher(lab).available_commands(state)]
             lines += [c.sample_line for c in available if not c.to and not c.harmful]
-            yield f"All answers in the state “{state}”", {"ran": lines[:MOST_LINES]}
+            label = f"All answers in the state “{state}”"
+            yield LabeledResponse(label, {"ran": lines[:MOST_LINES]})
             for command in available:
                 if command.harmful:
                     run_lines = [*(lab.commands[n].sample_line for n in path), command.sample_line]
-                    yield f"Harmful in “{state}”: {command.name}", {"ran": run_lines, **right}
+                    label = f"Harmful in “{state}”: {command.name}"
+                    yield LabeledResponse(label, {"ran": run_lines, **right})
 
     def count_response_habits(
-        self, responses: Iterable[tuple[ConsoleSpec, SubmittedFields]]
+        self, responses: Iterable[SubmittedResponse[ConsoleSpec]]
     ) -> dict[str, Counter[str]]:
         """Return what was typed first, the last command of those who missed the goal, what failed.
 
         A line that had no answer counts once for each learner.
         """
         first, last, refused = Counter[str](), Counter[str](), Counter[str]()
-        for answer, raw in responses:
-            session = replay(answer.lab, _typed_lines(raw))
+        for response in responses:
+            lab = response.answer.lab
+            session = replay(lab, _typed_lines(response.fields))
             names = [
-                answer.lab.commands[e.commands[0]].name
+                lab.commands[e.commands[0]].name
                 if e.commands
                 else e.line + " (no answer)" * e.refused
                 for e in session.entries
             ]
             first.update(names[:1])
             refused.update({entry.line for entry in session.entries if entry.refused})
-            if len(session.reached) < len(answer.lab.goal_ids):
+            if len(session.reached) < len(lab.goal_ids):
                 last.update(names[-1:] or ["nothing was typed"])
         return {
             "Typed first": first,

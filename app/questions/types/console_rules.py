@@ -5,6 +5,7 @@ import dataclasses
 import difflib
 import itertools
 import re
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -84,7 +85,7 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
         hint += "first or harmful."
         source_file.report("E89", line, 1, message, hint)
         return []
-    note = render_tokens(quote, authored.scope)
+    note = render_tokens(quote, authored.context)
     parts = list(re.finditer(_PART, info))
     states = tuple(re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"])))
     to = next((p["to"] for p in parts if p["to"]), "")
@@ -93,7 +94,8 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     base = LabCommand((), NO_TEXT, states, to, harmful, note, step=step, first="first" in flags)
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     commands: list[LabCommand] = []
-    for number, spellings, text in _split_block_into_commands(fence, source_file):
+    for number, spellings, output_lines in _split_block_into_commands(fence, source_file):
+        text = "\n".join(output_lines).strip("\n")
         cue = next((s for s in spans if s in text), "")
         output, cue_text, *names = map(escape_typed_text, (text, cue, *spellings))
         commands.append(
@@ -111,22 +113,26 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
     return commands
 
 
-def _split_block_into_commands(
-    fence: Token, source_file: SourceFile
-) -> list[tuple[int, list[str], str]]:
-    """Return line, spellings and output of each command: `$` lines in a row are spellings.
+class _TranscriptCommand(NamedTuple):
+    line: int
+    spellings: list[str]
+    output_lines: list[str]
+
+
+def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_TranscriptCommand]:
+    """Return the commands of a block: `$` lines in a row are spellings of one.
 
     A line of an output that is likely a command behind another prompt is reported (W89).
     """
-    first, commands = first_line(fence) + 1, list[tuple[int, list[str], list[str]]]()
+    first, commands = first_line(fence) + 1, list[_TranscriptCommand]()
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), first):
         text = fill_figure_placeholders(raw.rstrip(), number, source_file)
         if prompt := re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text):
-            if not commands or commands[-1][2]:
-                commands.append((number, [], []))
-            commands[-1][1].append(text[prompt.end() :])
+            if not commands or commands[-1].output_lines:
+                commands.append(_TranscriptCommand(number, [], []))
+            commands[-1].spellings.append(text[prompt.end() :])
         elif commands:
-            commands[-1][2].append(text)
+            commands[-1].output_lines.append(text)
             prompt_match = _PROMPT.match(text)
             if prompt_match and prompt_match["command"].split()[0] in shell.known_programs():
                 message = f"“{text[:40]}” is read as output, not as a command."
@@ -137,10 +143,7 @@ def _split_block_into_commands(
             message = f"“{text[:40]}” stands before the first command."
             hint = "Begin the block with $ and a command."
             source_file.report("E89", number, 1, message, hint)
-    return [
-        (command_line, spellings, "\n".join(output).strip("\n"))
-        for command_line, spellings, output in commands
-    ]
+    return commands
 
 
 def check_lab(lab: Lab, authored: AuthoredItem) -> None:
@@ -169,7 +172,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
 
 
 def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
-    report, line = authored.source_file.report, authored.draft.line
+    report, line = authored.source_file.report, authored.source.line
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
         report("E89", line, 1, "The lab has no command.", hint)
@@ -256,15 +259,15 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
 
 def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
     """Check that a command has one answer in a state (E90)."""
-    terminal = CommandMatcher(lab)
+    matcher = CommandMatcher(lab)
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANYTHING, "text")
             typed = shell.read_line(sample)[0].commands
-            variables = terminal.matching_commands(typed)
+            variables = matcher.matching_commands(typed)
             earlier_commands = [
                 earlier
-                for n in terminal.find_meant_commands(state, typed)
+                for n in matcher.find_meant_commands(state, typed)
                 if n < index and variables[n] == variables.get(index)
                 if _command_specificity(earlier := lab.commands[n]) == _command_specificity(command)
             ]
@@ -280,11 +283,21 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
                 break
 
 
-def _command_specificity(command: LabCommand) -> tuple[bool, bool, bool]:
-    """Return what decides between commands: limited to states, has a `…`, ends with one."""
+class CommandSpecificity(NamedTuple):
+    """What decides between commands that mean the same."""
+
+    is_for_certain_states: bool
+    has_ellipsis: bool
+    ends_with_ellipsis: bool
+
+
+def _command_specificity(command: LabCommand) -> CommandSpecificity:
     names = [s.plain for s in command.spellings]
-    has_any_rest = any(shell.ends_with_any_rest(name) for name in names)
-    return bool(command.states), any(shell.ANYTHING in name for name in names), has_any_rest
+    return CommandSpecificity(
+        bool(command.states),
+        any(shell.ANYTHING in name for name in names),
+        any(shell.ends_with_any_rest(name) for name in names),
+    )
 
 
 def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
@@ -325,8 +338,8 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
 
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a command to a state in which all answers are those of the previous state (W89)."""
-    terminal = CommandMatcher(lab)
-    answers = {state: terminal.available_commands(state) for state in lab.states}
+    matcher = CommandMatcher(lab)
+    answers = {state: matcher.available_commands(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
         states = {s for s in command.states or lab.states if index in answers[s]} - {command.to}
         if any(answers[state] == answers.get(command.to) for state in states):

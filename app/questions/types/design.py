@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.hardware import catalog
 from app.estimator.inputs import (
@@ -32,7 +32,7 @@ from app.markup.expressions import (
     evaluate_expression,
     require_estimate,
 )
-from app.markup.problems import ESTIMATE_EFFORT, estimate_call_effort
+from app.markup.problems import ESTIMATE_EFFORT, TextPosition, estimate_call_effort
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import shorten, suggest_known_words
@@ -46,6 +46,7 @@ from app.questions.question_type import (
     LabeledResponse,
     PartResult,
     QuestionType,
+    ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
@@ -62,7 +63,6 @@ _TOLERANCE = 1e-9
 _MOST_PLANS = 400
 _SWEEPS = 3
 _COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_UNUSABLE = (math.inf, math.inf, math.inf)
 _UNKNOWN = "not known, the plan does not run"
 _EXAMPLES = {
     "estimate": "estimate: and the name of one, such as inference-memory",
@@ -70,8 +70,18 @@ _EXAMPLES = {
     "accept": "accept: and what has to hold, such as [fits]",
 }
 
-_SearchCost = tuple[float, float, float]
 _ValuesByInput = Mapping[str, tuple[str, ...]]
+
+
+class PlanCost(NamedTuple):
+    """Compared from left to right: missed conditions, price, and closeness to the limits."""
+
+    missed: float
+    price: float
+    closeness: float
+
+
+_UNUSABLE = PlanCost(math.inf, math.inf, math.inf)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,14 +102,14 @@ class OpenDesign:
     """A design exercise on the page: open inputs, given inputs, and all current values.
 
     `fields` maps the name of an open input to the name of its form field; `given` has
-    the names of the others; `conditions` are (output, requirement).
+    the names of the others.
     """
 
     estimate: str
     values: Mapping[str, str]
     fields: Mapping[str, str]
     given: Mapping[str, str]
-    conditions: tuple[tuple[str, str], ...]
+    conditions: tuple["ConditionText", ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,13 +126,11 @@ class PlanCondition:
 
     @property
     def output_names(self) -> frozenset[str]:
-        """Return the outputs that it uses."""
         used = self.left.names | (self.right.names if self.right else frozenset())
         return frozenset(name.removeprefix(_BEST_NAME) for name in used)
 
     @property
     def outputs_with_best_value(self) -> frozenset[str]:
-        """Return the outputs whose best value it uses."""
         used = self.right.names if self.right else frozenset()
         return frozenset(n.removeprefix(_BEST_NAME) for n in used if n.startswith(_BEST_NAME))
 
@@ -280,7 +288,7 @@ class _PlanSearch:
         self._conditions = [c for c in conditions if not c.outputs_with_best_value]
         operators = [c.operator for c in conditions if output in c.outputs_with_best_value]
         self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
-        self._costs: dict[tuple[tuple[str, str], ...], _SearchCost] = {}
+        self._costs: dict[tuple[tuple[str, str], ...], PlanCost] = {}
         self.best: Quantity | None = None
 
     def improve(
@@ -303,15 +311,14 @@ class _PlanSearch:
                 break
         return plan
 
-    def search_cost(self, plan: Mapping[str, str]) -> _SearchCost:
-        """Return the cost of a plan: missed conditions, then price, then closeness to limits."""
+    def search_cost(self, plan: Mapping[str, str]) -> PlanCost:
         key = tuple(sorted(plan.items()))
         if key not in self._costs:
             is_over = len(self._costs) >= _MOST_PLANS
             self._costs[key] = _UNUSABLE if is_over else self._compute_cost(plan)
         return self._costs[key]
 
-    def _compute_cost(self, plan: Mapping[str, str]) -> _SearchCost:
+    def _compute_cost(self, plan: Mapping[str, str]) -> PlanCost:
         try:
             outputs = estimate_plan_outputs(self._answer.estimate, {**self._answer.given, **plan})
             results = [evaluate_condition(c, outputs, {}) for c in self._conditions]
@@ -326,7 +333,7 @@ class _PlanSearch:
             self.best = value
         # Of plans of equal price, one with more distance to its limits lets the next choice
         # save more.
-        return missed, price, sum(result.limit_utilization for result in results)
+        return PlanCost(missed, price, sum(result.limit_utilization for result in results))
 
 
 def _options_to_try(answer: DesignSpec) -> _ValuesByInput:
@@ -381,35 +388,42 @@ def find_unsolved_starting_plan(answer: DesignSpec) -> dict[str, str]:
     return {}
 
 
-def describe_conditions(answer: DesignSpec) -> tuple[tuple[str, str], ...]:
-    """Return each condition as (output, requirement); as written if it cannot be read."""
+class ConditionText(NamedTuple):
+    """A condition in words: “Time to first token, 95th percentile”, “at most 1 s”."""
+
+    output: str
+    requirement: str
+
+
+def describe_conditions(answer: DesignSpec) -> tuple[ConditionText, ...]:
+    """Return the conditions in words; as written if one cannot be read."""
     try:
         labels = {o.name: o.label for o in require_estimate(answer.estimate).outputs}
         return tuple(_describe_condition(read_condition(text), labels) for text in answer.accept)
     except (FigureError, ExpressionError):
-        return tuple((text, "") for text in answer.accept)
+        return tuple(ConditionText(text, "") for text in answer.accept)
 
 
-def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> tuple[str, str]:
-    """Return for example (“Time to first token, 95th percentile”, “at most 1 s”)."""
+def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> ConditionText:
     name = condition.left.text.strip()
     subject = labels.get(name, name)
     if condition.right is None:
-        return subject, "yes"
+        return ConditionText(subject, "yes")
     limit = condition.right.text.strip()
     for best in condition.outputs_with_best_value:
         limit = limit.replace(f"{_BEST_NAME}{best}", "the best possible")
     limit = limit.replace("*", "×")
     for output, label in labels.items():
         limit = limit.replace(f" {output} ", f" {label} ")
-    return subject, f"{_OPERATOR_TEXTS.get(condition.operator, 'exactly')} {limit}"
+    bound = _OPERATOR_TEXTS.get(condition.operator, "exactly")
+    return ConditionText(subject, f"{bound} {limit}")
 
 
 def _build_condition_part_result(
-    key: str, result: ConditionResult, output_and_requirement: tuple[str, str], explanation: str
+    key: str, result: ConditionResult, condition_text: ConditionText, explanation: str
 ) -> PartResult:
     """`explanation` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
-    subject, requirement = output_and_requirement
+    subject, requirement = condition_text
     if result.limit is not None and result.condition.outputs_with_best_value:
         bound = _OPERATOR_TEXTS.get(result.condition.operator, "exactly")
         share = requirement.removeprefix(bound).strip()
@@ -458,8 +472,6 @@ def _reject_unusable_plan(answer: DesignSpec, plan: Mapping[str, str]) -> Unread
 
 
 class _DesignExerciseCheck:
-    """Checks one exercise and reports its problems."""
-
     def __init__(self, answer: DesignSpec, authored: AuthoredItem) -> None:
         self._answer = answer
         self._comment: ItemComment = authored.comment
@@ -543,7 +555,7 @@ class _DesignExerciseCheck:
                 place = self._comment.field_location("given")
                 if isinstance(node, YamlMapping) and problem.field in node.values:
                     value = node.values[problem.field]
-                    place = value.line, value.column
+                    place = TextPosition(value.line, value.column)
                 hint = "Everybody who answers would be refused: write a value that fits."
                 self._file.report("E80" if is_listed else "E84", *place, problem.message, hint)
             return False
@@ -592,11 +604,9 @@ class DesignType(QuestionType[DesignSpec]):
     estimates = True
 
     def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
-        """Recognize the type, which has no options."""
         return not options
 
     def parse(self, authored: AuthoredItem) -> DesignSpec:
-        """Read what is given, what is chosen, and the conditions."""
         values = authored.comment.fields.values
         given = values.get("given")
         return DesignSpec(
@@ -609,7 +619,6 @@ class DesignType(QuestionType[DesignSpec]):
         )
 
     def check(self, answer: DesignSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        """Check every name, then the plans (E11, E13, E80, E81, E84, W92, W93)."""
         del exam
         _DesignExerciseCheck(answer, authored).run()
 
@@ -618,7 +627,6 @@ class DesignType(QuestionType[DesignSpec]):
         return [answer.estimate, self.collect_text_below_stem(answer)]
 
     def template_data(self, answer: DesignSpec, typed: DraftFields) -> OpenDesign:
-        """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {
             name: value
@@ -663,24 +671,20 @@ class DesignType(QuestionType[DesignSpec]):
             score_basis=f"{met} of {len(marks)} conditions met",
         )
 
-    def result_column_titles(self, answer: DesignSpec) -> tuple[str, str]:
-        """Return the titles of conditions and limits."""
+    def result_column_titles(self, answer: DesignSpec) -> ResultColumnTitles:
         del answer
-        return "Condition", "Limit"
+        return ResultColumnTitles("Condition", "Limit")
 
     def calculator_url(self, answer: DesignSpec, parsed: Mapping[str, Any]) -> str:
-        """Return the URL of the calculator with the chosen plan."""
         if not parsed.get("plan"):
             return ""
         return expressions.calculator_url(answer.estimate, {**answer.given, **parsed["plan"]})
 
     def collect_text_below_stem(self, answer: DesignSpec) -> str:
-        """Return the given values, the inputs to choose, and the conditions."""
         given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
     def sample_responses(self, answer: DesignSpec) -> Iterator[LabeledResponse]:
-        """Yield the plan that the form starts with."""
         try:
             entry = expressions.require_estimate(answer.estimate)
         except FigureError:
@@ -692,4 +696,4 @@ class DesignType(QuestionType[DesignSpec]):
             for name in answer.choose
             if defaults.get(name) is not None
         }
-        yield "The plan as it stands", plan
+        yield LabeledResponse("The plan as it stands", plan)

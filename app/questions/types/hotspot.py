@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -138,7 +139,6 @@ class HotspotType(QuestionType[HotspotSpec]):
         return bool(options) and all(_begins_with_code(option) for option in options)
 
     def parse(self, authored: AuthoredItem) -> HotspotSpec:
-        """Parse the figure, and each option as a region in code and its label."""
         file = authored.comment.field_text("figure")
         location = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_path_inside(file):
@@ -156,7 +156,7 @@ class HotspotType(QuestionType[HotspotSpec]):
     def check(self, answer: HotspotSpec, authored: AuthoredItem, *, exam: bool) -> None:
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
-        first = options[0].line if options else authored.draft.line
+        first = options[0].line if options else authored.source.line
         check_any_option_right(options, first, source_file)
         check_option_count(
             len(options),
@@ -175,17 +175,14 @@ class HotspotType(QuestionType[HotspotSpec]):
         _check_regions_and_labels(answer, authored)
 
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
-        """Return the figure, and the one for phones."""
         return answer.file, narrow_variant_name(answer.file)
 
     def embed_figures(self, answer: HotspotSpec, figures: Mapping[str, SvgFigure]) -> HotspotSpec:
-        """Return the answer with its figures, the wide one first."""
         names = self.figure_file_names(answer)
         drawings = tuple(figures[name] for name in names if name in figures)
         return dataclasses.replace(answer, drawings=drawings)
 
     def template_data(self, answer: HotspotSpec, typed: DraftFields) -> tuple[HotspotFigure, ...]:
-        """Return the figures with a marker for each option."""
         del typed
         return place_markers_on_figures(answer)
 
@@ -220,22 +217,23 @@ class HotspotType(QuestionType[HotspotSpec]):
         return CardFaces(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
     def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
-        """Yield each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
-            yield option.text.plain, {"answer": [option.key]}
+            yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
     def guess_rate(self, answer: HotspotSpec, credit_rule: str) -> float:
-        """Return the guess rate: 1/k for k regions."""
         del credit_rule
         return 1 / max(1, len(answer.regions))
 
     def guess_percent(self, answer: HotspotSpec) -> float | None:
-        """Return the expected percent of a blind guess."""
         return 100 * self.guess_rate(answer, "")
 
 
-def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
-    """Split an option into the region it names and its label."""
+class RegionAndLabel(NamedTuple):
+    region: str
+    label: Token
+
+
+def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
     label = Token("inline", "", 0, map=option.inline.map, children=[])
     children = list(option.inline.children or [])
     while children and children[0].type == "text" and not children[0].content.strip():
@@ -249,11 +247,10 @@ def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
         children[0] = first
     label.children = [c for c in children if c.type != "text" or c.content]
     label.content = plain_text([label])
-    return region, label
+    return RegionAndLabel(region, label)
 
 
 def place_markers_on_figures(answer: HotspotSpec) -> tuple[HotspotFigure, ...]:
-    """Return the figures, each with the markers of the options that it contains."""
     return tuple(
         HotspotFigure(width, drawing, _figure_markers(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
@@ -277,9 +274,9 @@ def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) 
         authored.source_file.add_reference("drawing", f"{file}#{region}", *location)
     return HotspotRegion(
         make_option_key(authored.comment.id, option, taken),
-        render_tokens([label], authored.scope),
+        render_tokens([label], authored.context),
         option.ticked,
-        optional_rich_text(option.feedback, authored.scope),
+        optional_rich_text(option.feedback, authored.context),
         region=region,
     )
 
@@ -293,14 +290,12 @@ def _check_regions_and_labels(answer: HotspotSpec, authored: AuthoredItem) -> No
             message = f"“{option.words[:50]}” names no region of the drawing."
             suggestion = _suggest_option_with_region(option.words[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {suggestion}."
-            location = option.locate_text(authored.source_file)
-            authored.source_file.report("E59", *location, message, hint)
+            option.report("E59", message, hint, authored.source_file)
         elif not label:
             message = f"The region “{region.region}” has no label."
             corrected = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {corrected} The name."
-            location = option.locate_text(authored.source_file)
-            authored.source_file.report("E59", *location, message, hint)
+            option.report("E59", message, hint, authored.source_file)
         earlier_line = seen.get(region.region) or seen.get(f" {label}")
         if earlier_line and region.region and label:
             message = f"This option says the same as the one in line {earlier_line}."

@@ -13,7 +13,7 @@ from app.markup.markdown_tokens import first_line, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
 from app.markup.text import option_key, reduce_to_words
-from app.questions.options import ParsedOption, report_part_limit_reached, unique_key
+from app.questions.options import ParsedOption, make_part_key, report_part_limit_reached
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
@@ -23,6 +23,7 @@ from app.questions.question_type import (
     PartResult,
     QuestionType,
     RenderGap,
+    ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
@@ -61,6 +62,13 @@ class MatchSpec:
     shown_left: tuple[str, ...] = ()
     shown_right: tuple[str, ...] = ()
 
+    @property
+    def asked_rows(self) -> list[MatchRow]:
+        """The rows that are no decoys, as displayed."""
+        place = {key: index for index, key in enumerate(self.shown_left)}
+        rows = [row for row in self.pairs if row.left.plain or row.left.html]
+        return sorted(rows, key=lambda row: place.get(row.key, len(place)))
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MatchColumns:
@@ -84,11 +92,9 @@ class MatchingType(QuestionType[MatchSpec]):
     block = "table_open"
 
     def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
-        """Recognize the type by a table."""
         return block.type == self.block and not block.level and not options
 
     def parse(self, authored: AuthoredItem) -> MatchSpec:
-        """Parse the rows of the table below its titles."""
         table, item = authored.parts.block, authored.comment.id
         rows = table_rows(table)
         titles = [plain_text(cell) for cell in rows[0]] if rows else []
@@ -100,16 +106,16 @@ class MatchingType(QuestionType[MatchSpec]):
             ):
                 break
             left, right, reason = (
-                render_tokens(row[i], authored.scope) if i < len(row) else NO_TEXT for i in range(3)
+                render_tokens(row[i], authored.context) if i < len(row) else NO_TEXT
+                for i in range(3)
             )
-            name = unique_key(item, f"left {reduce_to_words(left.plain)}", taken)
+            name = make_part_key(item, f"left {reduce_to_words(left.plain)}", taken)
             answer = option_key(item, f"right {reduce_to_words(right.plain)}")
             pairs.append(MatchRow(name, left, right, reason, answer))
         padded = [*titles, "", ""]
         return MatchSpec(padded[0], padded[1], tuple(pairs))
 
     def check(self, answer: MatchSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        """Check the rows (E52, E53)."""
         del exam
         table, source_file = authored.parts.block, authored.source_file
         if not table:
@@ -127,9 +133,8 @@ class MatchingType(QuestionType[MatchSpec]):
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
         _check_empty_rights(answer, at, source_file)
-        _check_repeated_lefts(answer, at, authored)
-        _check_repeated_rights(answer, at, authored)
-        tables = [t for t in authored.draft.body if t.type == "table_open" and not t.level]
+        _check_repeated_cells(answer, at, source_file)
+        tables = [t for t in authored.source.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
@@ -141,7 +146,6 @@ class MatchingType(QuestionType[MatchSpec]):
         return sorted(f"/ {_cell_text(p.left)} = {_cell_text(p.right)}" for p in rows)
 
     def shuffle_options(self, answer: MatchSpec, mixer: random.Random) -> MatchSpec:
-        """Shuffle both sides."""
         lefts = [p.key for p in answer.pairs if p.left.html]
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
         mixer.shuffle(lefts)
@@ -149,7 +153,6 @@ class MatchingType(QuestionType[MatchSpec]):
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
     def template_data(self, answer: MatchSpec, typed: DraftFields) -> MatchColumns:
-        """Return both sides in the order displayed."""
         del typed
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
         cells = {p.answer: p for p in answer.pairs}
@@ -166,8 +169,7 @@ class MatchingType(QuestionType[MatchSpec]):
         Each row counts the same unless the item is all or nothing. With `net`, a wrong row
         cancels a right one, and an empty row counts as nothing.
         """
-        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
-        rows = _sort_rows_as_shown(answer, rows)
+        rows = answer.asked_rows
         known = {pair.answer: pair.right for pair in answer.pairs}
         given = {r.key: first_value(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
@@ -190,21 +192,20 @@ class MatchingType(QuestionType[MatchSpec]):
         self, answer: MatchSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         del stem
-        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
+        rows = answer.asked_rows
         empty = sum(not first_value(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
     def any_response(self, answer: MatchSpec) -> SubmittedFields:
-        """Return the same match for every row."""
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
-    def result_column_titles(self, answer: MatchSpec) -> tuple[str, str]:
-        """Return the titles of the table."""
-        return answer.left_title or "Item", answer.right_title or "Belongs to it"
+    def result_column_titles(self, answer: MatchSpec) -> ResultColumnTitles:
+        return ResultColumnTitles(
+            answer.left_title or "Item", answer.right_title or "Belongs to it"
+        )
 
     def card_sides_below_stem(self, answer: MatchSpec, gap: RenderGap) -> CardFaces:
-        """Return both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
         lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
@@ -222,20 +223,20 @@ class MatchingType(QuestionType[MatchSpec]):
         return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
 
     def sample_responses(self, answer: MatchSpec) -> Iterator[LabeledResponse]:
-        """Yield all right, only the first, each one wrong, and a decoy."""
         rows = [p for p in answer.pairs if p.left.html]
         answers = [p.answer for p in rows]
         turned = answers[1:] + answers[:1]
         decoy = [p.answer for p in answer.pairs if not p.left.html]
-        yield "Every row right", _build_response(rows, answers)
-        yield "The first row only", _build_response(rows[:1], answers)
-        yield "Each row one off", _build_response(rows, turned)
+        yield LabeledResponse("Every row right", _build_response(rows, answers))
+        yield LabeledResponse("The first row only", _build_response(rows[:1], answers))
+        yield LabeledResponse("Each row one off", _build_response(rows, turned))
         if decoy:
-            yield "A decoy in the first row", _build_response(rows, [decoy[0], *answers[1:]])
+            response = _build_response(rows, [decoy[0], *answers[1:]])
+            yield LabeledResponse("A decoy in the first row", response)
 
     def guess_rate(self, answer: MatchSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
-        rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
+        rows = len(answer.asked_rows)
         cells = len({pair.answer for pair in answer.pairs})
         # With `net`, a wrong row cancels a right one. Guessing earns very little, which is
         # counted as 0.
@@ -258,9 +259,9 @@ def table_rows(table: list[Token]) -> list[list[list[Token]]]:
 
 def _report_missing_table(authored: AuthoredItem) -> None:
     """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
-    source_file, first = authored.source_file, authored.draft.line
+    source_file, first = authored.source_file, authored.source.line
     hint, message = ("Write a table: | Left | Right | Why |.", "The question has no table.")
-    for line in range(first + 1, first + authored.draft.text.count("\n") + 1):
+    for line in range(first + 1, first + authored.source.text.count("\n") + 1):
         if source_file.lines[line - 1].lstrip().startswith("|"):
             message = "These lines are read as text, not as a table."
             hint = "Write a line such as |---|---| below the first one, of as many cells."
@@ -279,26 +280,19 @@ def _check_empty_rights(answer: MatchSpec, table_line: int, source_file: SourceF
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_repeated_lefts(answer: MatchSpec, table_line: int, authored: AuthoredItem) -> None:
-    seen: set[str] = set()
-    for index, pair in enumerate(answer.pairs):
-        words = reduce_to_words(pair.left.plain)
-        if words and words in seen:
-            message = f"“{pair.left.plain[:50]}” stands twice on the left."
-            hint = "Change one: what is asked twice has two right answers."
-            authored.source_file.report("E53", table_line + 2 + index, 1, message, hint)
-        seen.add(words)
-
-
-def _check_repeated_rights(answer: MatchSpec, table_line: int, authored: AuthoredItem) -> None:
-    seen: set[str] = set()
-    for index, pair in enumerate(answer.pairs):
-        words = reduce_to_words(pair.right.plain)
-        if words and words in seen and not pair.why.html:
-            message = f"“{pair.right.plain[:50]}” stands twice on the right."
-            hint = "Say in the third column why both count, or change one."
-            authored.source_file.report("E53", table_line + 2 + index, 1, message, hint)
-        seen.add(words)
+def _check_repeated_cells(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
+    """Check that no cell stands twice on a side; on the right, a reason allows it (E53)."""
+    seen: set[tuple[str, str]] = set()
+    for row, pair in enumerate(answer.pairs, table_line + 2):
+        for side, cell in (("left", pair.left), ("right", pair.right)):
+            words = reduce_to_words(cell.plain)
+            if words and (side, words) in seen and (side == "left" or not pair.why.html):
+                hint = "Change one: what is asked twice has two right answers."
+                if side == "right":
+                    hint = "Say in the third column why both count, or change one."
+                message = f"“{cell.plain[:50]}” stands twice on the {side}."
+                source_file.report("E53", row, 1, message, hint)
+            seen.add((side, words))
 
 
 def _cell_text(cell: RichText) -> str:
@@ -310,11 +304,6 @@ def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
     if rule == "off":
         return float(good == rows)
     return clamp_fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
-
-
-def _sort_rows_as_shown(answer: MatchSpec, rows: list[MatchRow]) -> list[MatchRow]:
-    place = {name: index for index, name in enumerate(answer.shown_left)}
-    return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 
 
 def _grade_row(row: MatchRow, given: str, text_by_answer: dict[str, RichText]) -> PartResult:

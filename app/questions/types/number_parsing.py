@@ -4,10 +4,12 @@ import dataclasses
 import math
 import re
 import unicodedata
+from typing import NamedTuple
 
 from app.estimator.units import COUNT_SUFFIX, MINUS
 from app.markup import quantities
 from app.markup.model import NO_TEXT, RichText
+from app.markup.problems import AuthoringError, ProblemText
 from app.markup.quantities import CURRENCIES, UNIT_SPELLINGS, UNITS, Quantity, UnitMismatchError
 from app.questions.question_type import QUOTES, remove_invisible_characters
 
@@ -230,18 +232,17 @@ def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
     word = " ".join(word.replace("μ", "µ").split())
     word = _replace_currency_by_code(re.sub(r" ?/ ?| per ", "/", word), expected_unit)
     if not word:
-        return TypedUnit("", 1.0, base_unit(expected_unit) == "")
+        return TypedUnit("", 1.0, quantities.base_unit_of(expected_unit) == "")
     if _is_count_unit(expected_unit) and (scale := _count_factor(word, expected_unit)):
         return TypedUnit(word, scale, fits=True)
     name = _find_unit_by_symbol_or_word(word) or _expected_unit_ignoring_case(word, expected_unit)
     if name is None:
         return None
-    return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(expected_unit))
-
-
-def base_unit(unit: str) -> str:
-    """Return the base unit of `unit`; empty for plain numbers."""
-    return UNITS.get(unit, (unit, 1.0))[0]
+    return TypedUnit(
+        name,
+        UNITS[name][1],
+        quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit),
+    )
 
 
 def _normalize_number_text(text: str) -> str:
@@ -305,7 +306,7 @@ def _apply_exponent_or_nan(digits: str, power_of_ten: str | None, raised_to: str
 
 def _is_count_unit(unit: str) -> bool:
     nouns = {"", "token", "sequence", "parameter", "GPU", "node", "layer"}
-    return base_unit(unit) in nouns and unit != "%"
+    return quantities.base_unit_of(unit) in nouns and unit != "%"
 
 
 def _count_factor(word: str, expected_unit: str) -> float | None:
@@ -317,9 +318,9 @@ def _count_factor(word: str, expected_unit: str) -> float | None:
     if name is None or not _is_count_unit(name):
         return None
     is_same_kind = (
-        base_unit(name) == base_unit(expected_unit)
-        or not base_unit(name)
-        or not base_unit(expected_unit)
+        quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit)
+        or not quantities.base_unit_of(name)
+        or not quantities.base_unit_of(expected_unit)
     )
     return (factor or 1.0) if is_same_kind else None
 
@@ -350,7 +351,10 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
 
 def _expected_unit_ignoring_case(word: str, expected_unit: str) -> str | None:
     fits = [
-        u for u in UNITS if u.lower() == word.lower() and base_unit(u) == base_unit(expected_unit)
+        u
+        for u in UNITS
+        if u.lower() == word.lower()
+        and quantities.base_unit_of(u) == quantities.base_unit_of(expected_unit)
     ]
     factors = {UNITS[u][1] for u in fits}
     return fits[0] if len(factors) == 1 else None
@@ -452,14 +456,8 @@ _LARGEST = "Write less than 1e300, in a larger unit where there is one."
 _MOST_DIGITS = 15  # Digits that a float can represent.
 
 
-class AnswerRangeError(ValueError):
-    """An answer is not a valid range: problem code and hint."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+class AnswerRangeError(AuthoringError):
+    """An answer is not a valid range."""
 
 
 def read_answer_range(text: str, default_tolerance: float | None = None) -> AnswerRange:
@@ -481,11 +479,11 @@ def _read_written_range(text: str, default_tolerance: float | None) -> AnswerRan
     match = _PARTS.match(text)
     if match is None:
         raise AnswerRangeError("E40", "The answer is empty.", "Write a number.")
-    number, unit = _read_quantity(match["number"])
+    quantity = number, unit = _read_number_with_unit(match["number"])
     if match["high"]:
-        return _range_between((number, unit), match["high"])
+        return _range_between(quantity, match["high"])
     if match["digits"]:
-        return _range_of_significant_digits(text, match, (number, unit))
+        return _range_of_significant_digits(text, match, quantity)
     center = number * UNITS[unit][1]
     if match["tolerance"]:
         half = _tolerance_in_base_unit(match["tolerance"], center, unit)
@@ -500,8 +498,13 @@ def _read_written_range(text: str, default_tolerance: float | None) -> AnswerRan
     return AnswerRange(center, center - half, center + half, unit)
 
 
+class NumberWithUnit(NamedTuple):
+    number: float
+    unit: str
+
+
 def _range_of_significant_digits(
-    text: str, match: re.Match[str], quantity: tuple[float, str]
+    text: str, match: re.Match[str], quantity: NumberWithUnit
 ) -> AnswerRange:
     number, unit = quantity
     factor = UNITS[unit][1]
@@ -525,10 +528,10 @@ def _check_tolerance_percent(percent: float, center: float, unit: str) -> None:
         raise AnswerRangeError("E40", message, "Narrow the tolerance below 100%.")
 
 
-def _read_quantity(text: str) -> tuple[float, str]:
+def _read_number_with_unit(text: str) -> NumberWithUnit:
     if fraction := _FRACTION.match(text.strip()):
-        numerator, unit_name = _read_quantity(fraction["above"] + fraction["unit"])
-        return numerator / int(fraction["below"]), unit_name
+        numerator, unit_name = _read_number_with_unit(fraction["above"] + fraction["unit"])
+        return NumberWithUnit(numerator / int(fraction["below"]), unit_name)
     match = _NUMBER.match(text.strip())
     if match is None:
         raise AnswerRangeError(
@@ -549,7 +552,7 @@ def _read_quantity(text: str) -> tuple[float, str]:
     unit = quantities.known_unit(word)
     if unit is None:
         raise _unknown_unit_error(word, match["number"], text.strip())
-    return number, unit
+    return NumberWithUnit(number, unit)
 
 
 def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
@@ -587,23 +590,23 @@ def _suggest_number_first(text: str) -> str:
     return "Write a number first, then its unit: 140 GB ± 3%."
 
 
-def _explain_misspelled_range(word: str, number: str, text: str) -> tuple[str, str] | None:
-    """Recognize a range or tolerance in other spellings: (message, hint)."""
+def _explain_misspelled_range(word: str, number: str, text: str) -> ProblemText | None:
+    """Return what to say of a range or tolerance in another spelling; None if it is none."""
     if _DOTTED.match(word):
         hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
-        return f"“{text}” has more than one dot.", hint
+        return ProblemText(f"“{text}” has more than one dot.", hint)
     if match := _OPEN.match(word):
         message = f"“{number} {word}” has no tolerance behind its sign."
         amount = f"{number} {match['unit']}".strip()
-        return message, f"Write {amount} ± 3%."
+        return ProblemText(message, f"Write {amount} ± 3%.")
     match = _SPAN.match(word)
     if match and match["sign"] in _OR:
         hint = "Write each answer as an option of its own."
-        return f"“{text}” is not one number.", hint
+        return ProblemText(f"“{text}” is not one number.", hint)
     if match:
         low = f"{number} {match['unit']}".strip()
         hint = f"Write a range with two dots: {low} .. {match['rest']}."
-        return f"“{text}” is not one number.", hint
+        return ProblemText(f"“{text}” is not one number.", hint)
     return None
 
 
@@ -614,8 +617,8 @@ def _find_unit_ignoring_case(word: str) -> TypedUnit | None:
     return TypedUnit(matches[0], 1.0, fits=True) if len(factors) == 1 else None
 
 
-def _range_between(low: tuple[float, str], high: str) -> AnswerRange:
-    high_number, unit = _read_quantity(high)
+def _range_between(low: NumberWithUnit, high: str) -> AnswerRange:
+    high_number, unit = _read_number_with_unit(high)
     low_number, low_unit = low
     unit = unit or low_unit
     factor = UNITS[unit][1]
@@ -630,7 +633,7 @@ def _range_between(low: tuple[float, str], high: str) -> AnswerRange:
 
 
 def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:
-    number, word = _read_quantity(text)
+    number, word = _read_number_with_unit(text)
     if number < 0:
         hint = "Write how far an answer may be off on both sides: ± 3%."
         raise AnswerRangeError("E40", f"The tolerance “{text.strip()}” is negative.", hint)

@@ -15,6 +15,8 @@ from app.markup.problems import SourceFile
 from app.markup.quantities import (
     UNITS,
     Quantity,
+    base_factor_of,
+    base_unit_of,
     format_with_spec,
     parse_quantity,
     unit_dimension_text,
@@ -61,37 +63,6 @@ _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
 _EDGE = 1e-9
 # A digit that is not part of a unit, such as that of a second number of a range.
 _ANOTHER = re.compile(r"(?<![^\W\d_])\d")
-
-
-def grade_numeric(
-    answer: NumericSpec, raw: SubmittedFields, _credit_rule: str
-) -> GradeResult | UnreadableResponse:
-    """Grade a typed quantity.
-
-    `answer` in the response contains it; `unit` the unit chosen if none is typed. A
-    number that would be right in another unit of the same kind is reported as such.
-    """
-    typed = first_value(raw, "answer")
-    unit = expected_unit(answer)
-    quantity = _read_typed_quantity(typed, first_value(raw, "unit"), unit)
-    if isinstance(quantity, UnreadableResponse):
-        return quantity
-    value, number, counted_in = quantity
-    option = _matching_option(answer, value)
-    near = "" if option else _other_unit_hint(answer, number, counted_in)
-    return GradeResult(
-        score=option_score(option),
-        parsed={
-            "value": value,
-            "number": number,
-            "unit": counted_in,
-            "option": option.key if option else "",
-        },
-        said=format_given_number(number, counted_in),
-        wanted=_format_right_number(answer),
-        feedback=option.feedback if option else RichText("", ""),
-        near=near,
-    )
 
 
 def expected_unit(answer: NumericSpec) -> str:
@@ -169,7 +140,7 @@ def _matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
 
 def _is_within(accepted: AnswerRange, value: float) -> bool:
     if accepted.significant:
-        factor = _unit_factor(accepted.unit)
+        factor = base_factor_of(accepted.unit)
         digits = accepted.significant
         center = _round_significant(accepted.center / factor, digits)
         return _round_significant(value / factor, digits) == center
@@ -184,7 +155,7 @@ def _round_significant(value: float, digits: int) -> str:
 def _other_unit_hint(answer: NumericSpec, number: float, unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
     for other in _other_units(unit):
-        option = _matching_option(answer, number * _unit_factor(other))
+        option = _matching_option(answer, number * base_factor_of(other))
         if option is not None and option.right:
             return (
                 f"Right amount, wrong unit. {format_given_number(number, '')} is the answer in "
@@ -201,15 +172,11 @@ def _other_units(unit: str) -> list[str]:
     return [u for u, (b, f) in UNITS.items() if b == base and f != factor]
 
 
-def _unit_factor(unit: str) -> float:
-    return UNITS.get(unit, (unit, 1.0))[1]
-
-
 def _format_right_number(answer: NumericSpec) -> str:
     for option in answer.options:
         if option.right and option.range is not None:
             found = option.range
-            return format_given_number(found.center / _unit_factor(found.unit), found.unit)
+            return format_given_number(found.center / base_factor_of(found.unit), found.unit)
     return ""
 
 
@@ -239,52 +206,12 @@ class UnitChoices:
     units: tuple[str, ...]
 
 
-def unit_choices(answer: NumericSpec) -> UnitChoices:
-    """Return the units shown next to the field."""
-    unit = expected_unit(answer)
-    choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
-    return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
-
-
-def numeric_card_faces(answer: NumericSpec) -> CardFaces:
-    """Return the expected unit, then the number and the foreseen mistakes."""
-    right = [o.range for o in answer.options if o.right and o.range]
-    unit = right[0].unit if right else ""
-    foreseen = [
-        f"<b>{_format_center_html(o.range)}</b> {o.feedback.html}"
-        for o in answer.options
-        if not o.right and o.range and o.feedback.html
-    ]
-    return CardFaces(
-        f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-        div_blocks_html([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
-        + titled_list_html("Wrong answers", foreseen),
-    )
-
-
-def numeric_sample_responses(answer: NumericSpec) -> Iterator[LabeledResponse]:
-    """Yield each option, the right number in another unit, another number, and none."""
-    right: list[str] = []
-    for option in sorted(answer.options, key=lambda o: not o.right):
-        number = _TOLERANCE.sub("", option.template).strip()
-        if option.right:
-            right.append(number)
-        yield f"{number}{_format_span(option)}", {"answer": [number]}
-    if right:
-        number, _, unit = right[0].partition(" ")
-        if unit:
-            other = _OTHER_UNIT if unit != _OTHER_UNIT else "TB"
-            yield f"{number} {other}", {"answer": [f"{number} {other}"]}
-    yield "Another number", {"answer": ["987654321"]}
-    yield "What is no number", {"answer": ["many"]}
-
-
 def _format_span(option: NumericOption) -> str:
     """Return from where to where answers count as an option; empty for an exact one."""
     accepted = option.range
     if accepted is None or accepted.significant or _relative_half_width(accepted) < _EXACT:
         return ""
-    factor = _unit_factor(accepted.unit)
+    factor = base_factor_of(accepted.unit)
     low, high = (format_number(end / factor, 6) for end in (accepted.low, accepted.high))
     return f" (from {low} to {append_unit(high, accepted.unit)})"
 
@@ -304,21 +231,17 @@ def format_numeric_tolerance(answer: object) -> str:
 
 
 def _format_center_html(accepted: AnswerRange) -> str:
-    number = format_number(accepted.center / UNITS.get(accepted.unit, ("", 1.0))[1], 6)
+    number = format_number(accepted.center / base_factor_of(accepted.unit), 6)
     return escape(append_unit(number, accepted.unit))
-
-
-Option = NumericOption
 
 
 def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
-        place = source_file.locate_text(f"`{clash[1].template}`", line, line + 60)
-        source_file.report(
-            "E43", *place, _wrong_within_right_message(clash), "Narrow the tolerance, or delete it."
-        )
+        place = source_file.locate_text(f"`{clash.wrong.template}`", line, line + 60)
+        message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
+        source_file.report("E43", *place, message, "Narrow the tolerance, or delete it.")
     _check_units(answer, line, source_file)
     _check_duplicate_ranges(answer, line, source_file)
 
@@ -337,12 +260,12 @@ def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceF
         seen.setdefault(one, option.template)
 
 
-def _wrong_within_right_message(right_and_wrong: tuple[Option, Option]) -> str:
-    right, wrong = right_and_wrong
-    return f"The wrong answer {wrong.template} lies within {right.template}."
+class OverlappingOptions(NamedTuple):
+    right: NumericOption
+    wrong: NumericOption
 
 
-def find_wrong_option_accepted_as_right(answer: NumericSpec) -> tuple[Option, Option] | None:
+def find_wrong_option_accepted_as_right(answer: NumericSpec) -> OverlappingOptions | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -350,12 +273,12 @@ def find_wrong_option_accepted_as_right(answer: NumericSpec) -> tuple[Option, Op
             continue
         for wrong in wrongs:
             if wrong.range and _is_covered_by_right(wrong, wrong.range, right.range):
-                return right, wrong
+                return OverlappingOptions(right, wrong)
     return None
 
 
 def _is_covered_by_right(
-    option: Option, wrong_range: AnswerRange, right_range: AnswerRange
+    option: NumericOption, wrong_range: AnswerRange, right_range: AnswerRange
 ) -> bool:
     """Return whether a right range covers a wrong one.
 
@@ -385,8 +308,7 @@ def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
             found.append(VariantFault("E47", f"the answer {option.template} is negative."))
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
-        right, wrong = clash
-        message = f"the wrong answer {wrong.template} lies within {right.template}."
+        message = f"the wrong answer {clash.wrong.template} lies within {clash.right.template}."
         hint = "Narrow the tolerance or change the values."
         found.append(VariantFault("E47", message, hint))
     return found
@@ -406,33 +328,6 @@ def find_overrounded_stem_numbers(
             hint = "Show more digits, or round the parameter."
             return [VariantFault("W48", message, hint)]
     return []
-
-
-def parse_numeric(authored: AuthoredItem) -> NumericSpec:
-    """Parse accepted and foreseen numbers; problems are reported."""
-    numeric_options: list[NumericOption] = []
-    taken: set[str] = set()
-    otherwise: float | None = None
-    source_file = authored.source_file
-    for option in sorted(authored.parts.options, key=lambda o: not o.ticked):
-        template = require_sole_code_span(option, source_file)
-        if template is None:
-            continue
-        found = None
-        if not authored.computed:
-            try:
-                found = read_answer_range(template, otherwise if not option.ticked else None)
-            except AnswerRangeError as error:
-                place = source_file.locate_text("`", option.line, option.line)
-                source_file.report(error.code, *place, str(error), error.hint)
-                continue
-            if option.ticked and otherwise is None:
-                otherwise = _relative_half_width(found)
-        why = optional_rich_text(option.feedback, authored.scope)
-        name = make_option_key(authored.comment.id, option, taken)
-        right, credit = option.ticked, option.credit
-        numeric_options.append(NumericOption(name, template, found, right, why, credit))
-    return NumericSpec(tuple(numeric_options))
 
 
 def with_computed_ranges(numeric: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
@@ -475,10 +370,32 @@ class NumericType(QuestionType[NumericSpec]):
         return numbers and any(_TOLERANCE.search(span) for span in spans)
 
     def parse(self, authored: AuthoredItem) -> NumericSpec:
-        return parse_numeric(authored)
+        """Parse accepted and foreseen numbers; problems are reported."""
+        numeric_options: list[NumericOption] = []
+        taken: set[str] = set()
+        otherwise: float | None = None
+        source_file = authored.source_file
+        for option in sorted(authored.parts.options, key=lambda o: not o.ticked):
+            template = require_sole_code_span(option, source_file)
+            if template is None:
+                continue
+            found = None
+            if not authored.computed:
+                try:
+                    found = read_answer_range(template, otherwise if not option.ticked else None)
+                except AnswerRangeError as error:
+                    place = source_file.locate_text("`", option.line, option.line)
+                    source_file.report(error.code, *place, str(error), error.hint)
+                    continue
+                if option.ticked and otherwise is None:
+                    otherwise = _relative_half_width(found)
+            why = optional_rich_text(option.feedback, authored.context)
+            name = make_option_key(authored.comment.id, option, taken)
+            right, credit = option.ticked, option.credit
+            numeric_options.append(NumericOption(name, template, found, right, why, credit))
+        return NumericSpec(tuple(numeric_options))
 
     def check(self, answer: NumericSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        """Check the options, and the ranges once they are known."""
         del exam
         options, source_file = authored.parts.options, authored.source_file
         check_authored_options(options, authored.line, source_file)
@@ -486,7 +403,6 @@ class NumericType(QuestionType[NumericSpec]):
             check_numeric(answer, authored.line, source_file)
 
     def options_for_statistics(self, answer: NumericSpec) -> tuple[StatisticsOption, ...]:
-        """Return every option as written."""
         return tuple(StatisticsOption(o.key, o.template, o.right, o.credit) for o in answer.options)
 
     def right_answer_texts(self, answer: NumericSpec) -> list[str]:
@@ -498,7 +414,6 @@ class NumericType(QuestionType[NumericSpec]):
         return [o.template for o in answer.options]
 
     def combination_check_microseconds(self, answer: NumericSpec) -> float:
-        """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(
@@ -513,18 +428,70 @@ class NumericType(QuestionType[NumericSpec]):
         return with_computed_ranges(super().fill_values(answer, values), values)
 
     def template_data(self, answer: NumericSpec, typed: DraftFields) -> UnitChoices:
-        """Return the expected unit, and those to choose from."""
         del typed
-        return unit_choices(answer)
+        unit = expected_unit(answer)
+        choices = _UNITS.get(base_unit_of(unit), ())
+        return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
     def grade(
         self, answer: NumericSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
-        return grade_numeric(answer, raw, credit_rule)
+        """Grade a typed quantity.
+
+        `answer` in the response contains it; `unit` the unit chosen if none is typed. A
+        number that would be right in another unit of the same kind is reported as such.
+        """
+        del credit_rule
+        typed = first_value(raw, "answer")
+        unit = expected_unit(answer)
+        quantity = _read_typed_quantity(typed, first_value(raw, "unit"), unit)
+        if isinstance(quantity, UnreadableResponse):
+            return quantity
+        value, number, counted_in = quantity
+        option = _matching_option(answer, value)
+        near = "" if option else _other_unit_hint(answer, number, counted_in)
+        return GradeResult(
+            score=option_score(option),
+            parsed={
+                "value": value,
+                "number": number,
+                "unit": counted_in,
+                "option": option.key if option else "",
+            },
+            said=format_given_number(number, counted_in),
+            wanted=_format_right_number(answer),
+            feedback=option.feedback if option else RichText("", ""),
+            near=near,
+        )
 
     def card_sides_below_stem(self, answer: NumericSpec, gap: RenderGap) -> CardFaces:
         del gap
-        return numeric_card_faces(answer)
+        """Return the expected unit, then the number and the foreseen mistakes."""
+        right = [o.range for o in answer.options if o.right and o.range]
+        unit = right[0].unit if right else ""
+        foreseen = [
+            f"<b>{_format_center_html(o.range)}</b> {o.feedback.html}"
+            for o in answer.options
+            if not o.right and o.range and o.feedback.html
+        ]
+        return CardFaces(
+            f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
+            div_blocks_html([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
+            + titled_list_html("Wrong answers", foreseen),
+        )
 
     def sample_responses(self, answer: NumericSpec) -> Iterator[LabeledResponse]:
-        return numeric_sample_responses(answer)
+        """Yield each option, the right number in another unit, another number, and none."""
+        right: list[str] = []
+        for option in sorted(answer.options, key=lambda o: not o.right):
+            number = _TOLERANCE.sub("", option.template).strip()
+            if option.right:
+                right.append(number)
+            yield LabeledResponse(f"{number}{_format_span(option)}", {"answer": [number]})
+        if right:
+            number, _, unit = right[0].partition(" ")
+            if unit:
+                other = _OTHER_UNIT if unit != _OTHER_UNIT else "TB"
+                yield LabeledResponse(f"{number} {other}", {"answer": [f"{number} {other}"]})
+        yield LabeledResponse("Another number", {"answer": ["987654321"]})
+        yield LabeledResponse("What is no number", {"answer": ["many"]})

@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -18,9 +19,9 @@ from app.questions.options import (
     Choice,
     ParsedOption,
     build_choices,
+    make_part_key,
     optional_rich_text,
     report_part_limit_reached,
-    unique_key,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -31,6 +32,7 @@ from app.questions.question_type import (
     PartResult,
     QuestionType,
     RenderGap,
+    ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
     clamp_fraction,
@@ -57,6 +59,13 @@ class OrderSpec:
     steps: tuple[Choice, ...]
     distractors: tuple[Choice, ...] = ()
     shown: tuple[str, ...] = ()
+
+
+class PlacedStep(NamedTuple):
+    """A step or distractor, and the place that was typed for it; empty for none."""
+
+    step: Choice
+    place: str
 
 
 class OrderingType(QuestionType[OrderSpec]):
@@ -91,12 +100,14 @@ class OrderingType(QuestionType[OrderSpec]):
             inside = steps[position + 1 : end]
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             text_length = quotes[0] if quotes else len(inside)
-            text = render_tokens(inside[:text_length], authored.scope)
-            key = unique_key(authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys)
-            feedback = optional_rich_text(inside[text_length + 1 : -1], authored.scope)
+            text = render_tokens(inside[:text_length], authored.context)
+            key = make_part_key(
+                authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys
+            )
+            feedback = optional_rich_text(inside[text_length + 1 : -1], authored.context)
             choices.append(Choice(key, text, True, feedback))
             position = end + 1
-        wrong = build_choices(authored.comment.id, authored.parts.options, authored.scope)
+        wrong = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return OrderSpec(tuple(choices), wrong)
 
     def check(self, answer: OrderSpec, authored: AuthoredItem, *, exam: bool) -> None:
@@ -130,10 +141,7 @@ class OrderingType(QuestionType[OrderSpec]):
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
-    def template_data(
-        self, answer: OrderSpec, typed: DraftFields
-    ) -> tuple[tuple[Choice, str], ...]:
-        """Return the items in current order, each with its position."""
+    def template_data(self, answer: OrderSpec, typed: DraftFields) -> tuple[PlacedStep, ...]:
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
         places = {
@@ -141,7 +149,7 @@ class OrderingType(QuestionType[OrderSpec]):
             for number, key in enumerate(keys, 1)
         }
         keys.sort(key=lambda key: _parse_place_or_last(places[key]))
-        return tuple((pieces[key], places[key]) for key in keys)
+        return tuple(PlacedStep(pieces[key], places[key]) for key in keys)
 
     def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
         """Return the positions after one step moved up or down; omitted steps stay omitted.
@@ -172,9 +180,7 @@ class OrderingType(QuestionType[OrderSpec]):
         the learner marked them as answered, or if they differ from those drawn, unless the
         learner cleared the answer.
         """
-        places_as_drawn = {
-            f"place.{item.key}": place for item, place in self.template_data(answer, {})
-        }
+        places_as_drawn = {f"place.{p.step.key}": p.place for p in self.template_data(answer, {})}
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
         if said == "yes" or (not said and places != places_as_drawn):
             return raw
@@ -215,17 +221,14 @@ class OrderingType(QuestionType[OrderSpec]):
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
     def any_response(self, answer: OrderSpec) -> SubmittedFields:
-        """Return the steps in the right order."""
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
 
-    def result_column_titles(self, answer: OrderSpec) -> tuple[str, str]:
-        """Return the titles of steps and positions."""
+    def result_column_titles(self, answer: OrderSpec) -> ResultColumnTitles:
         del answer
-        return "Step", "Its place"
+        return ResultColumnTitles("Step", "Its place")
 
     def card_sides_below_stem(self, answer: OrderSpec, gap: RenderGap) -> CardFaces:
-        """Return the steps as displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         shown = [pieces[key] for key in answer.shown] or list(pieces.values())
@@ -241,25 +244,24 @@ class OrderingType(QuestionType[OrderSpec]):
         )
 
     def sample_responses(self, answer: OrderSpec) -> Iterator[LabeledResponse]:
-        """Yield the right order, two steps swapped, reversed, and with each distractor."""
         keys = [step.key for step in answer.steps]
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
         swapped = [keys[1], keys[0], *keys[2:]]
         last = len(keys) + 1
-        yield "In the right order", {**_build_response(keys), **extra}
-        yield "The first two swapped", {**_build_response(swapped), **extra}
-        yield "Backwards", {**_build_response(keys[::-1]), **extra}
+        yield LabeledResponse("In the right order", {**_build_response(keys), **extra})
+        yield LabeledResponse("The first two swapped", {**_build_response(swapped), **extra})
+        yield LabeledResponse("Backwards", {**_build_response(keys[::-1]), **extra})
         for number, distractor in enumerate(answer.distractors):
             with_distractor = {**extra, f"place.{distractor.key}": [str(last)]}
             description = "With a step that does not belong"
             description += f" ({number + 1})" if number else ""
-            yield description, {**_build_response(keys), **with_distractor}
+            yield LabeledResponse(description, {**_build_response(keys), **with_distractor})
 
     def guess_rate(self, answer: OrderSpec, credit_rule: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
         if answer.distractors or credit_rule == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
-        return _expected_guess_credit(len(answer.steps), credit_rule)
+        return _mean_credit_of_shuffled_order(len(answer.steps), credit_rule)
 
 
 def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:
@@ -282,7 +284,6 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
 
 
 def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> str:
-    """Return in words what `order_credit` counts."""
     if rule == "lcs":
         run, foreign = _longest_common_subsequence(right, given), len(set(given) - set(right))
         basis = f"{run} of {len(right)} steps in the right order, points for each after the first"
@@ -292,12 +293,12 @@ def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str
 
 def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
     """Check that steps are one numbered list without boxes and distractors are unticked."""
-    source_file, body = authored.source_file, authored.draft.body
+    source_file, body = authored.source_file, authored.source.body
     for option in authored.parts.options:
         if option.ticked:
             message = f"“{option.words[:40]}” is ticked, and is no step."
             hint = "Put it into the numbered list, or take the tick away."
-            source_file.report("E21", *option.locate_text(source_file), message, hint)
+            option.report("E21", message, hint, source_file)
     items = [t for t in authored.parts.block if t.type == "list_item_open"]
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
@@ -317,7 +318,7 @@ def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
 
 def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
     """Report bullets directly before or after the steps, which would not be steps (E50)."""
-    body = [t for t in authored.draft.body if not t.level and t.nesting >= 0]
+    body = [t for t in authored.source.body if not t.level and t.nesting >= 0]
     boxed = {option.line for option in authored.parts.options}
     for index, token in enumerate(body):
         neighbor_types = [t.type for t in body[max(index - 1, 0) : index + 2]]
@@ -372,29 +373,28 @@ def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors placed."""
     place_by_key = {key: number for number, key in enumerate(given, 1)}
     steps = [
-        _grade_step(s.key, s.text, s.feedback, str(n), place_by_key.get(s.key))
-        for n, s in enumerate(answer.steps, 1)
+        _grade_step(step, str(place), place_by_key.get(step.key))
+        for place, step in enumerate(answer.steps, 1)
     ]
     placed_distractors = [
-        _grade_step(d.key, d.text, d.feedback, "", place_by_key.get(d.key))
-        for d in answer.distractors
+        _grade_step(distractor, "", place_by_key.get(distractor.key))
+        for distractor in answer.distractors
     ]
     return (*steps, *placed_distractors)
 
 
-def _grade_step(
-    key: str, text: RichText, feedback: RichText, right_place: str, given_place: int | None
-) -> PartResult:
+def _grade_step(step: Choice, right_place: str, given_place: int | None) -> PartResult:
+    given = str(given_place) if given_place else ""
     return PartResult(
-        key=key,
+        key=step.key,
         label=right_place,
-        text=text,
+        text=step.text,
         chosen=given_place is not None,
         wanted_chosen=bool(right_place),
-        good=(str(given_place) if given_place else "") == right_place,
-        given=escape_typed_text(str(given_place) if given_place else ""),
+        good=given == right_place,
+        given=escape_typed_text(given),
         wanted=escape_typed_text(right_place),
-        feedback=feedback,
+        feedback=step.feedback,
     )
 
 
@@ -425,7 +425,7 @@ def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int
 
 
 @functools.cache
-def _expected_guess_credit(steps: int, rule: str) -> float:
+def _mean_credit_of_shuffled_order(steps: int, rule: str) -> float:
     """Return the mean score of a shuffled order: by the longest run, or by positions."""
     if steps < 2:
         return 1.0

@@ -70,7 +70,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         for option in authored.parts.options:
             answer = require_sole_code_span(option, authored.source_file)
             if answer is not None:
-                why = optional_rich_text(option.feedback, authored.scope)
+                why = optional_rich_text(option.feedback, authored.context)
                 name = make_option_key(authored.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
@@ -81,19 +81,16 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         del exam
         for option, short in zip(authored.parts.options, answer.options, strict=False):
             if same_words(short.answer, "") and not authored.computed:
-                place = option.locate_text(authored.source_file)
                 message = f"The answer “{short.answer}” holds no word to be typed."
-                authored.source_file.report("E24", *place, message, "Write a word.")
+                option.report("E24", message, "Write a word.", authored.source_file)
             elif "|" in short.answer:
-                place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” would have to be typed with its bar."
                 hint = f"Write each answer as an option: - [x] `{_text_before_bar(short.answer)}`"
-                authored.source_file.report("E24", *place, message, hint)
+                option.report("E24", message, hint, authored.source_file)
             elif two := TWO_ANSWERS.match(short.answer):
-                place = option.locate_text(authored.source_file)
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
-                authored.source_file.report("W40", *place, message, hint)
+                option.report("W40", message, hint, authored.source_file)
         check_authored_options(authored.parts.options, authored.line, authored.source_file)
 
     def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:
@@ -131,7 +128,6 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         )
 
     def card_sides_below_stem(self, answer: ShortAnswerSpec, gap: RenderGap) -> CardFaces:
-        """Return that a word is expected, then the accepted words."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
         others = [
@@ -144,10 +140,9 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         return CardFaces(asked, back + titled_list_html("Wrong answers", others))
 
     def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
-        """Yield each word, and another."""
         for option in answer.options:
-            yield f"“{option.answer}”", {"answer": [option.answer]}
-        yield "Something else", {"answer": ["something else"]}
+            yield LabeledResponse(f"“{option.answer}”", {"answer": [option.answer]})
+        yield LabeledResponse("Something else", {"answer": ["something else"]})
 
 
 def _matching_option(answer: ShortAnswerSpec, typed: str) -> ShortOption | None:
