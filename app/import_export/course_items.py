@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from markdown_it.token import Token
@@ -25,6 +25,7 @@ from app.import_export.items import (
     format_significant_digits,
     is_true_or_false,
     map_item_texts,
+    number_until_unused,
 )
 from app.import_export.markdown_text import code_span, escape_line_start, escape_markdown
 from app.import_export.markdown_to_html import tokens_to_markdown
@@ -306,16 +307,12 @@ def ensure_heading_paragraph(item: Item) -> Item:
     return dataclasses.replace(item, stem=stem)
 
 
-def new_item_id(item: Item, taken_ids: Iterable[str]) -> str:
+def new_item_id(item: Item, taken_ids: Collection[str]) -> str:
     """Return an unused id from the item's name or its first words."""
     base = slugify(item.name) or slugify(item.stem) or "question"
     if len(base) > _LONGEST_ID:
         base = base[:_LONGEST_ID].rpartition("-")[0] or base[:_LONGEST_ID]
-    used, name, count = set(taken_ids), base, 1
-    while name in used:
-        count += 1
-        name = f"{base}-{count}"
-    return name
+    return number_until_unused(base, taken_ids)
 
 
 def _split_heading(item: Item) -> tuple[str, str]:

@@ -7,8 +7,9 @@ import base64
 import binascii
 import dataclasses
 import hashlib
+import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import unquote
@@ -236,6 +237,16 @@ def format_significant_digits(number: float) -> str:
 def is_true_or_false(options: Iterable[ItemOption]) -> bool:
     """Return whether the choices are “true” and “false”, in any case and with a period."""
     return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
+
+
+def number_until_unused(name: str, used: Collection[str]) -> str:
+    """Return the name, with a number behind it if it is used.
+
+    >>> number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
+    'kv-cache-3'
+    """
+    candidates = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
+    return next(candidate for candidate in candidates if candidate not in used)
 
 
 def item_label(item: Item) -> str:
