@@ -216,7 +216,7 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         site=settings.path_prefix,
         https=settings.https,
         metrics=state.metrics,
-        uploads=anki_card_pages.UPLOADS,
+        uploads=anki_card_pages.REQUEST_LIMITS,
     )
 
 

@@ -15,14 +15,14 @@ from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import ReadContext
 from app.authoring import store
 from app.authoring.course_report import AuthoredLibrary
-from app.authoring.preview import preview_url
+from app.authoring.preview import build_author_url
 from app.authoring.regrading import confirm_regrade, preview_regrade
 from app.authoring.response_table import (
     AcceptedText,
     ResponseOutcome,
-    accept_in_source,
-    accepts_text,
+    add_accepted_text_to_source,
     build_response_table,
+    does_key_accept,
 )
 from app.authoring.store import AnswerFilter
 from app.clock import Now
@@ -39,7 +39,7 @@ from app.questions.question_type import MAX_RESPONSE_LENGTH
 from app.web.dependencies import require_question
 
 answers_router = APIRouter(route_class=AuthorRoute)
-_MAX_WAIT = 5.0  # seconds until a saved file is live
+_MAX_SECONDS_UNTIL_LIVE = 5.0  # seconds until a saved file is live
 
 _EARLIEST, _LATEST = dt.date(2000, 1, 1), dt.date(2200, 1, 1)
 Day = Annotated[dt.date, Field(ge=_EARLIEST, le=_LATEST)]
@@ -71,7 +71,6 @@ class AnswerFilterForm(BaseModel):
 
     @property
     def answer_filter(self) -> AnswerFilter:
-        """The filter of the query."""
         return AnswerFilter(
             self.since,
             self.until,
@@ -105,7 +104,7 @@ def show_answers(
     return context.page(
         "authoring/answers.html",
         question=question,
-        url=preview_url(question),
+        url=build_author_url(question),
         title=question_title(question),
         right=types.type_of(question).right_answer_texts(question.answer),
         columns=types.type_of(question).result_column_titles(question.answer),
@@ -143,7 +142,9 @@ async def accept_answer_and_regrade(
         )
     accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
     live: LiveLibrary = request.state.live
-    live_question = await run_in_threadpool(_write_accepted_answer, live, question, accepted)
+    live_question = await run_in_threadpool(
+        _write_accepted_answer_and_wait_until_live, live, question, accepted
+    )
     regraded_count = 0
     write_session: OpenWriteSession = request.app.state.turn
     if live_question.status == "live":
@@ -161,7 +162,7 @@ async def accept_answer_and_regrade(
     return RedirectResponse(f"/authoring/questions/{quote(item)}/answers?{query}", 303)
 
 
-def _write_accepted_answer(
+def _write_accepted_answer_and_wait_until_live(
     live: LiveLibrary, question: Question, accepted: AcceptedText
 ) -> Question:
     """Write the file and return the question as it is live afterward.
@@ -174,11 +175,11 @@ def _write_accepted_answer(
         source = file.read_bytes().decode("utf-8")
     except (OSError, ValueError) as error:
         raise ConflictError(f"{path} cannot be read: {error}.") from None
-    new_source = accept_in_source(source, question, accepted)
+    new_source = add_accepted_text_to_source(source, question, accepted)
     parsed = parse_file(new_source, path)
     errors = [p for p in parsed.problems if p.item == question.id and p.severity == "error"]
     new_question = next((q for q in parsed.questions if q.id == question.id), None)
-    if errors or new_question is None or not accepts_text(new_question, accepted):
+    if errors or new_question is None or not does_key_accept(new_question, accepted):
         reason = errors[0].message if errors else "It would not be read as an answer."
         raise ConflictError(
             f"“{accepted.text}” cannot be accepted. {reason}",
@@ -191,7 +192,7 @@ def _write_accepted_answer(
             f"{path} cannot be written: {error.strerror or error}.",
             f"Add the answer by hand at {path}:{question.place.line}.",
         ) from None
-    deadline = time.monotonic() + _MAX_WAIT
+    deadline = time.monotonic() + _MAX_SECONDS_UNTIL_LIVE
     while time.monotonic() < deadline:
         current = live.current().with_drafts().questions.get(question.id)
         if current is not None and current.revision != question.revision:

@@ -30,27 +30,27 @@ async def get_course_with_drafts(library: CurrentLibrary) -> Library:
 
 AuthoredLibrary = Annotated[Library, Depends(get_course_with_drafts)]
 
-_NAMES = {
+COVERAGE_COLUMN_TITLES = {
     "pages": "pages",
     "words": "words",
     "pictures": "pictures",
     "calculators": "calculators",
     "questions": "questions",
-    "kinds": "by kind",
-    "deeper": "deeper",
-    "reserve": "reserve",
-    "computed": "computed",
+    "questions_by_type": "by kind",
+    "deeper_questions": "deeper",
+    "reserved_questions": "reserve",
+    "computed_questions": "computed",
     "cards": "cards",
-    "terms": "terms",
+    "glossary_terms": "terms",
     "sources": "sources",
-    "publishers": "by publisher",
-    "oldest": "oldest review",
+    "sources_by_publisher": "by publisher",
+    "oldest_review": "oldest review",
 }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveCoverage:
-    """The course content for one objective; `publishers` counts the publishers of its sources."""
+    """The course content for one objective."""
 
     number: str
     name: str
@@ -59,25 +59,20 @@ class ObjectiveCoverage:
     pictures: int
     calculators: int
     questions: int
-    kinds: Mapping[str, int]
-    deeper: int
-    reserve: int
-    computed: int
+    questions_by_type: Mapping[str, int]
+    deeper_questions: int
+    reserved_questions: int
+    computed_questions: int
     cards: int
-    terms: int
+    glossary_terms: int
     sources: int
-    publishers: Mapping[str, int]
-    oldest: dt.date | None
+    sources_by_publisher: Mapping[str, int]
+    oldest_review: dt.date | None
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The values as text, in the order of `coverage_column_titles`."""
-        return tuple(_format_cell(getattr(self, field)) for field in _NAMES)
-
-
-def coverage_column_titles() -> tuple[str, ...]:
-    """Return the column titles of the coverage table."""
-    return tuple(_NAMES.values())
+        """The values as text, in the order of `COVERAGE_COLUMN_TITLES`."""
+        return tuple(_format_cell(getattr(self, field)) for field in COVERAGE_COLUMN_TITLES)
 
 
 def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
@@ -112,21 +107,16 @@ def _count_objective_coverage(
         pictures=sum(_count_pictures(p.html) for p in pieces if isinstance(p, HtmlBlock)),
         calculators=sum(isinstance(p, CalculatorBlock) for p in pieces),
         questions=len(questions),
-        kinds=dict(sorted(Counter(q.type for q in questions).items())),
-        deeper=sum(q.level == "deeper" for q in questions),
-        reserve=sum(q.is_reserved_for_exams for q in questions),
-        computed=sum(q.computed is not None for q in questions),
+        questions_by_type=dict(sorted(Counter(q.type for q in questions).items())),
+        deeper_questions=sum(q.level == "deeper" for q in questions),
+        reserved_questions=sum(q.is_reserved_for_exams for q in questions),
+        computed_questions=sum(q.computed is not None for q in questions),
         cards=len(cards),
-        terms=len({term for page in pages for term in page.terms}),
+        glossary_terms=len({term for page in pages for term in page.terms}),
         sources=len(sources),
-        publishers=_count_by_name(s.publisher for s in sources),
-        oldest=min(reviewed, default=None),
+        sources_by_publisher=dict(Counter(sorted(s.publisher for s in sources)).most_common()),
+        oldest_review=min(reviewed, default=None),
     )
-
-
-def _count_by_name(names: Iterable[str]) -> dict[str, int]:
-    """Count each name, the most frequent first, then by name."""
-    return dict(Counter(sorted(names)).most_common())
 
 
 def _count_pictures(html: str) -> int:
@@ -157,42 +147,42 @@ _SPECIFIC = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b"
 class AnswerCue:
     """How often a rule without knowledge is right, compared with chance (0..1)."""
 
-    name: str
-    right: float
-    chance: float
-    questions: int
+    rule: str
+    right_share: float
+    chance_share: float
+    question_count: int
 
     @property
     def significance_margin(self) -> float:
         """Twice the standard error of the share at chance level."""
-        spread = self.chance * (1 - self.chance) / max(1, self.questions)
-        return 2 * math.sqrt(spread)
+        variance = self.chance_share * (1 - self.chance_share) / max(1, self.question_count)
+        return 2 * math.sqrt(variance)
 
     @property
     def is_significant(self) -> bool:
         """Whether the rule is right more often than chance can explain."""
-        return self.right - self.chance > self.significance_margin
+        return self.right_share - self.chance_share > self.significance_margin
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ChoiceItem:
-    stem: frozenset[str]
+    stem_words: frozenset[str]
     options: tuple[str, ...]
-    right: int
+    right_index: int
 
 
-_Measure = Callable[[_ChoiceItem, int], float]
+_CueScore = Callable[[_ChoiceItem, int], float]
 
 
 def _count_shared_words(item: _ChoiceItem, option_index: int) -> float:
-    return float(len(item.stem & _distinct_long_words(item.options[option_index])))
+    return float(len(item.stem_words & _distinct_long_words(item.options[option_index])))
 
 
 def _count_specific_words(item: _ChoiceItem, option_index: int) -> float:
     return float(len(_SPECIFIC.findall(item.options[option_index])))
 
 
-_CUES: Mapping[str, _Measure] = {
+_CUES: Mapping[str, _CueScore] = {
     "the longest": lambda item, at: float(len(item.options[at])),
     "the shortest": lambda item, at: -float(len(item.options[at])),
     "the first": lambda _, at: -float(at),
@@ -202,19 +192,19 @@ _CUES: Mapping[str, _Measure] = {
 
 
 def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
-    """Return each cue over the questions of a bank; empty for a bank without choice questions."""
+    """Return how often each cue is right; empty for a bank without choice questions."""
     bank = list(questions)
-    items = _choice_items(q for q in bank if q.type == "single" and not q.computed)
+    items = _list_choice_items(q for q in bank if q.type == "single" and not q.computed)
     cues = []
     if items:
         chance = sum(1 / len(item.options) for item in items) / len(items)
         for name, measure in _CUES.items():
-            right_count = sum(_chance_of_right_pick(item, measure) for item in items)
+            right_count = sum(_chance_that_cue_picks_right_option(item, measure) for item in items)
             cues.append(AnswerCue(name, right_count / len(items), chance, len(items)))
-    true_false_items = _choice_items(q for q in bank if q.type == "true-false")
+    true_false_items = _list_choice_items(q for q in bank if q.type == "true-false")
     if true_false_items:
         false_count = sum(
-            i.options[i.right].casefold().startswith("false") for i in true_false_items
+            i.options[i.right_index].casefold().startswith("false") for i in true_false_items
         )
         cues.append(
             AnswerCue(
@@ -224,7 +214,7 @@ def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     return tuple(cues)
 
 
-def _choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
+def _list_choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
     """Return the questions with one right option among several."""
     items = []
     for question in questions:
@@ -240,11 +230,11 @@ def _distinct_long_words(text: str) -> frozenset[str]:
     return frozenset(w for w in reduce_to_words(text).split() if len(w) > 3)
 
 
-def _chance_of_right_pick(item: _ChoiceItem, measure: _Measure) -> float:
+def _chance_that_cue_picks_right_option(item: _ChoiceItem, measure: _CueScore) -> float:
     """Return the chance of picking the right option among those with the highest score."""
     scores = [measure(item, index) for index in range(len(item.options))]
     best_indices = [index for index, score in enumerate(scores) if score == max(scores)]
-    return (item.right in best_indices) / len(best_indices)
+    return (item.right_index in best_indices) / len(best_indices)
 
 
 _REVIEW_VALID_FOR = dt.timedelta(days=365)
@@ -253,16 +243,16 @@ _DUE_SOON = dt.timedelta(days=30)  # how long before its due date a review is li
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DueContentReview:
-    """A page or source to review: its name, its file, the day of its last review, and why.
+    """A page or source to review, with the reason.
 
-    `topic` is the slug of a page, empty for a source. `day` is None if it was never reviewed.
+    `topic` is the slug of a page, empty for a source. `last_reviewed` is None if it never was.
     """
 
     name: str
     path: str
     topic: str
-    day: dt.date | None
-    why: str
+    last_reviewed: dt.date | None
+    reason: str
 
 
 def list_due_content_reviews(library: Library, today: dt.date) -> list[DueContentReview]:
@@ -273,17 +263,19 @@ def list_due_content_reviews(library: Library, today: dt.date) -> list[DueConten
         if page.status == "review":
             reason = "waits for a second reader"
             due.append(DueContentReview(page.title, path, page.slug, None, reason))
-        elif page.status == "live" and (reason := _review_reason(day, today, "was never reviewed")):
+        elif page.status == "live" and (
+            reason := _explain_review_due(day, today, "was never reviewed")
+        ):
             due.append(DueContentReview(page.title, path, page.slug, day, reason))
     due += [
         DueContentReview(source.key, source.path, "", source.read, reason)
         for source in library.sources.values()
-        if (reason := _review_reason(source.read, today, ""))
+        if (reason := _explain_review_due(source.read, today, ""))
     ]
-    return sorted(due, key=lambda d: (d.day or dt.date.min, d.path, d.name))
+    return sorted(due, key=lambda d: (d.last_reviewed or dt.date.min, d.path, d.name))
 
 
-def _review_reason(day: dt.date | None, today: dt.date, reason_if_never: str) -> str:
+def _explain_review_due(day: dt.date | None, today: dt.date, reason_if_never: str) -> str:
     """Return why something last reviewed on `day` is due; empty if it is not."""
     if day is None:
         return reason_if_never

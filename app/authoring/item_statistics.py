@@ -16,12 +16,13 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from app.questions.question_type import NINE_IN_TEN, wilson_interval
 
 MIN_RESPONSES = 10  # with fewer first attempts, no index is shown
 _MIN_CHOOSERS = 3  # of an option, before its choosers are compared with others
-_IDLE = 0.05  # share of the answers below which a distractor does not work
+_IDLE_SHARE = 0.05  # share of the answers below which a distractor does not work
 _Z_95 = statistics.NormalDist().inv_cdf(0.975)
 
 
@@ -43,14 +44,14 @@ class ItemResponse:
 class OptionStatistics:
     """How often an option was chosen, and how its choosers did on the other items.
 
-    `rest` is their mean share of marks there, 0..1; None if nobody chose it. `rest_score_error` is the
-    standard error of that mean; None for fewer than two choosers.
+    `rest_score` is their mean share of marks there, 0..1; None if nobody chose it.
+    `rest_score_error` is the standard error of that mean; None for fewer than two choosers.
     """
 
     key: str
     count: int
     share: float
-    rest: float | None
+    rest_score: float | None
     rest_score_error: float | None = None
 
 
@@ -71,7 +72,6 @@ class ItemStatistics:
 
     @property
     def has_enough_responses(self) -> bool:
-        """Whether there are enough first attempts to show an index."""
         return self.count >= MIN_RESPONSES
 
 
@@ -92,7 +92,6 @@ class TestStatistics:
 
     @property
     def has_enough_responses(self) -> bool:
-        """Whether there are enough learners to show an index."""
         return self.learners >= MIN_RESPONSES
 
 
@@ -103,8 +102,8 @@ def compute_item_statistics(responses: Iterable[ItemResponse]) -> dict[str, Item
     for response in responses:
         by_item[response.item].append(response)
     totals = {
-        learner: (math.fsum(marks.values()), len(marks))
-        for learner, marks in _marks_by_learner(responses).items()
+        learner: _MarkTotal(math.fsum(marks.values()), len(marks))
+        for learner, marks in _first_marks_by_learner(responses).items()
     }
     return {
         item: _compute_one_item_statistics(item, rows, totals) for item, rows in by_item.items()
@@ -116,7 +115,7 @@ def compute_test_statistics(responses: Iterable[ItemResponse]) -> TestStatistics
     responses = list(responses)
     maxima = {r.item: r.maximum for r in responses}
     highest_total = sum(maxima.values())
-    rows = [m for m in _marks_by_learner(responses).values() if len(m) == len(maxima)]
+    rows = [m for m in _first_marks_by_learner(responses).values() if len(m) == len(maxima)]
     totals = [math.fsum(marks.values()) for marks in rows]
     if len(totals) < 2 or not highest_total:
         return TestStatistics(len(totals))
@@ -126,16 +125,18 @@ def compute_test_statistics(responses: Iterable[ItemResponse]) -> TestStatistics
         mean=100 * statistics.mean(totals) / highest_total,
         sd=100 * statistics.stdev(totals) / highest_total,
         alpha=alpha,
-        alpha_interval=None if alpha is None else alpha_interval(alpha, len(rows), len(maxima)),
+        alpha_interval=None
+        if alpha is None
+        else compute_alpha_interval(alpha, len(rows), len(maxima)),
     )
 
 
-def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, float] | None:
+def compute_alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, float] | None:
     """Return Bonett's 95% interval of an alpha in percent.
 
     None for fewer than three learners or two items, and for an alpha of 100.
 
-    >>> low, high = alpha_interval(80.0, 30, 10)
+    >>> low, high = compute_alpha_interval(80.0, 30, 10)
     >>> round(low, 1), round(high, 1)
     (65.3, 88.5)
     """
@@ -146,10 +147,10 @@ def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, floa
     return 100 - error * math.exp(margin), 100 - error * math.exp(-margin)
 
 
-def correlation_interval(correlation: float, pairs: int) -> tuple[float, float] | None:
+def compute_correlation_interval(correlation: float, pairs: int) -> tuple[float, float] | None:
     """Return Fisher's 95% interval of a correlation, −1..1; None for fewer than four pairs.
 
-    >>> low, high = correlation_interval(0.5, 30)
+    >>> low, high = compute_correlation_interval(0.5, 30)
     >>> round(low, 3), round(high, 3)
     (0.17, 0.729)
     """
@@ -167,19 +168,19 @@ def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -
     """
     if not item.has_enough_responses:
         return None
-    compared = {
-        o.key: (o.rest, o.rest_score_error)
+    means = {
+        o.key: _MeanWithError(o.rest_score, o.rest_score_error)
         for o in item.options
-        if o.rest is not None and o.rest_score_error is not None and o.count >= _MIN_CHOOSERS
+        if o.rest_score is not None and o.rest_score_error is not None and o.count >= _MIN_CHOOSERS
     }
-    key_statistics = [compared[key] for key in right if key in compared]
-    if not key_statistics:
+    right_means = [means[key] for key in right if key in means]
+    if not right_means:
         return None
-    key_rest_score, key_error = max(key_statistics)
+    best = max(right_means)
     lower_bounds = {
-        name: rest_score - key_rest_score - NINE_IN_TEN * math.hypot(error, key_error)
-        for name, (rest_score, error) in compared.items()
-        if name not in right
+        key: other.mean - best.mean - NINE_IN_TEN * math.hypot(other.error, best.error)
+        for key, other in means.items()
+        if key not in right
     }
     strongest = max(lower_bounds, key=lambda name: lower_bounds[name], default=None)
     return strongest if strongest is not None and lower_bounds[strongest] > 0 else None
@@ -187,13 +188,27 @@ def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -
 
 def find_never_chosen_options(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
     """Return the distractors that nobody chose, once fewer than 5% can be expected to."""
-    if wilson_interval(0, item.count, NINE_IN_TEN)[1] >= _IDLE:
+    if wilson_interval(0, item.count, NINE_IN_TEN)[1] >= _IDLE_SHARE:
         return ()
     chosen = {o.key for o in item.options if o.count}
     return tuple(key for key in wrong if key not in chosen)
 
 
-def _marks_by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, float]]:
+class _MarkTotal(NamedTuple):
+    """The sum of a learner's marks over all items, and the number of items."""
+
+    mark_sum: float
+    item_count: int
+
+
+class _MeanWithError(NamedTuple):
+    """A mean and its standard error."""
+
+    mean: float
+    error: float
+
+
+def _first_marks_by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, float]]:
     """Return {learner: {item: mark}}; only the first mark for each item counts."""
     marks: dict[int, dict[str, float]] = defaultdict(dict)
     for r in responses:
@@ -202,16 +217,16 @@ def _marks_by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, 
 
 
 def _compute_one_item_statistics(
-    item: str, rows: Sequence[ItemResponse], totals: Mapping[int, tuple[float, int]]
+    item: str, rows: Sequence[ItemResponse], totals: Mapping[int, _MarkTotal]
 ) -> ItemStatistics:
-    """`totals` are the sum of a learner's marks over all items, and the number of items."""
     if not rows[0].maximum:
         return ItemStatistics(item, len(rows))
     marks, rest_scores = [], []
     rest_scores_by_option: dict[str, list[float | None]] = defaultdict(list)
     for row in rows:
-        total, answer_count = totals[row.learner]
-        rest_score = (total - row.mark) / (answer_count - 1) if answer_count > 1 else None
+        total = totals[row.learner]
+        other_items = total.item_count - 1
+        rest_score = (total.mark_sum - row.mark) / other_items if other_items else None
         for key in row.options:
             rest_scores_by_option[key].append(rest_score)
         if rest_score is not None:
@@ -220,7 +235,7 @@ def _compute_one_item_statistics(
     discrimination = interval = None
     try:
         discrimination = statistics.correlation(marks, rest_scores)
-        interval = correlation_interval(discrimination, len(marks))
+        interval = compute_correlation_interval(discrimination, len(marks))
     except statistics.StatisticsError:
         pass  # fewer than two learners, or all with the same mark
     return ItemStatistics(
@@ -230,12 +245,7 @@ def _compute_one_item_statistics(
         discrimination=None if discrimination is None else 100 * discrimination,
         discrimination_interval=interval and (100 * interval[0], 100 * interval[1]),
         options=tuple(
-            OptionStatistics(
-                key,
-                len(option_rest_scores),
-                len(option_rest_scores) / len(rows),
-                *_mean_with_error(option_rest_scores),
-            )
+            _compute_option_statistics(key, option_rest_scores, len(rows))
             for key, option_rest_scores in sorted(rest_scores_by_option.items())
         ),
     )
@@ -252,11 +262,16 @@ def _cronbach_alpha(
     return 100 * items / (items - 1) * (1 - within / spread)
 
 
-def _mean_with_error(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """Return the mean and its standard error; None where there are too few values."""
-    known_values = [v for v in values if v is not None]
-    if len(known_values) < 2:
-        return (known_values[0] if known_values else None), None
-    return statistics.fmean(known_values), statistics.stdev(known_values) / math.sqrt(
-        len(known_values)
+def _compute_option_statistics(
+    key: str, rest_scores: Sequence[float | None], answer_count: int
+) -> OptionStatistics:
+    known = [score for score in rest_scores if score is not None]
+    return OptionStatistics(
+        key,
+        count=len(rest_scores),
+        share=len(rest_scores) / answer_count,
+        rest_score=statistics.fmean(known) if known else None,
+        rest_score_error=statistics.stdev(known) / math.sqrt(len(known))
+        if len(known) > 1
+        else None,
     )

@@ -1,7 +1,7 @@
 """Author routes: problems, statistics, question, regrading, guide, audit log."""
 
 import functools
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -16,31 +16,31 @@ from app.accounts.current_learner import CurrentLearner, ReadContext, RequestCon
 from app.authoring import statistics_tables, store
 from app.authoring.answers_page import answers_router
 from app.authoring.course_report import (
+    COVERAGE_COLUMN_TITLES,
     AuthoredLibrary,
     compute_coverage,
     count_disjoint_papers_by_title,
-    coverage_column_titles,
     list_due_content_reviews,
     measure_answer_cues,
 )
 from app.authoring.preview import (
+    build_author_url,
+    build_unanswered_question,
     grade_sample_responses,
-    is_unanswered,
-    open_question,
-    preview_url,
-    response_as_query_pairs,
-    try_response,
+    grade_without_recording,
+    has_nothing_graded,
 )
 from app.authoring.regrading import RegradePolicy, confirm_regrade, preview_regrade
 from app.authoring.statistics_tables import (
     BankStatistics,
     CurrentStatistics,
+    QuestionRevision,
     VariantRow,
     build_option_rows,
     build_variant_row,
-    displayed_letters,
+    letter_options_as_displayed,
     list_statistics_by_revision,
-    unique_wordings,
+    merge_equal_wordings,
 )
 from app.authoring.to_do import (
     ProblemFilter,
@@ -48,12 +48,12 @@ from app.authoring.to_do import (
     build_author_tasks,
     build_problem_list,
     find_statistics_reasons,
+    find_topic_of_path,
+    list_problems_of_topic,
     list_unpublished_content,
     problem_key,
-    problems_of_topic,
     read_authoring_guide,
     read_lines_around,
-    topic_of_path,
 )
 from app.clock import Now
 from app.content.library import Library
@@ -72,11 +72,12 @@ from app.web.dependencies import CurrentLibrary, RowNumber, require_question
 from app.web.formatting import format_age
 from app.web.render import is_htmx_request, render_page
 
-router = APIRouter(route_class=AuthorRoute)
+authoring_router = APIRouter(prefix="/authoring", include_in_schema=False, route_class=AuthorRoute)
+authoring_router.include_router(answers_router)
 _MAX_AUDIT_ROWS = 200
 
 
-@router.get("/audit")
+@authoring_router.get("/audit")
 def show_audit_log(
     request: Request, learner: CurrentLearner, author: CurrentAuthor, db: DbSession, now: Now
 ) -> HTMLResponse:
@@ -92,7 +93,7 @@ def show_audit_log(
     )
 
 
-@router.post("/departure")
+@authoring_router.post("/departure")
 def sign_author_out(
     request: Request, author: CurrentAuthor, db: DbSession, now: Now
 ) -> RedirectResponse:
@@ -103,21 +104,12 @@ def sign_author_out(
     return response
 
 
-@router.api_route("/{anything:path}", methods=["GET", "POST"])
-def refuse_unknown_author_page(anything: str) -> HTMLResponse:
-    """Status 404 for unknown author URLs. Only authors get this answer."""
-    raise NotFoundError(f"There is nothing at /authoring/{anything[:80]}.")
-
-
-pages_router = APIRouter(route_class=AuthorRoute)
-
-
-@pages_router.get("/pages/{topic}")
+@authoring_router.get("/pages/{topic}")
 def preview_topic(
     request: Request, topic: str, library: AuthoredLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
     """The preview of a page; one that cannot be parsed yet shows only its problems."""
-    problems = problems_of_topic(library.problems, topic)
+    problems = list_problems_of_topic(library.problems, topic)
     topic_page = library.topics.get(topic)
     if topic_page is None and not problems:
         raise NotFoundError(f"There is no topic “{topic}”.")
@@ -150,7 +142,7 @@ def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, Open
             new_submission_token(),
             "page",
             back=f"/authoring/pages/{page.topic.slug}",
-            at=preview_url(library.questions[item]),
+            at=build_author_url(library.questions[item]),
         )
         for item in page.embedded_question_ids
         if item in library.questions
@@ -193,22 +185,18 @@ class RegradeConfirmForm(BaseModel):
     revision: str = Field(max_length=64)
 
 
-ProblemQuery = Annotated[ProblemFilterForm, Query()]
-TableQuery = Annotated[StatisticsTableForm, Query()]
-RegradeQuery = Annotated[RegradePreviewForm, Query()]
-RegradeForm = Annotated[RegradeConfirmForm, Form()]
-
-problems_router = APIRouter(route_class=AuthorRoute)
 _MAX_PROBLEMS = 300
 
 
-@problems_router.get("")
-def show_problem_list(context: ReadContext, query: ProblemQuery) -> HTMLResponse:
+@authoring_router.get("")
+def show_problem_list(
+    context: ReadContext, query: Annotated[ProblemFilterForm, Query()]
+) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
     listing = build_problem_list(
         context.library, ProblemFilter(query.severity, query.file), query.at
     )
-    selected_problem = listing.chosen
+    selected_problem = listing.selected
     folder = context.request.state.live.folder
     return context.page(
         "authoring/index.html",
@@ -221,55 +209,55 @@ def show_problem_list(context: ReadContext, query: ProblemQuery) -> HTMLResponse
         else [],
         query=query,
         name_of=problem_key,
-        topic_of=topic_of_path,
+        topic_of=find_topic_of_path,
         reports=store.list_learner_reports(context.db, context.learner.course),
     )
 
 
-@problems_router.get("/changes")
+@authoring_router.get("/changes")
 async def show_course_version(library: CurrentLibrary) -> PlainTextResponse:
     """The version of the course. An open page polls it and reloads itself."""
     return PlainTextResponse(library.version, headers={"cache-control": "no-store"})
 
 
-@problems_router.post("/reports/{report}/settlement")
+@authoring_router.post("/reports/{report}/settlement")
 def settle_report(
     report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now
 ) -> RedirectResponse:
     """Mark a report as settled; it stays with its question."""
-    store.settle_report(db, report, now)
+    store.mark_report_settled(db, report, now)
     record_audit_entry(db, AuditRecord(now, author.id, "report settled", f"report {report}"))
     return RedirectResponse("/authoring#reports", 303)
 
 
-questions_router = APIRouter(route_class=AuthorRoute)
 _ROWS = 50  # rows of one page of the table; the CSV has all
 _DESCENDING_FIRST = {"count", "guess"}  # columns that a first click sorts descending
 
 
-async def require_item(item: str, library: AuthoredLibrary) -> Question:
-    """Return the question in the URL; raises NotFoundError."""
+async def require_question_in_url(item: str, library: AuthoredLibrary) -> Question:
     return require_question(library, item)
 
 
-Item = Annotated[Question, Depends(require_item)]
+QuestionInUrl = Annotated[Question, Depends(require_question_in_url)]
 
 
-@questions_router.get("/questions")
+@authoring_router.get("/questions")
 def show_statistics(
-    statistics: CurrentStatistics, context: ReadContext, query: TableQuery
+    statistics: CurrentStatistics,
+    context: ReadContext,
+    query: Annotated[StatisticsTableForm, Query()],
 ) -> Response:
     """The statistics of the bank: the table, what to fix first, the mock exams."""
     rows = _statistics_rows(statistics, context)
     descending = query.sort.startswith("-")
     sort_column = query.sort.removeprefix("-")
     sort_column = sort_column if sort_column in statistics_tables.SORTS else "discrimination"
-    rows = statistics_tables.sort_rows(rows, sort_column, descending=descending)
+    rows = statistics_tables.sort_question_rows(rows, sort_column, descending=descending)
     if query.format == "csv":
         return _csv_response(statistics_tables.questions_as_csv(rows), "questions.csv")
     if query.format == "exams-csv":
         return _csv_response(statistics_tables.exams_as_csv(statistics.exams), "exams.csv")
-    items = statistics_tables.items_to_fix(context.library, rows, statistics.lapsed_cards)
+    items = statistics_tables.list_items_to_fix(context.library, rows, statistics.lapsed_cards)
     reasons = {item.item: item.reasons[0].text for item in items}
     groups = {
         "look": [row for row in rows if row.question.id in reasons],
@@ -296,12 +284,12 @@ def show_statistics(
     )
 
 
-@questions_router.get("/mend")
+@authoring_router.get("/mend")
 def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLResponse:
     """Problems, statistics, reports and overdue reviews in one list, worst first."""
     library = context.library
     rows = _statistics_rows(statistics, context)
-    items = statistics_tables.items_to_fix(library, rows, statistics.lapsed_cards)
+    items = statistics_tables.list_items_to_fix(library, rows, statistics.lapsed_cards)
     due = list_due_content_reviews(library, context.now.date())
     return context.page(
         "authoring/to_do.html",
@@ -312,32 +300,32 @@ def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLRespo
     )
 
 
-@questions_router.get("/questions/{item}")  # noqa: FAST003 - in Item
+@authoring_router.get("/questions/{item}")  # noqa: FAST003 - in QuestionInUrl
 def show_question(
     statistics: CurrentStatistics,
     context: ReadContext,
     library: AuthoredLibrary,
-    question: Item,
+    question: QuestionInUrl,
     submission: QueriedSubmission,
 ) -> HTMLResponse:
     """One question in every state, with the statistics of its answers."""
     db, location = context.db, question.place
     pressed_button = submission.form.more or submission.form.move
-    is_open = is_unanswered(question, submission.raw) or pressed_button
+    is_open = has_nothing_graded(question, submission.raw) or pressed_button
     outcome = (
-        open_question(question, submission)
+        build_unanswered_question(question, submission)
         if is_open
-        else try_response(db, library, question, submission)
+        else grade_without_recording(db, library, question, submission)
     )
     variant = draw_variant(question, submission.form.seed or 0)
-    current_statistics = statistics.items.get((question.id, question.revision))
+    current_statistics = statistics.items.get(QuestionRevision(question.id, question.revision))
     seen_wordings = store.list_seen_wordings(db, question.id)
     return context.page(
         "authoring/question.html",
         library=library,
         question=question,
         topic=library.topics.get(question.topic),
-        url=preview_url(question),
+        url=build_author_url(question),
         seed=variant.seed,
         open_question=outcome if isinstance(outcome, OpenQuestion) else None,
         outcome=None if isinstance(outcome, OpenQuestion) else outcome,
@@ -349,7 +337,7 @@ def show_question(
         )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
         outdated=location.path in library.outdated,
-        displayed_letters=displayed_letters(variant),
+        displayed_letters=letter_options_as_displayed(variant),
         variants=_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
@@ -362,47 +350,54 @@ def show_question(
             find_statistics_reasons(question, current_statistics), key=lambda reason: -reason.weight
         ),
         options=build_option_rows(question, current_statistics),
-        tallies=_tally_response_habits(context, question),
+        tallies=_count_response_habits(context, question),
         wordings=list_statistics_by_revision(
             question,
-            unique_wordings(question, seen_wordings, statistics.canonical_revisions),
+            merge_equal_wordings(question, seen_wordings, statistics.canonical_revisions),
             statistics.items,
         ),
     )
 
 
-@questions_router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
+@authoring_router.get("/questions/{item}/form")  # noqa: FAST003 - in QuestionInUrl
 def show_question_fragment(
-    request: Request, question: Item, submission: QueriedSubmission
+    request: Request, question: QuestionInUrl, submission: QueriedSubmission
 ) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     return render_page(
-        request, "quiz/_question.html", open_question=open_question(question, submission)
+        request,
+        "quiz/_question.html",
+        open_question=build_unanswered_question(question, submission),
     )
 
 
-@questions_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
+@authoring_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in QuestionInUrl
 def try_answer(
     request: Request,
     library: AuthoredLibrary,
     db: DbSession,
-    question: Item,
+    question: QuestionInUrl,
     submission: PostedSubmission,
 ) -> Response:
     """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
-        url = f"{preview_url(question)}{_response_query(submission.raw, submission.form.seed or 0)}"
+        url = f"{build_author_url(question)}{_response_query(submission.raw, submission.form.seed or 0)}"
         return RedirectResponse(url, 303)
-    outcome = try_response(db, library, question, submission)
+    outcome = grade_without_recording(db, library, question, submission)
     if isinstance(outcome, OpenQuestion):
         status = 422 if outcome.refused else 200
         return render_page(request, "quiz/_question.html", status=status, asked=outcome)
     return render_page(request, "quiz/_verdict.html", outcome=outcome)
 
 
-def _tally_response_habits(
+class _HabitCount(NamedTuple):
+    habit: str
+    learner_count: int
+
+
+def _count_response_habits(
     context: RequestContext, question: Question
-) -> dict[str, list[tuple[str, int]]]:
+) -> dict[str, list[_HabitCount]]:
     """Return what learners did in a question, by title, most frequent first."""
     newest_responses = store.load_newest_responses(
         context.db, context.learner.course, question.id, question.revision
@@ -412,7 +407,10 @@ def _tally_response_habits(
         for seed, fields in newest_responses
     )
     tallies = types.type_of(question).count_response_habits(responses)
-    return {title: counts.most_common(12) for title, counts in tallies.items()}
+    return {
+        title: [_HabitCount(*counted) for counted in counts.most_common(12)]
+        for title, counts in tallies.items()
+    }
 
 
 def _solvable_variant_rows(question: Question) -> list[VariantRow]:
@@ -445,14 +443,11 @@ def _csv_response(text: str, name: str) -> Response:
 
 
 def _response_query(raw: Any, seed: int) -> str:
-    pairs = [*response_as_query_pairs(raw), *([("seed", str(seed))] if seed else [])]
-    return f"?{urlencode(pairs)}" if pairs else ""
+    query = urlencode({**raw, **({"seed": seed} if seed else {})}, doseq=True)
+    return f"?{query}" if query else ""
 
 
-reference_router = APIRouter(route_class=AuthorRoute)
-
-
-@reference_router.get("/coverage")
+@authoring_router.get("/coverage")
 def show_coverage(
     request: Request, library: CurrentLibrary, learner: CurrentLearner, now: Now
 ) -> HTMLResponse:
@@ -461,7 +456,7 @@ def show_coverage(
         request,
         "authoring/coverage.html",
         learner=learner,
-        heads=coverage_column_titles(),
+        heads=COVERAGE_COLUMN_TITLES.values(),
         rows=compute_coverage(library),
         papers=count_disjoint_papers_by_title(library),
         answer_cues=measure_answer_cues(library.questions.values()),
@@ -469,7 +464,7 @@ def show_coverage(
     )
 
 
-@reference_router.get("/help")
+@authoring_router.get("/help")
 def show_authoring_guide(request: Request, learner: CurrentLearner) -> HTMLResponse:
     """The content format, with every problem that the check can report."""
     try:
@@ -482,24 +477,34 @@ def show_authoring_guide(request: Request, learner: CurrentLearner) -> HTMLRespo
     )
 
 
-regrading_router = APIRouter(route_class=AuthorRoute)
-_POLICY_LABELS = {
-    RegradePolicy.KEY: ("Current key", "Scores go up or down as the current key says."),
-    RegradePolicy.BOTH: ("Credit both", "What the current key or an earlier one accepts is right."),
-    RegradePolicy.NEVER_LOWER: ("Never lower", "Scores go up by the current key, and never down."),
-    RegradePolicy.DROP: ("Drop", "Everyone who answered gets full marks."),
-    RegradePolicy.UNDO: ("Undo", "Takes “credit both”, “never lower” and “drop” back."),
+class _PolicyText(NamedTuple):
+    title: str
+    effect: str
+
+
+_POLICY_TEXTS = {
+    RegradePolicy.KEY: _PolicyText("Current key", "Scores go up or down as the current key says."),
+    RegradePolicy.BOTH: _PolicyText(
+        "Credit both", "What the current key or an earlier one accepts is right."
+    ),
+    RegradePolicy.NEVER_LOWER: _PolicyText(
+        "Never lower", "Scores go up by the current key, and never down."
+    ),
+    RegradePolicy.DROP: _PolicyText("Drop", "Everyone who answered gets full marks."),
+    RegradePolicy.UNDO: _PolicyText("Undo", "Takes “credit both”, “never lower” and “drop” back."),
 }
 
 
-@regrading_router.get("/questions/{item}/regrading")
-def show_regrading(context: ReadContext, item: str, query: RegradeQuery) -> HTMLResponse:
+@authoring_router.get("/questions/{item}/regrading")
+def show_regrading(
+    context: ReadContext, item: str, query: Annotated[RegradePreviewForm, Query()]
+) -> HTMLResponse:
     """The changes if earlier answers were regraded."""
     question = require_question(context.library, item)
     return context.page(
         "authoring/regrading.html",
         question=question,
-        url=preview_url(question),
+        url=build_author_url(question),
         title=question_title(question),
         right=types.type_of(question).right_answer_texts(question.answer),
         regrading=preview_regrade(
@@ -510,19 +515,19 @@ def show_regrading(context: ReadContext, item: str, query: RegradeQuery) -> HTML
             policy=query.policy,
         ),
         query=query,
-        policies=_POLICY_LABELS,
+        policies=_POLICY_TEXTS,
         other_words=RegradeRefusal.WORDS,
     )
 
 
-@regrading_router.post("/questions/{item}/regrading")
+@authoring_router.post("/questions/{item}/regrading")
 async def confirm_regrading(
     request: Request,
     item: str,
     library: CurrentLibrary,
     author: CurrentAuthor,
     now: Now,
-    form: RegradeForm,
+    form: Annotated[RegradeConfirmForm, Form()],
 ) -> RedirectResponse:
     """Regrade earlier answers by the current key.
 
@@ -549,13 +554,8 @@ async def confirm_regrading(
     return RedirectResponse(f"/authoring/questions/{quote(item)}/regrading?{query}", 303)
 
 
-authoring_router = APIRouter(include_in_schema=False)
-authoring_router.include_router(problems_router, prefix="/authoring")
-authoring_router.include_router(questions_router, prefix="/authoring")
-authoring_router.include_router(regrading_router, prefix="/authoring")
-authoring_router.include_router(answers_router, prefix="/authoring")
-authoring_router.include_router(pages_router, prefix="/authoring")
-authoring_router.include_router(reference_router, prefix="/authoring")
-authoring_router.include_router(
-    router, prefix="/authoring"
-)  # must be last: it matches everything else
+# Must be last: it matches everything else.
+@authoring_router.api_route("/{anything:path}", methods=["GET", "POST"])
+def refuse_unknown_author_page(anything: str) -> HTMLResponse:
+    """Status 404 for unknown author URLs. Only authors get this answer."""
+    raise NotFoundError(f"There is nothing at /authoring/{anything[:80]}.")

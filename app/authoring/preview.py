@@ -1,7 +1,6 @@
 """Try a question without recording it."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 
 from sqlmodel import Session
 
@@ -32,7 +31,7 @@ class SampleResponse:
 
 def grade_sample_responses(variant: Variant) -> list[SampleResponse]:
     """Return the responses worth showing, each once: right, each foreseen one, others."""
-    samples: dict[tuple[tuple[str, tuple[str, ...]], ...], SampleResponse] = {}
+    samples: dict[object, SampleResponse] = {}
     for text, raw in types.type_of(variant).sample_responses(variant.answer):
         key = tuple(sorted((name, tuple(values)) for name, values in raw.items()))
         if key not in samples:
@@ -42,7 +41,7 @@ def grade_sample_responses(variant: Variant) -> list[SampleResponse]:
 
 def _grade_sample(variant: Variant, text: str, raw: SubmittedFields) -> SampleResponse:
     result = grade(variant, raw)
-    if is_unanswered(variant.question, raw):
+    if has_nothing_graded(variant.question, raw):
         return SampleResponse(text, raw, "open", "")
     if isinstance(result, UnreadableResponse):
         return SampleResponse(text, raw, "refused", "refused")
@@ -53,22 +52,16 @@ def _grade_sample(variant: Variant, text: str, raw: SubmittedFields) -> SampleRe
     return SampleResponse(text, raw, result.result, verdicts.get(result.result, partly))
 
 
-def is_unanswered(question: Question, raw: SubmittedFields) -> bool:
+def has_nothing_graded(question: Question, raw: SubmittedFields) -> bool:
     """Return whether a response has nothing that is graded, such as commands of a lab alone."""
     return not raw.keys() - set(types.type_of(question).working)
 
 
-def response_as_query_pairs(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Return a response as query pairs."""
-    return [(name, value) for name, values in raw.items() for value in values]
-
-
-def preview_url(question: Question) -> str:
-    """Return the author's URL of a question."""
+def build_author_url(question: Question) -> str:
     return f"/authoring/questions/{question.id}"
 
 
-def open_question(question: Question, submission: QuestionSubmission) -> OpenQuestion:
+def build_unanswered_question(question: Question, submission: QuestionSubmission) -> OpenQuestion:
     """Return the unanswered question, with the response so far and the requested hints."""
     form, raw = submission.form, submission.raw
     variant = draw_variant(question, form.seed or 0)
@@ -82,15 +75,15 @@ def open_question(question: Question, submission: QuestionSubmission) -> OpenQue
         hints=min(form.hints + form.more, len(variant.hints)),
         certainty=form.certainty,
         typed=raw,
-        at=preview_url(question),
+        at=build_author_url(question),
     )
 
 
-def try_response(
+def grade_without_recording(
     db: Session, library: Library, question: Question, submission: QuestionSubmission
 ) -> OpenQuestion | AnswerFeedback:
     """Return what a learner would see after this response."""
-    question_form = open_question(question, submission)
+    question_form = build_unanswered_question(question, submission)
     variant, is_dont_know = question_form.variant, submission.form.unknown
     result = grade_unanswered(variant) if is_dont_know else grade(variant, submission.raw)
     if isinstance(result, UnreadableResponse):
@@ -114,7 +107,7 @@ def try_response(
     feedback = build_feedback(
         db, library, attempt, links, GradedVariant(question_form.variant, result)
     )
-    next_url = preview_url(question)
+    next_url = build_author_url(question)
     if question_form.context != "page":  # the page adds its own query string
         next_url += f"?seed={question_form.variant.seed + 1}"
     return dataclasses.replace(feedback, again=next_url)

@@ -12,6 +12,7 @@ import datetime as dt
 import enum
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sqlmodel import Session
 
@@ -62,25 +63,32 @@ class ScoreChange:
 
     before: float
     after: float
-    reach: RegradeImpact
+    impact: RegradeImpact
+
+
+class RefusalCount(NamedTuple):
+    """Why some answers cannot be regraded, and how many."""
+
+    reason: RegradeRefusal
+    answer_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegradePreview:
     """What would change if the answers to a question were graded by its current key.
 
-    `answers` counts those graded by another revision. `reach` covers those whose score changes;
-    `same` keep theirs. `refused` says how many cannot be regraded, and why. `rows` are to be
-    written; empty if no score changes.
+    `answer_count` counts those graded by another revision. `impact` covers those whose score
+    changes; `unchanged_count` keep theirs. `new_scores` are to be written; empty if no score
+    changes.
     """
 
     question: Question
-    answers: int
-    reach: RegradeImpact
-    effects: tuple[ScoreChange, ...]
-    same: int
-    refused: tuple[tuple[RegradeRefusal, int], ...]
-    rows: tuple[NewScore, ...]
+    answer_count: int
+    impact: RegradeImpact
+    score_changes: tuple[ScoreChange, ...]
+    unchanged_count: int
+    refusals: tuple[RefusalCount, ...]
+    new_scores: tuple[NewScore, ...]
 
 
 def preview_regrade(
@@ -102,17 +110,13 @@ def preview_regrade(
     answers = store.load_regradable_attempts(db, course, question.id, revision)
     seen_revisions = {wording.revision for wording in store.list_seen_wordings(db, question.id)}
     wordings = {
-        name: _load_decoded_wording(db, question.id, name)
+        name: _load_wording_or_none(db, question.id, name)
         for name in seen_revisions | {answer.revision for answer in answers}
     } | {question.revision: question}
-    regrader = _CachedRegrader(question, wordings, reworded=reworded)
-    earlier_versions = (
-        _versions_differing_in_key_alone(question, wordings) if policy is RegradePolicy.BOTH else ()
-    )
-    regraders = [
-        regrader,
-        *(_CachedRegrader(version, wordings, reworded=reworded) for version in earlier_versions),
-    ]
+    versions = [question]
+    if policy is RegradePolicy.BOTH:
+        versions += _versions_differing_in_key_alone(question, wordings)
+    regraders = [_CachedRegrader(version, wordings, reworded=reworded) for version in versions]
     scored = [(answer, _score_by_policy(answer, regraders, policy)) for answer in answers]
     rows = [
         NewScore(answer, question.revision, score)
@@ -124,19 +128,18 @@ def preview_regrade(
     new_scores = [row for row in rows if row.answer.revision != question.revision or row in changed]
     return RegradePreview(
         question=question,
-        answers=len(scored),
-        reach=_count_regrade_impact(changed),
-        effects=_count_score_changes(changed),
-        same=len(rows) - len(changed),
-        refused=tuple(sorted(refusals.items())),
-        rows=tuple(new_scores) if changed else (),
+        answer_count=len(scored),
+        impact=_count_regrade_impact(changed),
+        score_changes=_count_score_changes(changed),
+        unchanged_count=len(rows) - len(changed),
+        refusals=tuple(RefusalCount(*counted) for counted in sorted(refusals.items())),
+        new_scores=tuple(new_scores) if changed else (),
     )
 
 
 def _versions_differing_in_key_alone(
     question: Question, wordings: Mapping[str, Question | None]
 ) -> list[Question]:
-    """Return the earlier versions of a question that differ in the key alone."""
     return [
         wording
         for revision, wording in wordings.items()
@@ -161,9 +164,9 @@ def _score_by_policy(
     return max([current, *(score for score in scores if not isinstance(score, RegradeRefusal))])
 
 
-def has_only_key_changed(db: Session, question: Question, revision: str) -> bool:
+def has_only_key_changed_since(db: Session, question: Question, revision: str) -> bool:
     """Return whether only the key changed since a revision, so that regrading makes sense."""
-    answered_wording = _load_decoded_wording(db, question.id, revision)
+    answered_wording = _load_wording_or_none(db, question.id, revision)
     return answered_wording is not None and is_only_key_changed(answered_wording, question)
 
 
@@ -175,8 +178,8 @@ def confirm_regrade(
     Other writers may have changed the log since. If two authors confirm the same preview, only one
     writes, and erased learners are left out. `author_session` is the session of the author.
     """
-    locked_learners = store.lock_answerers(db, course, regrading.question.id)
-    rows = [row for row in regrading.rows if row.answer.learner in locked_learners]
+    locked_learners = store.lock_learners_who_answered(db, course, regrading.question.id)
+    rows = [row for row in regrading.new_scores if row.answer.learner in locked_learners]
     learners = store.add_regrades_returning_learners(db, rows, now)
     if learners:
         store_revision(db, regrading.question, now)
@@ -241,7 +244,7 @@ def _count_regrade_impact(rows: Sequence[NewScore]) -> RegradeImpact:
     )
 
 
-def _load_decoded_wording(db: Session, item: str, revision: str) -> Question | None:
+def _load_wording_or_none(db: Session, item: str, revision: str) -> Question | None:
     try:
         return load_stored_question(db, item, revision)
     except ValueError:  # stored in the format of an older version

@@ -11,6 +11,7 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from app.authoring.store import LoggedAnswer
 from app.errors import ConflictError, InvalidInputError
@@ -21,6 +22,7 @@ from app.questions.model import Question, count_combinations, draw_variant
 from app.questions.question_type import (
     LEVELS,
     GradeResult,
+    PartResult,
     Result,
     StatisticsOption,
     SubmittedFields,
@@ -47,14 +49,14 @@ class ResponseOutcome(enum.StrEnum):
 class ResponseCount:
     """A distinct response as text, and how many learners gave it.
 
-    `wanted` is the right answer where a computed question drew other numbers. `value` is what
-    “Accept this one” sends; empty if the response cannot be accepted.
+    `drawn_right_answer` is set where a computed question drew other numbers. `acceptable_text` is
+    what “Accept this one” sends; empty if the response cannot be accepted.
     """
 
     text: str
     count: int
-    wanted: str = ""
-    value: str = ""
+    drawn_right_answer: str = ""
+    acceptable_text: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class ResponseGroup:
     score: float
     responses: tuple[ResponseCount, ...]
     count: int
-    distinct: int
+    distinct_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class PartResponse:
     text: str
     count: int
     right: bool
-    value: str = ""
+    acceptable_text: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,8 +87,8 @@ class PartResponseTable:
 
     key: str
     label: str
-    wanted: str
-    right: int
+    right_answer: str
+    right_count: int
     count: int
     responses: tuple[PartResponse, ...]
 
@@ -95,9 +97,9 @@ class PartResponseTable:
 class CertaintyRow:
     """Answers with a confidence level, and the mean of their scores (0..1)."""
 
-    word: str
+    label: str
     count: int
-    score: float
+    mean_score: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,20 +109,20 @@ class TimeRow:
     label: str
     count: int
     median: float
-    low: float
-    high: float
+    lower_quartile: float
+    upper_quartile: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionResponses:
     """The responses to a question.
 
-    `unknown` counts “I don't know”, `unreadable` what the current key cannot read, such as
-    answers from a time when the question was of another type.
+    `unreadable` counts what the current key cannot read, such as answers from a time when the
+    question was of another type.
     """
 
     count: int
-    unknown: int
+    dont_know: int
     unreadable: int
     groups: tuple[ResponseGroup, ...]
     parts: tuple[PartResponseTable, ...]
@@ -130,37 +132,57 @@ class QuestionResponses:
     @property
     def can_accept(self) -> bool:
         """Whether there is a response that the author may accept."""
-        group_values = (response.value for group in self.groups for response in group.responses)
-        return any(group_values) or any(r.value for part in self.parts for r in part.responses)
+        group_texts = (r.acceptable_text for group in self.groups for r in group.responses)
+        part_texts = (r.acceptable_text for part in self.parts for r in part.responses)
+        return any(group_texts) or any(part_texts)
+
+
+class _GradedResponse(NamedTuple):
+    result: GradeResult
+    raw: SubmittedFields
+
+
+class _EnteredText(NamedTuple):
+    """A response as text, and the right answer if a computed question drew it."""
+
+    text: str
+    drawn_right_answer: str = ""
+
+
+class _CountedText(NamedTuple):
+    entered: _EnteredText
+    times: int
 
 
 def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> QuestionResponses:
     """Return the table of these answers, graded by the current key of `question`."""
-    regrader = _Grader(question)
-    graded: list[tuple[GradeResult, SubmittedFields, int]] = []
+    grader = _CachedGrader(question)
+    graded: list[_GradedResponse] = []
     dont_know = unreadable = 0
     for answer in answers:
-        result = regrader.grade_unless_dont_know(answer)
+        result = grader.grade_unless_dont_know(answer)
         if result is None:
             dont_know += 1
         elif isinstance(result, UnreadableResponse):
             unreadable += 1
         else:
-            graded.append((result, json.loads(answer.raw), answer.seed))
+            graded.append(_GradedResponse(result, json.loads(answer.raw)))
     kind = types.type_of(question)
     in_parts = kind.in_parts and not kind.chosen
     return QuestionResponses(
         count=len(answers),
-        unknown=dont_know,
+        dont_know=dont_know,
         unreadable=unreadable,
         groups=() if in_parts else _group_by_option_and_score(question, graded),
-        parts=_part_tables(question, [result for result, _, _ in graded]) if in_parts else (),
-        certainty=_certainty_rows(answers),
-        times=_time_rows(answers),
+        parts=_build_part_tables(question, [response.result for response in graded])
+        if in_parts
+        else (),
+        certainty=_build_certainty_rows(answers),
+        times=_build_time_rows(answers),
     )
 
 
-class _Grader:
+class _CachedGrader:
     """Grades logged answers by the current key, each distinct one once."""
 
     def __init__(self, question: Question) -> None:
@@ -188,38 +210,29 @@ class _Grader:
 
 
 def _group_by_option_and_score(
-    question: Question, graded: Iterable[tuple[GradeResult, SubmittedFields, int]]
+    question: Question, graded: Iterable[_GradedResponse]
 ) -> tuple[ResponseGroup, ...]:
     """Group whole responses by the option they match, or by their score."""
     kind = types.type_of(question)
     options = {option.key: option for option in kind.options_for_statistics(question.answer)}
     is_typed = not kind.chosen
-    texts_by_group: dict[tuple[ResponseOutcome, str, float], list[tuple[str, str]]] = defaultdict(
-        list
-    )
-    for result, raw, _ in graded:
+    texts_by_group: dict[tuple[ResponseOutcome, str, float], list[_EnteredText]] = defaultdict(list)
+    for result, raw in graded:
         option = options.get(result.parsed.get("option", "")) if is_typed else None
         name = option.words if option else ""
         outcome = _classify_response(result.result, option)
-        text = _response_text(result, raw, options)
         right_answer = result.wanted if is_typed and question.computed else ""
-        texts_by_group[outcome, name, round(result.score, 4)].append((text, right_answer))
+        text = _EnteredText(_describe_response(result, raw, options), right_answer)
+        texts_by_group[outcome, name, round(result.score, 4)].append(text)
     groups = []
     for (outcome, name, score), texts in texts_by_group.items():
         can_accept = is_typed and outcome is not ResponseOutcome.ACCEPTED and not question.computed
-        groups.append(
-            ResponseGroup(
-                outcome=outcome,
-                option=name,
-                score=score,
-                responses=tuple(
-                    ResponseCount(text, count, right_answer, text if can_accept else "")
-                    for (text, right_answer), count in _count_equal_texts(texts)[:_MOST_RESPONSES]
-                ),
-                count=len(texts),
-                distinct=len(_count_equal_texts(texts)),
-            )
+        counts = _count_equal_texts(texts)
+        responses = tuple(
+            ResponseCount(text, count, right_answer, text if can_accept else "")
+            for (text, right_answer), count in counts[:_MOST_RESPONSES]
         )
+        groups.append(ResponseGroup(outcome, name, score, responses, len(texts), len(counts)))
     order = list(ResponseOutcome)
     return tuple(sorted(groups, key=lambda g: (order.index(g.outcome), -g.score, -g.count)))
 
@@ -232,7 +245,7 @@ def _classify_response(result: Result, option: StatisticsOption | None) -> Respo
     return ResponseOutcome.FORESEEN if option else ResponseOutcome.OTHER
 
 
-def _response_text(
+def _describe_response(
     result: GradeResult, raw: SubmittedFields, options: Mapping[str, StatisticsOption]
 ) -> str:
     chosen_keys = result.parsed.get("chosen")
@@ -242,66 +255,58 @@ def _response_text(
     return "; ".join(sorted(options[key].words for key in chosen_keys if key in options))
 
 
-def _count_equal_texts(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+def _count_equal_texts(texts: Iterable[_EnteredText]) -> list[_CountedText]:
     """Count texts, ignoring capitals; each is shown in its most frequent spelling."""
-    spellings: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
-    for text, right_answer in texts:
-        spellings[normalize_search_text(text), right_answer][text, right_answer] += 1
+    spellings: dict[tuple[str, str], Counter[_EnteredText]] = defaultdict(Counter)
+    for entered in texts:
+        normalized = normalize_search_text(entered.text)
+        spellings[normalized, entered.drawn_right_answer][entered] += 1
     counts = [
-        (spelling_counts.most_common(1)[0][0], spelling_counts.total())
+        _CountedText(spelling_counts.most_common(1)[0][0], spelling_counts.total())
         for spelling_counts in spellings.values()
     ]
-    return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+    return sorted(counts, key=lambda counted: (-counted.times, counted.entered))
 
 
-def _part_tables(
+def _build_part_tables(
     question: Question, results: Sequence[GradeResult]
 ) -> tuple[PartResponseTable, ...]:
     """Return one table for each part, in the order of the file."""
     typed_keys = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
-    entries_by_key: dict[str, list[tuple[str, bool]]] = {}
-    labels: dict[str, tuple[str, str]] = {}
+    marks_by_key: dict[str, list[PartResult]] = defaultdict(list)
     for result in results:
         for mark in result.marks:
-            labels.setdefault(
-                mark.key, (_part_label(mark.label, mark.text.plain), mark.wanted.plain)
-            )
-            entries_by_key.setdefault(mark.key, []).append((mark.given.plain, mark.good))
+            marks_by_key[mark.key].append(mark)
     tables = []
-    for key, entries in entries_by_key.items():
-        right_texts = {normalize_search_text(text) for text, is_right in entries if is_right}
-        responses = tuple(
-            PartResponse(
-                text,
-                count,
-                normalize_search_text(text) in right_texts,
-                text
-                if key in typed_keys and text and normalize_search_text(text) not in right_texts
-                else "",
-            )
-            for (text, _), count in _count_equal_texts((text, "") for text, _ in entries)
-        )
+    for key, marks in marks_by_key.items():
+        right_texts = {normalize_search_text(mark.given.plain) for mark in marks if mark.good}
+        responses = []
+        for (text, _), count in _count_equal_texts(_EnteredText(m.given.plain) for m in marks):
+            is_right = normalize_search_text(text) in right_texts
+            can_accept = key in typed_keys and not is_right
+            responses.append(PartResponse(text, count, is_right, text if can_accept else ""))
+        first = marks[0]
         tables.append(
             PartResponseTable(
                 key=key,
-                label=labels[key][0],
-                wanted=labels[key][1],
-                right=sum(is_right for _, is_right in entries),
-                count=len(entries),
-                responses=responses[:_MOST_RESPONSES],
+                label=_name_part(first.label, first.text.plain),
+                right_answer=first.wanted.plain,
+                right_count=sum(mark.good for mark in marks),
+                count=len(marks),
+                responses=tuple(responses[:_MOST_RESPONSES]),
             )
         )
     return tuple(tables)
 
 
-def _part_label(label: str, text: str) -> str:
+def _name_part(label: str, text: str) -> str:
     """Name a part: the step or the left cell; a gap by its number and its clue."""
     if label.startswith("Gap "):
         return f"{label} ({text})" if text else label
     return text or label
 
 
-def _certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow, ...]:
+def _build_certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow, ...]:
     scores: dict[int, list[float]] = defaultdict(list)
     for answer in answers:
         scores[answer.certainty or 0].append(answer.score)
@@ -315,18 +320,16 @@ def _certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow, ...]
     return tuple(rows) if set(scores) - {0} else ()
 
 
-def _time_rows(answers: Iterable[LoggedAnswer]) -> tuple[TimeRow, ...]:
-    timed = [(a.milliseconds / 1000, a.score) for a in answers if a.milliseconds]
-    groups = {
-        "Right": [seconds for seconds, score in timed if score >= 1 - 1e-9],
-        "Not right": [seconds for seconds, score in timed if score < 1 - 1e-9],
-    }
-    return tuple(
-        _time_row(label, group_seconds) for label, group_seconds in groups.items() if group_seconds
-    )
+def _build_time_rows(answers: Iterable[LoggedAnswer]) -> tuple[TimeRow, ...]:
+    groups: dict[str, list[float]] = {"Right": [], "Not right": []}
+    for answer in answers:
+        if answer.milliseconds:
+            label = "Right" if answer.score >= 1 - 1e-9 else "Not right"
+            groups[label].append(answer.milliseconds / 1000)
+    return tuple(_build_time_row(label, seconds) for label, seconds in groups.items() if seconds)
 
 
-def _time_row(label: str, seconds: Sequence[float]) -> TimeRow:
+def _build_time_row(label: str, seconds: Sequence[float]) -> TimeRow:
     low, high = min(seconds), max(seconds)
     if len(seconds) > 1:
         low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
@@ -347,7 +350,7 @@ class AcceptedText:
     gap: str = ""
 
 
-def accept_in_source(source: str, question: Question, accepted: AcceptedText) -> str:
+def add_accepted_text_to_source(source: str, question: Question, accepted: AcceptedText) -> str:
     """Return the text of the question's file with one more accepted answer.
 
     Raises InvalidInputError for a text that cannot be an answer, and ConflictError if the key is
@@ -359,14 +362,13 @@ def accept_in_source(source: str, question: Question, accepted: AcceptedText) ->
             "Widen its tolerance, or add the answer as an expression in the file.",
         )
     if isinstance(question.answer, ClozeSpec):
-        return _accept_in_gap(source, question, accepted)
+        return _add_text_to_gap(source, question, accepted)
     if types.type_of(question).chosen:
         raise ConflictError("Only typed answers can be accepted.", "Tick the option in the file.")
-    return _accept_option(source, question, accepted.text)
+    return _add_text_as_option(source, question, accepted.text)
 
 
-def accepts_text(question: Question, accepted: AcceptedText) -> bool:
-    """Return whether the key of the question accepts the text."""
+def does_key_accept(question: Question, accepted: AcceptedText) -> bool:
     answer = question.answer
     if isinstance(answer, ClozeSpec):
         return any(
@@ -376,30 +378,25 @@ def accepts_text(question: Question, accepted: AcceptedText) -> bool:
     return isinstance(result, GradeResult) and result.result == "right"
 
 
-def _accept_option(source: str, question: Question, text: str) -> str:
+def _add_text_as_option(source: str, question: Question, text: str) -> str:
     if "`" in text or "|" in text:
         raise InvalidInputError(f"“{text}” has a character that an option cannot have.", "answer")
     lines = source.splitlines(keepends=True)
-    options = [
-        (line_index, m)
-        for line_index in _line_indices_of_question(lines, question)
-        if (m := _OPTION.match(lines[line_index]))
-    ]
-    for line_index, option in options:
-        is_same = same_words(option["text"].strip("`"), text)
-        if is_same and option["tick"].strip().lower() != "x":
+    last_ticked: tuple[int, re.Match[str]] | None = None
+    for line_index in _line_indices_of_question(lines, question):
+        option = _OPTION.match(lines[line_index])
+        if option is None:
+            continue
+        if option["tick"].strip().lower() == "x":
+            last_ticked = line_index, option
+        elif same_words(option["text"].strip("`"), text):
             lines[line_index] = (
                 f"{option['box']}x{option['end']}{option['text']}{_line_ending(lines[line_index])}"
             )
             return "".join(lines)
-    ticked = [
-        (line_index, option)
-        for line_index, option in options
-        if option["tick"].strip().lower() == "x"
-    ]
-    if not ticked:
-        raise _source_changed_error(question)
-    line_index, option = ticked[-1]
+    if last_ticked is None:
+        raise _build_source_changed_error(question)
+    line_index, option = last_ticked
     option_text = text + format_numeric_tolerance(question.answer)
     line = f"{option['box']}x{option['end']}`{option_text}`{_line_ending(lines[line_index])}"
     insert_index = _index_behind_option(lines, line_index)
@@ -409,12 +406,12 @@ def _accept_option(source: str, question: Question, text: str) -> str:
     return "".join(lines)
 
 
-def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> str:
+def _add_text_to_gap(source: str, question: Question, accepted: AcceptedText) -> str:
     answer = question.answer
     assert isinstance(answer, ClozeSpec)  # noqa: S101 - only for the type checker
     keys = [blank.key for blank in answer.blanks]
     if accepted.gap not in keys:
-        raise _source_changed_error(question)
+        raise _build_source_changed_error(question)
     if re.search(r"[\[\]|?~]", accepted.text):
         raise InvalidInputError(
             f"“{accepted.text}” has a character that a gap cannot have.", "answer"
@@ -424,13 +421,13 @@ def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> s
     body = "".join(lines[line_index] for line_index in line_indices)
     blanks = list(_BLANK.finditer(body))
     if len(blanks) != len(keys):
-        raise _source_changed_error(question)
+        raise _build_source_changed_error(question)
     gap_match = blanks[keys.index(accepted.gap)]
     content_match = re.match(
         r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", gap_match[1], re.DOTALL
     )
     if content_match is None:
-        raise _source_changed_error(question)
+        raise _build_source_changed_error(question)
     blank = f"[[{content_match['answers']}|{accepted.text}{content_match['rest'] or ''}]]"
     body = body[: gap_match.start()] + blank + body[gap_match.end() :]
     return "".join(lines[: line_indices[0]]) + body + "".join(lines[line_indices[-1] + 1 :])
@@ -459,7 +456,7 @@ def _line_ending(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 
-def _source_changed_error(question: Question) -> ConflictError:
+def _build_source_changed_error(question: Question) -> ConflictError:
     location = f"{question.place.path}:{question.place.line}"
     return ConflictError(
         "The key of this question was not found in its file.",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
+from typing import NamedTuple
 
 from app.content.check import parse_as_if_ids_were_added
 from app.content.course_facts import apportion
@@ -15,15 +16,16 @@ from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import list_used_ids
+from app.import_export.items import number_until_unused
 from app.markup.model import Topic
 from app.markup.text import LONGEST_ID, is_slug, suggest_known_words
 from app.questions import types
 
 KINDS = (*types.KINDS, "computed", "card")
 _STARTS = Path(__file__).parent / "starts"
-_FIRST = tuple(kind.name for kind in types.KINDS.values() if kind.begins)
+_TYPES_OF_NEW_TOPIC = tuple(kind.name for kind in types.KINDS.values() if kind.begins)
 _MOST_QUESTIONS = 50
-_MINUTES = 1.2  # for each question, unless given
+_MINUTES_PER_QUESTION = 1.2  # for each question, unless given
 
 
 class ScaffoldError(Exception):
@@ -36,10 +38,10 @@ class ScaffoldTarget:
 
     folder: Path
     library: Library
-    ids: frozenset[str]
+    used_ids: frozenset[str]
 
     @property
-    def source(self) -> str:
+    def first_source(self) -> str:
         """The key of a source to start with; raises ScaffoldError if there is none."""
         for key in self.library.sources:
             return key
@@ -49,7 +51,7 @@ class ScaffoldTarget:
         )
 
     @property
-    def objective(self) -> str:
+    def first_uncovered_objective(self) -> str:
         """The first objective without a page, otherwise the first of all."""
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
@@ -75,7 +77,7 @@ def read_target_course(folder: Path) -> ScaffoldTarget:
     )
 
 
-def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
+def create_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
     """Write a syllabus, a bibliography, a glossary and a topic; returns the files."""
     _check_slug_and_title(folder.name, title)
     if folder.exists():
@@ -87,10 +89,12 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
     }
     folder.mkdir(parents=True)
     files = [_write_file_atomically(folder / name, text) for name, text in texts.items()]
-    return files + new_topic(read_target_course(folder), "first-steps", "First steps", "1.1", today)
+    return files + create_topic(
+        read_target_course(folder), "first-steps", "First steps", "1.1", today
+    )
 
 
-def new_topic(
+def create_topic(
     course: ScaffoldTarget, slug: str, title: str, objective: str, today: dt.date
 ) -> list[Path]:
     """Write a page, starting questions and two cards; returns the files."""
@@ -104,15 +108,15 @@ def new_topic(
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     values = {
         "title": title,
-        "objective": objective or course.objective,
-        "source": course.source,
+        "objective": objective or course.first_uncovered_objective,
+        "source": course.first_source,
         "today": today.isoformat(),
     }
     page = _page_template(values, with_calculator=course.library.syllabus.calculators)
-    used_ids = set(course.ids)
+    used_ids = set(course.used_ids)
     quiz = [
         _item_template(kind, _reserve_unused_name(f"{slug}-{kind}", used_ids), title, number)
-        for number, kind in enumerate(_FIRST, 1)
+        for number, kind in enumerate(_TYPES_OF_NEW_TOPIC, 1)
     ]
     cards = [
         _item_template("card", _reserve_unused_name(f"{slug}-card", used_ids), title, number)
@@ -123,20 +127,24 @@ def new_topic(
     return [_write_file_atomically(folder / name, text) for name, text in files.items()]
 
 
-def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tuple[Path, int]:
-    """Add a question or card to a topic; returns its file and line."""
+class AddedItemPlace(NamedTuple):
+    file: Path
+    line: int
+
+
+def add_question_or_card(course: ScaffoldTarget, slug: str, kind: str, name: str) -> AddedItemPlace:
+    """Add a starting item to a topic; returns where it is."""
     topic = _read_topic(course, slug)
-    _expect_calculators_for_type(course, kind)
-    if name in course.ids:
+    _refuse_type_without_calculators(course, kind)
+    if name in course.used_ids:
         raise ScaffoldError(f"The id “{name}” was used before; choose another.")
     if name:
         _check_slug_and_title(name)
-    used_ids = set(course.ids)
     stem = "cards" if kind == "card" else "quiz"
     path = course.folder / "topics" / slug / f"{stem}.md"
     old_text = path.read_text(encoding="utf-8") if path.exists() else ""
     number = old_text.count("<!-- q:") + 1
-    name = name or _reserve_unused_name(f"{slug}-{kind}", used_ids)
+    name = name or number_until_unused(f"{slug}-{kind}", course.used_ids)
     item = _mark_as_draft(_item_template(kind, name, topic.title, number), f"<!-- q: {name}\n")
     text_before = old_text.rstrip("\n") + "\n\n" if old_text else ""
     svg_template = _STARTS / f"{kind}.svg"
@@ -145,7 +153,7 @@ def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tup
             path.with_name(f"{name}.svg"), svg_template.read_text(encoding="utf-8")
         )
     _write_file_atomically(path, text_before + item)
-    return path, text_before.count("\n") + 1
+    return AddedItemPlace(path, text_before.count("\n") + 1)
 
 
 def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
@@ -162,7 +170,7 @@ def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
     raise ScaffoldError(f"There is no topic “{slug}” in {course_name}. {hint}".strip())
 
 
-def _expect_calculators_for_type(course: ScaffoldTarget, kind: str) -> None:
+def _refuse_type_without_calculators(course: ScaffoldTarget, kind: str) -> None:
     estimates = kind in types.KINDS and types.KINDS[kind].estimates
     if estimates and not course.library.syllabus.calculators:
         raise ScaffoldError(
@@ -171,13 +179,19 @@ def _expect_calculators_for_type(course: ScaffoldTarget, kind: str) -> None:
         )
 
 
-def new_exam(
+class CreatedExam(NamedTuple):
+    """The file of a mock exam, and which drafts have to go live before it can be taken."""
+
+    file: Path
+    needed_drafts: list[str]
+
+
+def create_exam(
     course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int
-) -> tuple[Path, list[str]]:
+) -> CreatedExam:
     """Write a mock exam whose domain counts follow the syllabus and the bank.
 
-    If too few questions are live for it, drafts are counted as well. Returns the file, and which
-    drafts have to go live before the exam can be taken.
+    If too few questions are live for it, drafts are counted as well.
     """
     _check_slug_and_title(slug, title)
     path = course.folder / "exams" / f"{slug}.toml"
@@ -197,11 +211,12 @@ def new_exam(
     values = {
         "heading": _quote_text(title),
         "questions": str(total),
-        "minutes": str(minutes or max(1, round(total * _MINUTES))),
+        "minutes": str(minutes or max(1, round(total * _MINUTES_PER_QUESTION))),
         "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
     }
     path.parent.mkdir(exist_ok=True)
-    return _write_file_atomically(path, _fill_template("exam.toml", values)), drafts
+    file = _write_file_atomically(path, _fill_template("exam.toml", values))
+    return CreatedExam(file, drafts)
 
 
 def _apportion_questions_to_domains(library: Library, questions: int) -> dict[str, int]:
@@ -285,10 +300,7 @@ def _read_template(name: str) -> str:
 
 def _reserve_unused_name(name: str, used: set[str]) -> str:
     """Return an unused name, and mark it as used."""
-    unused_name, count = name, 1
-    while unused_name in used:
-        count += 1
-        unused_name = f"{name}-{count}"
+    unused_name = number_until_unused(name, used)
     used.add(unused_name)
     return unused_name
 

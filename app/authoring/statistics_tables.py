@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, Request
 from sqlalchemy import Engine
@@ -24,7 +24,7 @@ from app.authoring.item_statistics import (
     compute_item_statistics,
     compute_test_statistics,
 )
-from app.authoring.regrading import has_only_key_changed, preview_regrade
+from app.authoring.regrading import has_only_key_changed_since, preview_regrade
 from app.authoring.store import (
     AnswerLogVersion,
     CardLapses,
@@ -34,17 +34,17 @@ from app.authoring.store import (
     SeenWording,
 )
 from app.authoring.to_do import (
-    LETTERS,
+    OPTION_LETTERS,
     FixReason,
     ItemToFix,
     blind_guess_percent,
     build_item_to_fix,
+    build_report_reason,
+    build_unregraded_reason,
     find_card_reasons,
     find_statistics_reasons,
-    option_letters,
-    report_reason,
+    letter_options_as_authored,
     sort_items_with_reasons,
-    unregraded_reason,
 )
 from app.content.courses import SINGLE_COURSE
 from app.content.library import Library, LiveLibrary
@@ -61,8 +61,15 @@ COLUMNS = {
 }
 SORTS = ("item", *COLUMNS)
 
-CanonicalRevisions = Mapping[tuple[str, str], str]
-"""(question, revision) to the revision it counts as."""
+
+class QuestionRevision(NamedTuple):
+    item: str
+    revision: str
+
+
+StatisticsByRevision = Mapping[QuestionRevision, ItemStatistics]
+CanonicalRevisions = Mapping[QuestionRevision, str]
+"""The revision that each revision of a question counts as."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,44 +85,47 @@ class OptionShare:
 class QuestionStatisticsRow:
     """A question with its statistics; these are None before the first answer.
 
-    `statistics` covers the current revision; `before` counts answers to earlier ones. `reasons` is
-    what the statistics say against the question, `reports` counts learner reports, `unregraded` the
-    answers that its corrected key would score differently.
+    `statistics` covers the current revision. `reasons` is what the statistics say against the
+    question, `unregraded_count` counts the answers that its corrected key would score differently.
     """
 
     question: Question
     statistics: ItemStatistics | None
-    guess: float | None
-    before: int
+    guess_percent: float | None
+    earlier_answer_count: int
     reasons: tuple[FixReason, ...] = ()
     report_count: int = 0
     unregraded_count: int = 0
+
+    @property
+    def sufficient_statistics(self) -> ItemStatistics | None:
+        """The statistics if there are enough answers to show an index, otherwise None."""
+        has_enough = self.statistics is not None and self.statistics.has_enough_responses
+        return self.statistics if has_enough else None
 
     def column_value(self, column: str) -> float | None:
         """Return a column of the table; None if there is nothing to show yet."""
         if column == "count":
             return self.statistics.count if self.statistics else 0
         if column == "guess":
-            return self.guess
-        if self.statistics is None or not self.statistics.has_enough_responses:
-            return None
-        number: float | None = getattr(self.statistics, column)
+            return self.guess_percent
+        number: float | None = getattr(self.sufficient_statistics, column, None)
         return number
 
     @property
     def discrimination_interval(self) -> tuple[float, float] | None:
         """The interval of the discrimination; None if there is nothing to show yet."""
-        if self.statistics is None or not self.statistics.has_enough_responses:
-            return None
-        return self.statistics.discrimination_interval
+        statistics = self.sufficient_statistics
+        return statistics.discrimination_interval if statistics else None
 
     @property
-    def shares(self) -> tuple[OptionShare, ...]:
+    def option_shares(self) -> tuple[OptionShare, ...]:
         """How the answers are spread over the options, if there are enough."""
-        if self.statistics is None or not self.statistics.has_enough_responses:
+        statistics = self.sufficient_statistics
+        if statistics is None:
             return ()
-        letters = option_letters(self.question)
-        shares = {o.key: o.share for o in self.statistics.options}
+        letters = letter_options_as_authored(self.question)
+        shares = {o.key: o.share for o in statistics.options}
         return tuple(
             OptionShare(letters[o.key], o.right, shares.get(o.key, 0.0))
             for o in types.type_of(self.question).options_for_statistics(self.question.answer)
@@ -132,28 +142,28 @@ class ExamStatisticsRow:
     statistics: TestStatistics
 
 
-def item_statistics_by_revision(
+def compute_item_statistics_by_revision(
     answers: Iterable[FirstAttempt], canonical: CanonicalRevisions
-) -> dict[tuple[str, str], ItemStatistics]:
-    """Return the statistics of every revision, by (question, revision).
+) -> dict[QuestionRevision, ItemStatistics]:
+    """Return the statistics of every answered revision.
 
     An answer to an earlier revision counts for the learner's total, but each revision is an item of
     its own, so that the effect of an edit shows.
     """
-    keys: dict[str, tuple[str, str]] = {}
+    keys: dict[str, QuestionRevision] = {}
     responses = []
     for a in answers:
-        revision = canonical.get((a.item, a.revision), a.revision)
+        revision = canonical.get(QuestionRevision(a.item, a.revision), a.revision)
         name = f"{a.item} {revision}"
-        keys[name] = a.item, revision
-        responses.append(ItemResponse(a.learner, name, a.score, options=a.chosen))
+        keys[name] = QuestionRevision(a.item, revision)
+        responses.append(ItemResponse(a.learner, name, a.score, options=a.chosen_options))
     return {
         keys[name]: statistics for name, statistics in compute_item_statistics(responses).items()
     }
 
 
 def build_question_rows(
-    library: Library, items: Mapping[tuple[str, str], ItemStatistics], unregraded: Mapping[str, int]
+    library: Library, items: StatisticsByRevision, unregraded_counts: Mapping[str, int]
 ) -> list[QuestionStatisticsRow]:
     """Return one row for every question of the course, in authored order."""
     counts: Counter[str] = Counter()
@@ -161,15 +171,15 @@ def build_question_rows(
         counts[item] += statistics.count
     rows = []
     for question in library.questions.values():
-        current = items.get((question.id, question.revision))
+        current = items.get(QuestionRevision(question.id, question.revision))
         rows.append(
             QuestionStatisticsRow(
                 question,
                 current,
                 blind_guess_percent(question),
-                before=counts[question.id] - (current.count if current else 0),
+                earlier_answer_count=counts[question.id] - (current.count if current else 0),
                 reasons=tuple(find_statistics_reasons(question, current)),
-                unregraded_count=unregraded.get(question.id, 0),
+                unregraded_count=unregraded_counts.get(question.id, 0),
             )
         )
     return rows
@@ -188,7 +198,7 @@ def add_report_counts(
     ]
 
 
-def sort_rows(
+def sort_question_rows(
     rows: Iterable[QuestionStatisticsRow], column: str, *, descending: bool
 ) -> list[QuestionStatisticsRow]:
     """Return the rows sorted by a column of `SORTS`; those without a value come last."""
@@ -200,15 +210,15 @@ def sort_rows(
     return [row for _, row in pairs_with_value] + [row for value, row in pairs if value is None]
 
 
-def items_to_fix(
+def list_items_to_fix(
     library: Library, rows: Iterable[QuestionStatisticsRow], cards: Iterable[CardLapses]
 ) -> list[ItemToFix]:
     """Return the questions and cards to fix, worst first."""
     items = []
     for row in rows:
         reasons = [*row.reasons]
-        reasons += [report_reason(row.report_count)] if row.report_count else []
-        reasons += [unregraded_reason(row.unregraded_count)] if row.unregraded_count else []
+        reasons += [build_report_reason(row.report_count)] if row.report_count else []
+        reasons += [build_unregraded_reason(row.unregraded_count)] if row.unregraded_count else []
         items.append(build_item_to_fix(row.question.id, "question", row.question.place, reasons))
     for lapses in cards:
         card = library.cards.get(lapses.card)
@@ -230,8 +240,8 @@ def compute_exam_statistics(
         responses = [
             ItemResponse(number, str(position), points)
             for number, paper in enumerate(first_sittings)
-            if paper.exam == slug and len(paper.points) == exam.questions
-            for position, points in enumerate(paper.points)
+            if paper.exam == slug and len(paper.scores) == exam.questions
+            for position, points in enumerate(paper.scores)
         ]
         rows.append(ExamStatisticsRow(slug, exam.title, compute_test_statistics(responses)))
     return rows
@@ -282,9 +292,11 @@ def _csv_row(row: QuestionStatisticsRow) -> list[object]:
         question.revision,
         *(_format_plain_value(row.column_value(name)) for name in COLUMNS),
         *(_format_plain_value(end) for end in interval),
-        row.before,
+        row.earlier_answer_count,
         row.report_count,
-        " ".join(f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.shares),
+        " ".join(
+            f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.option_shares
+        ),
     ]
 
 
@@ -322,30 +334,35 @@ def _without_ignored_fields(value: Any) -> Any:
     return [_without_ignored_fields(v) for v in value] if isinstance(value, list) else value
 
 
+class RevisionDigest(NamedTuple):
+    """A revision of a question, and the digest of its stem, options and key."""
+
+    item: str
+    revision: str
+    digest: str
+
+
 def map_to_newest_equal_revisions(
-    questions: Mapping[str, Question], stored: Iterable[tuple[str, str, str]]
+    questions: Mapping[str, Question], stored: Iterable[RevisionDigest]
 ) -> CanonicalRevisions:
     """Return the revision each answered one counts as: the newest with that digest.
 
-    `stored` are (question, revision, digest), oldest first.
+    `stored` has the oldest first.
     """
+    current = [
+        RevisionDigest(question.id, question.revision, digest_stem_options_key(question))
+        for question in questions.values()
+    ]
     groups: dict[tuple[str, str], list[str]] = {}
-    for item, revision, digest in stored:
+    for item, revision, digest in (*stored, *current):
         groups.setdefault((item, digest), []).append(revision)
-    for question in questions.values():
-        groups.setdefault((question.id, digest_stem_options_key(question)), []).append(
-            question.revision
-        )
     canonical = {
-        (item, revision): revisions[-1]
+        QuestionRevision(item, revision): revisions[-1]
         for (item, _), revisions in groups.items()
         for revision in revisions
     }
     # The current revision counts as itself, whatever is stored.
-    current = {
-        (question.id, question.revision): question.revision for question in questions.values()
-    }
-    return canonical | current
+    return canonical | {QuestionRevision(c.item, c.revision): c.revision for c in current}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -353,8 +370,8 @@ class WordingStatistics:
     """One revision with its statistics."""
 
     revision: str
-    since: dt.datetime | None
-    current: bool
+    first_shown: dt.datetime | None
+    is_current: bool
     statistics: ItemStatistics | None
 
 
@@ -368,8 +385,15 @@ class OptionRow:
     right: bool
     count: int
     share: float
-    rest: float | None
+    rest_score: float | None
     credit: float = 0.0
+
+
+class ParameterText(NamedTuple):
+    """A number that a variant drew, as text."""
+
+    name: str
+    value: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -377,37 +401,38 @@ class VariantRow:
     """A variant of a computed question: its numbers, right and foreseen answers."""
 
     seed: int
-    values: tuple[tuple[str, str], ...]
-    right: tuple[str, ...]
-    wrong: tuple[str, ...]
+    parameters: tuple[ParameterText, ...]
+    right_answers: tuple[str, ...]
+    foreseen_wrong_answers: tuple[str, ...]
 
 
 def list_statistics_by_revision(
     question: Question,
     wordings: Sequence[SeenWording],
-    items: Mapping[tuple[str, str], ItemStatistics],
+    items: StatisticsByRevision,
 ) -> list[WordingStatistics]:
     """Return the revisions of a question, oldest first; the current one is always included."""
-    first_shown = {wording.revision: wording.since for wording in wordings}
+    first_shown = {wording.revision: wording.first_shown for wording in wordings}
     answered_revisions = [revision for item, revision in items if item == question.id]
     return [
         WordingStatistics(
             revision,
             first_shown.get(revision),
             revision == question.revision,
-            items.get((question.id, revision)),
+            items.get(QuestionRevision(question.id, revision)),
         )
         for revision in dict.fromkeys([*first_shown, *answered_revisions, question.revision])
     ]
 
 
-def unique_wordings(
+def merge_equal_wordings(
     question: Question, wordings: Iterable[SeenWording], canonical: CanonicalRevisions
 ) -> list[SeenWording]:
     """Return the revisions with different content, each with the date it was first shown."""
     unique: dict[str, SeenWording] = {}
     for wording in wordings:
-        revision = canonical.get((question.id, wording.revision), wording.revision)
+        key = QuestionRevision(question.id, wording.revision)
+        revision = canonical.get(key, wording.revision)
         unique.setdefault(revision, dataclasses.replace(wording, revision=revision))
     return list(unique.values())
 
@@ -417,7 +442,7 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    letters = option_letters(question)
+    letters = letter_options_as_authored(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
     rows = []
     for option in kind.options_for_statistics(question.answer):
@@ -430,18 +455,18 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
                 option.right,
                 option_statistics.count if option_statistics else 0,
                 option_statistics.share if option_statistics else 0.0,
-                option_statistics.rest if option_statistics else None,
+                option_statistics.rest_score if option_statistics else None,
                 option.credit,
             )
         )
     return rows
 
 
-def displayed_letters(variant: Variant) -> dict[str, str]:
+def letter_options_as_displayed(variant: Variant) -> dict[str, str]:
     """Return the letter of each option as learners with this variant see it."""
     kind = types.type_of(variant)
     keys = [option.key for option in kind.options_for_statistics(variant.answer)]
-    return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
+    return dict(zip(keys, OPTION_LETTERS, strict=False)) if kind.chosen else {}
 
 
 def build_variant_row(variant: Variant) -> VariantRow:
@@ -450,7 +475,7 @@ def build_variant_row(variant: Variant) -> VariantRow:
     return VariantRow(
         variant.seed,
         tuple(
-            (name, value if isinstance(value, str) else f"{value:,.10g}")
+            ParameterText(name, value if isinstance(value, str) else f"{value:,.10g}")
             for name, value in variant.values.items()
         ),
         tuple(o.words for o in options if o.right),
@@ -468,13 +493,12 @@ _REUSE = 30  # times as long as they took to compute
 class BankStatistics:
     """The statistics as of the moment `at`.
 
-    `items` is by (question, revision), after revisions with the same content were merged as mapped
-    by `canonical`. `rows` has every question of the course. `unregraded` is how many answers to a
-    question the current key would score differently.
+    In `items`, revisions with the same content are merged. `rows` has every question of the course.
+    `unregraded_counts` says how many answers to a question the current key would score differently.
     """
 
     at: dt.datetime
-    items: Mapping[tuple[str, str], ItemStatistics]
+    items: StatisticsByRevision
     rows: Sequence[QuestionStatisticsRow]
     exams: Sequence[ExamStatisticsRow]
     lapsed_cards: Sequence[CardLapses]
@@ -531,19 +555,19 @@ def _compute_statistics(
     canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
         (
-            (item, revision, digest_stored_wording(body, revision))
-            for item, revision, body in store.load_revision_bodies(db)
+            RevisionDigest(item, revision, digest_stored_wording(body, revision))
+            for item, revision, body in store.load_stored_revisions(db)
         ),
     )
     answers = store.load_first_answers(db, course)
-    items = item_statistics_by_revision(answers, canonical)
+    items = compute_item_statistics_by_revision(answers, canonical)
     unregraded: dict[str, int] = {}
     for item, revision in items:
         question = library.questions.get(item)
         if question is None or revision == question.revision or item in unregraded:
             continue
-        if has_only_key_changed(db, question, revision):
-            unregraded[item] = preview_regrade(db, course, question).reach.answers
+        if has_only_key_changed_since(db, question, revision):
+            unregraded[item] = preview_regrade(db, course, question).impact.answers
     return BankStatistics(
         at=now,
         items=items,

@@ -5,9 +5,9 @@ import datetime as dt
 import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, case, func, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col
 
@@ -24,21 +24,21 @@ from app.database.tables import (
 )
 from app.errors import NotFoundError
 
-LEECH = 8  # lapses of one learner at one card from which it counts as a leech
+LEECH_LAPSES = 8  # lapses of one learner at one card from which it counts as a leech
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstAttempt:
     """A learner's first answer to a question; `score` is 0..1.
 
-    `chosen` are the keys of the chosen options, empty for other types.
+    `chosen_options` are the keys of options, empty for other types.
     """
 
     learner: int
     item: str
     revision: str
     score: float
-    chosen: tuple[str, ...]
+    chosen_options: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class LearnerReport:
 class CardLapses:
     """How often a card was forgotten, over all learners.
 
-    `leeches` counts the learners with `LEECH` or more lapses.
+    `leeches` counts the learners with `LEECH_LAPSES` or more.
     """
 
     card: str
@@ -88,7 +88,7 @@ class SeenWording:
     """A revision of a question that was shown to a learner, and when first."""
 
     revision: str
-    since: dt.datetime
+    first_shown: dt.datetime
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,10 +97,10 @@ class FirstSitting:
 
     learner: int
     exam: str
-    points: tuple[float, ...]
+    scores: tuple[float, ...]
 
 
-def _is_learner_of_course(course: str, learner: Any) -> ColumnElement[bool]:
+def _learner_is_of_course(course: str, learner: Any) -> ColumnElement[bool]:
     """Return the condition for learners of one course: another course may use the same ids."""
     learners = select(col(Learner.id)).where(col(Learner.course) == course)
     condition: ColumnElement[bool] = col(learner).in_(learners)
@@ -111,17 +111,17 @@ def read_answer_log_version(db: Session, course: str) -> AnswerLogVersion:
     """Return what tells whether the answers changed since the statistics were computed."""
     answers, sum_of_times = db.execute(
         select(func.count(), func.coalesce(func.sum(col(Attempt.at)), 0)).where(
-            col(Attempt.first).is_(True), _is_learner_of_course(course, Attempt.learner_id)
+            col(Attempt.first).is_(True), _learner_is_of_course(course, Attempt.learner_id)
         )
     ).one()
     regrades, newest_regrade = db.execute(
         select(func.count(), func.coalesce(func.max(col(Regrade.id)), 0)).where(
-            _is_learner_of_course(course, Regrade.learner_id)
+            _learner_is_of_course(course, Regrade.learner_id)
         )
     ).one()
     sittings = db.execute(
         select(func.count()).where(
-            col(Sitting.closed_at).is_not(None), _is_learner_of_course(course, Sitting.learner_id)
+            col(Sitting.closed_at).is_not(None), _learner_is_of_course(course, Sitting.learner_id)
         )
     ).scalar_one()
     return AnswerLogVersion(answers, int(sum_of_times), regrades, newest_regrade, sittings)
@@ -132,11 +132,11 @@ def load_first_answers(db: Session, course: str) -> list[FirstAttempt]:
     rows = db.execute(
         select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
         .select_from(GRADED)
-        .where(col(Attempt.first), _is_learner_of_course(course, Attempt.learner_id))
+        .where(col(Attempt.first), _learner_is_of_course(course, Attempt.learner_id))
         .order_by(col(Attempt.id))
     )
     return [
-        FirstAttempt(learner, item, revision, score, _chosen_options(parsed))
+        FirstAttempt(learner, item, revision, score, _parse_chosen_options(parsed))
         for learner, item, revision, score, parsed in rows
     ]
 
@@ -154,7 +154,7 @@ class AnswerFilter:
     joined_since: dt.date | None = None
     joined_until: dt.date | None = None
     context: str = ""
-    repeated: bool = False
+    include_repeated: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -172,9 +172,9 @@ class LoggedAnswer:
 def list_logged_answers(
     db: Session, course: str, item: str, answer_filter: AnswerFilter
 ) -> list[LoggedAnswer]:
-    """Return the answers to a question, in log order; without `repeated` only first ones."""
-    conditions = [col(Attempt.item) == item, _is_learner_of_course(course, Attempt.learner_id)]
-    if not answer_filter.repeated:
+    """Return the answers to a question, in log order; without `include_repeated` only first ones."""
+    conditions = [col(Attempt.item) == item, _learner_is_of_course(course, Attempt.learner_id)]
+    if not answer_filter.include_repeated:
         conditions.append(col(Attempt.first).is_(True))
     if answer_filter.context:
         conditions.append(col(Attempt.context) == answer_filter.context)
@@ -183,7 +183,7 @@ def list_logged_answers(
     if answer_filter.until:
         conditions.append(col(Attempt.at) < _day_start(answer_filter.until + dt.timedelta(days=1)))
     if answer_filter.joined_since or answer_filter.joined_until:
-        conditions.append(col(Attempt.learner_id).in_(_learners_joined_between(answer_filter)))
+        conditions.append(col(Attempt.learner_id).in_(_select_learners_who_joined(answer_filter)))
     rows = db.execute(
         select(
             col(Attempt.learner_id),
@@ -200,8 +200,7 @@ def list_logged_answers(
     return [LoggedAnswer(*row) for row in rows]
 
 
-def _learners_joined_between(answer_filter: AnswerFilter) -> Any:
-    """Return the query for learners who began between two days."""
+def _select_learners_who_joined(answer_filter: AnswerFilter) -> Any:
     query = select(col(Learner.id))
     if answer_filter.joined_since:
         query = query.where(col(Learner.created_at) >= _day_start(answer_filter.joined_since))
@@ -219,7 +218,7 @@ def list_learner_reports(
     db: Session, course: str, *, include_settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `include_settled` all; optionally of one question."""
-    conditions = [_is_learner_of_course(course, ItemReport.learner_id)]
+    conditions = [_learner_is_of_course(course, ItemReport.learner_id)]
     if not include_settled:
         conditions.append(col(ItemReport.settled_at).is_(None))
     if item:
@@ -246,7 +245,7 @@ def list_learner_reports(
     ]
 
 
-def settle_report(db: Session, report: int, now: dt.datetime) -> None:
+def mark_report_settled(db: Session, report: int, now: dt.datetime) -> None:
     """Mark a report as settled; raises NotFoundError."""
     result = db.execute(
         update(ItemReport)
@@ -259,7 +258,7 @@ def settle_report(db: Session, report: int, now: dt.datetime) -> None:
 
 def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
     """Return cards that any learner forgot, with the number of all their reviews."""
-    leech = case((col(CardStateRow.lapses) >= LEECH, 1), else_=0)
+    leech = case((col(CardStateRow.lapses) >= LEECH_LAPSES, 1), else_=0)
     rows = db.execute(
         select(
             col(CardStateRow.card),
@@ -269,7 +268,7 @@ def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
             func.sum(leech),
         )
         .where(
-            col(CardStateRow.reviews) > 0, _is_learner_of_course(course, CardStateRow.learner_id)
+            col(CardStateRow.reviews) > 0, _learner_is_of_course(course, CardStateRow.learner_id)
         )
         .group_by(col(CardStateRow.card))
         .having(func.sum(col(CardStateRow.lapses)) > 0)
@@ -287,14 +286,22 @@ def list_seen_wordings(db: Session, item: str) -> list[SeenWording]:
     return [SeenWording(revision, from_milliseconds(at)) for revision, at in rows]
 
 
-def load_revision_bodies(db: Session) -> list[tuple[str, str, str]]:
-    """Return (question, revision, JSON body) of all stored revisions, oldest first."""
+class StoredRevision(NamedTuple):
+    """A revision of a question, with its content in JSON."""
+
+    item: str
+    revision: str
+    body: str
+
+
+def load_stored_revisions(db: Session) -> list[StoredRevision]:
+    """Return the revisions of all questions, oldest first."""
     rows = db.execute(
         select(col(ItemRevision.item), col(ItemRevision.revision), col(ItemRevision.body)).order_by(
             col(ItemRevision.id)
         )
     )
-    return [(item, revision, body) for item, revision, body in rows]
+    return [StoredRevision(*row) for row in rows]
 
 
 def load_first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
@@ -302,39 +309,41 @@ def load_first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
     rows = db.execute(
         select(col(Sitting.id), col(Sitting.learner_id), col(Sitting.exam), col(Sitting.paper))
         .where(
-            col(Sitting.closed_at).is_not(None), _is_learner_of_course(course, Sitting.learner_id)
+            col(Sitting.closed_at).is_not(None), _learner_is_of_course(course, Sitting.learner_id)
         )
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
-    first_sittings: dict[tuple[int, str], tuple[int, str]] = {}
-    for sitting, learner, exam, paper in rows:
-        first_sittings.setdefault((learner, exam), (sitting, paper))
-    points = _points_by_sitting(db)
+    first_sittings: dict[tuple[int, str], Row[int, int, str, str]] = {}
+    for row in rows:
+        first_sittings.setdefault((row.learner_id, row.exam), row)
+    scores = _scores_by_sitting_and_item(db)
     return [
-        FirstSitting(learner, exam, _score_by_position(paper, points.get(sitting, {})))
-        for (learner, exam), (sitting, paper) in first_sittings.items()
+        FirstSitting(
+            row.learner_id, row.exam, _scores_by_position(row.paper, scores.get(row.id, {}))
+        )
+        for row in first_sittings.values()
     ]
 
 
-def _points_by_sitting(db: Session) -> dict[int, dict[str, float]]:
+def _scores_by_sitting_and_item(db: Session) -> dict[int, dict[str, float]]:
     rows = db.execute(
         select(ATTEMPT.c.sitting_id, ATTEMPT.c["item"], SCORE)
         .select_from(GRADED)
         .where(ATTEMPT.c.sitting_id.is_not(None))
     )
-    points: dict[int, dict[str, float]] = {}
+    scores: dict[int, dict[str, float]] = {}
     for sitting, item, score in rows:
-        points.setdefault(sitting, {})[item] = score
-    return points
+        scores.setdefault(sitting, {})[item] = score
+    return scores
 
 
-def _score_by_position(paper: str, points: dict[str, float]) -> tuple[float, ...]:
+def _scores_by_position(paper: str, scores: dict[str, float]) -> tuple[float, ...]:
     """Return the scores by position. Unanswered questions have no attempt and score 0."""
     slots: Sequence[Sequence[Any]] = json.loads(paper)
-    return tuple(points.get(slot[1], 0.0) for slot in slots)
+    return tuple(scores.get(slot[1], 0.0) for slot in slots)
 
 
-def _chosen_options(parsed: str) -> tuple[str, ...]:
+def _parse_chosen_options(parsed: str) -> tuple[str, ...]:
     if '"chosen"' not in parsed:  # most types have none, and parsing costs more
         return ()
     answer = json.loads(parsed)
@@ -374,7 +383,7 @@ _ANSWERERS = (
 class RegradableAttempt:
     """An answer with the score that counts, and the revision behind the score.
 
-    `sitting` is 0 outside of mock exams, `raw` is the JSON response. `regrade` is the id of the
+    `sitting` is 0 outside of mock exams, `raw` is the JSON response. `regrade_id` is that of the
     newest regrade, 0 for none.
     """
 
@@ -423,16 +432,23 @@ _SUBMITTED = (
 )
 
 
+class SubmittedResponse(NamedTuple):
+    """A response as it was submitted, and the seed of its variant."""
+
+    seed: int
+    raw: Mapping[str, Sequence[str]]
+
+
 def load_newest_responses(
     db: Session, course: str, item: str, revision: str
-) -> Iterator[tuple[int, Mapping[str, Sequence[str]]]]:
-    """Yield seed and response of the newest first answers to a revision, at most 500."""
+) -> Iterator[SubmittedResponse]:
+    """Yield the newest first answers to a revision, at most 500."""
     values = {"course": course, "item": item, "revision": revision}
     for seed, raw in db.connection().execute(_SUBMITTED, values):
-        yield seed, json.loads(raw)
+        yield SubmittedResponse(seed, json.loads(raw))
 
 
-def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:
+def lock_learners_who_answered(db: Session, course: str, item: str) -> frozenset[int]:
     """Lock the learners who answered a question against erasure in this transaction."""
     values = {"course": course, "item": item}
     rows = db.connection().execute(_ANSWERERS, values)

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from markdown_it.token import Token
@@ -18,7 +19,7 @@ from app.authoring.item_statistics import (
     find_never_chosen_options,
     find_probably_right_distractor,
 )
-from app.authoring.store import LEECH, CardLapses
+from app.authoring.store import LEECH_LAPSES, CardLapses
 from app.content.file_watcher import locate_course_file
 from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
@@ -36,11 +37,9 @@ _CONTEXT_LINES = 8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One line of a source file; `hit` marks the line of the problem."""
-
     number: int
     text: str
-    hit: bool
+    has_problem: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,40 +50,41 @@ class ProblemFilter:
     file: str = ""
 
     def matches_problem(self, problem: ContentProblem) -> bool:
-        """Return whether a problem passes the filter."""
         return problem.severity.startswith(self.severity) and (
             not self.file or problem.path == self.file
         )
 
 
+class FileProblemCount(NamedTuple):
+    path: str
+    problem_count: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProblemList:
-    """Problems, worst first; `place` is the index of the selected one."""
+    """Problems that pass a filter, worst first, and counts of all."""
 
     problems: tuple[ContentProblem, ...]
-    place: int
-    files: tuple[tuple[str, int], ...]
+    selected: ContentProblem | None
+    files: tuple[FileProblemCount, ...]
     errors: int
     warnings: int
 
-    @property
-    def chosen(self) -> ContentProblem | None:
-        """The selected problem; None if there are none."""
-        return self.problems[self.place] if self.problems else None
-
 
 def build_problem_list(
-    library: Library, problem_filter: ProblemFilter, chosen_key: str = ""
+    library: Library, problem_filter: ProblemFilter, selected_key: str
 ) -> ProblemList:
-    """Return the problems of a course that pass a filter; `at` is the key of the selected one."""
+    """Return the problems of a course; the first one is selected if none has the key."""
     all_problems = sorted(library.problems, key=lambda p: (p.severity, p))
     matching = tuple(p for p in all_problems if problem_filter.matches_problem(p))
-    keys = [problem_key(p) for p in matching]
     errors = sum(p.severity == "error" for p in all_problems)
     return ProblemList(
         matching,
-        keys.index(chosen_key) if chosen_key in keys else 0,
-        tuple(sorted(Counter(p.path for p in all_problems).items())),
+        next((p for p in matching if problem_key(p) == selected_key), next(iter(matching), None)),
+        tuple(
+            FileProblemCount(*counted)
+            for counted in sorted(Counter(p.path for p in all_problems).items())
+        ),
         errors,
         len(all_problems) - errors,
     )
@@ -95,7 +95,7 @@ def problem_key(problem: ContentProblem) -> str:
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
 
-def topic_of_path(path: str) -> str:
+def find_topic_of_path(path: str) -> str:
     """Return the slug of the topic that a file belongs to; empty for course-wide files."""
     parts = path.split("/")
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
@@ -116,13 +116,13 @@ def read_lines_around(
     return [SourceLine(n, line_text, n == line) for n, line_text in enumerate(excerpt, first)]
 
 
-def problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
+def list_problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
     """Return the problems in the files of one topic, worst first."""
-    matching = [p for p in problems if topic_of_path(p.path) == topic]
+    matching = [p for p in problems if find_topic_of_path(p.path) == topic]
     return sorted(matching, key=lambda p: (p.severity, p))
 
 
-PATH = ROOT / "docs" / "authoring.md"
+GUIDE_PATH = ROOT / "docs" / "authoring.md"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,12 +139,12 @@ class AuthoringGuide:
     """The guide in sections; the first is the text before all headings."""
 
     title: str
-    parts: tuple[GuideSection, ...]
+    sections: tuple[GuideSection, ...]
     problems: tuple[ContentProblem, ...]
 
 
 @functools.lru_cache(maxsize=1)
-def read_authoring_guide(path: Path = PATH) -> AuthoringGuide:
+def read_authoring_guide(path: Path = GUIDE_PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
     source_file = SourceFile(path.name, path.read_text(encoding="utf-8"))
     title, *chapters = _split_title_and_chapters(parse_markdown(source_file.text))
@@ -169,10 +169,10 @@ def _build_guide_section(chapter: list[Token], scope: RenderContext) -> GuideSec
     return GuideSection(slugify(title), title, render_tokens(chapter, scope).html)
 
 
-_TOO_EASY = 0.95  # share of the marks
-_FORGETFUL = 0.3  # lapses per review
+_TOO_EASY_SHARE = 0.95  # share of the marks
+_FORGETFUL_SHARE = 0.3  # lapses per review
 _LONGEST_OPTION = 60
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+OPTION_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -203,13 +203,13 @@ def blind_guess_percent(question: Question) -> float | None:
     return types.type_of(question).guess_percent(question.answer)
 
 
-def option_letters(question: Question) -> dict[str, str]:
+def letter_options_as_authored(question: Question) -> dict[str, str]:
     """Return a letter for each option key, in authored order."""
     kind = types.type_of(question)
     if not kind.chosen:
         return {}
     keys = [option.key for option in kind.options_for_statistics(question.answer)]
-    return dict(zip(keys, LETTERS, strict=False))
+    return dict(zip(keys, OPTION_LETTERS, strict=False))
 
 
 def find_statistics_reasons(
@@ -218,7 +218,10 @@ def find_statistics_reasons(
     """Return what the first answers say against a question; nothing below ten of them."""
     if statistics is None or not statistics.has_enough_responses:
         return []
-    return [*_option_reasons(question, statistics), *_find_item_index_reasons(question, statistics)]
+    return [
+        *_find_option_reasons(question, statistics),
+        *_find_item_index_reasons(question, statistics),
+    ]
 
 
 def sort_items_with_reasons(items: Iterable[ItemToFix]) -> list[ItemToFix]:
@@ -233,13 +236,13 @@ def build_item_to_fix(
     return ItemToFix(item, kind, place, tuple(sorted(reasons, key=lambda r: -r.weight)))
 
 
-def report_reason(count: int) -> FixReason:
+def build_report_reason(count: int) -> FixReason:
     """Return the reason for learner reports. Few reports are false alarms, so its weight is high."""
     subject = "A learner reports" if count == 1 else f"{count} reports of"
     return FixReason(75, f"{subject} a problem.")
 
 
-def unregraded_reason(count: int) -> FixReason:
+def build_unregraded_reason(count: int) -> FixReason:
     """Return the reason for answers that keep a wrong score until an author decides."""
     subject = "one answer" if count == 1 else f"{count:,} answers"
     return FixReason(90, f"Its key was corrected: {subject} would score differently.")
@@ -251,15 +254,17 @@ def find_card_reasons(card: CardLapses) -> list[FixReason]:
     if card.leeches:
         subject = "One learner" if card.leeches == 1 else f"{card.leeches} learners"
         reasons.append(
-            FixReason(60, f"{subject} forgot it {LEECH} times or more: check it against its page.")
+            FixReason(
+                60, f"{subject} forgot it {LEECH_LAPSES} times or more: check it against its page."
+            )
         )
-    if card.reviews >= MIN_RESPONSES and card.lapses > _FORGETFUL * card.reviews:
+    if card.reviews >= MIN_RESPONSES and card.lapses > _FORGETFUL_SHARE * card.reviews:
         text = f"Forgotten in {card.lapses} of {card.reviews} reviews: split or reword it."
         reasons.append(FixReason(40, text))
     return reasons
 
 
-def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
+def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     kind = types.type_of(question)
     if not kind.chosen:
         return []
@@ -304,7 +309,7 @@ def _quote_option(text: str) -> str:
 def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     """Judge an index by its 95% interval: what chance can explain is no reason to fix anything."""
     facility, guess = statistics.facility, blind_guess_percent(question)
-    reasons = _discrimination_reasons(statistics)
+    reasons = _find_discrimination_reasons(statistics)
     if facility is None:
         return reasons
     share = facility / 100
@@ -314,12 +319,12 @@ def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> 
         reasons.append(FixReason(55, text))
     elif facility == 0:
         reasons.append(FixReason(55, "Nobody got any of it right."))
-    if low >= _TOO_EASY:
+    if low >= _TOO_EASY_SHARE:
         reasons.append(FixReason(15, f"Learners get {facility:.0f}%: too easy to tell them apart."))
     return reasons
 
 
-def _discrimination_reasons(statistics: ItemStatistics) -> list[FixReason]:
+def _find_discrimination_reasons(statistics: ItemStatistics) -> list[FixReason]:
     interval = statistics.discrimination_interval
     if interval is None or interval[1] >= 0:
         return []
@@ -356,7 +361,7 @@ def build_author_tasks(
     tasks += [_task_for_item(item) for item in items]
     for review in due:
         url = f"/authoring/pages/{review.topic}" if review.topic else "/authoring/coverage"
-        reason, known_from = f"It {review.why}.", f"review, {review.path}"
+        reason, known_from = f"It {review.reason}.", f"review, {review.path}"
         tasks.append(AuthorTask(_REVIEW, review.name, url, reason, known_from))
     return sorted(tasks, key=lambda task: (-task.weight, task.name, task.reason))
 
@@ -377,18 +382,27 @@ def _task_for_item(item: ItemToFix) -> AuthorTask:
     return AuthorTask(item.reasons[0].weight, item.item, url, reason, f"learners, {path}:{line}")
 
 
-def list_unpublished_content(library: Library) -> list[tuple[str, str, str]]:
-    """Return (URL, name, status) of content that is not live; items go with their page."""
+class UnpublishedContent(NamedTuple):
+    url: str
+    name: str
+    status: str
+
+
+def list_unpublished_content(library: Library) -> list[UnpublishedContent]:
+    """Return the pages that are not live, and the items that are not live on live pages."""
     course = library.with_drafts()
     pages = {slug: topic for slug, topic in course.topics.items() if topic.status != "live"}
-    entries = [(f"/authoring/pages/{s}", t.title, str(t.status)) for s, t in pages.items()]
+    entries = [
+        UnpublishedContent(f"/authoring/pages/{slug}", topic.title, str(topic.status))
+        for slug, topic in pages.items()
+    ]
     entries += [
-        (f"/authoring/questions/{q.id}", q.id, str(q.status))
+        UnpublishedContent(f"/authoring/questions/{q.id}", q.id, str(q.status))
         for q in course.questions.values()
         if q.status != "live" and q.topic not in pages
     ]
     entries += [
-        (f"/authoring/pages/{c.topic}", c.id, str(c.status))
+        UnpublishedContent(f"/authoring/pages/{c.topic}", c.id, str(c.status))
         for c in course.cards.values()
         if c.status != "live" and c.topic not in pages and not c.is_reverse
     ]

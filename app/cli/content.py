@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from app.authoring import scaffold
 from app.authoring.course_report import (
+    COVERAGE_COLUMN_TITLES,
     compute_coverage,
     count_disjoint_papers_by_title,
-    coverage_column_titles,
     list_due_content_reviews,
     measure_answer_cues,
 )
@@ -291,7 +291,7 @@ def print_coverage(options: argparse.Namespace) -> int:
     library = read_target_course(options.folder or find_course_folder(options.course)).library
     for row in compute_coverage(library):
         print(row.number, row.name)
-        for title, cell in zip(coverage_column_titles(), row.cells, strict=True):
+        for title, cell in zip(COVERAGE_COLUMN_TITLES.values(), row.cells, strict=True):
             print(f"  {title}: {cell}")
     if has_short_route(library.topics.values()):
         short = measure_short_route(library)
@@ -304,11 +304,11 @@ def print_coverage(options: argparse.Namespace) -> int:
     for title, count in count_disjoint_papers_by_title(library).items():
         print(f"{title}: {count} papers without a repeat")
     for due in list_due_content_reviews(library, dt.datetime.now(dt.UTC).date()):
-        print(f"due for review: {due.path} “{due.name}” {due.why}")
+        print(f"due for review: {due.path} “{due.name}” {due.reason}")
     for cue in measure_answer_cues(library.questions.values()):
         print(
-            f"{cue.name}: {cue.right:.1%} right, by chance {cue.chance:.1%} "
-            f"± {cue.significance_margin:.1%}, of {cue.questions} questions"
+            f"{cue.rule}: {cue.right_share:.1%} right, by chance {cue.chance_share:.1%} "
+            f"± {cue.significance_margin:.1%}, of {cue.question_count} questions"
         )
     return 0
 
@@ -330,7 +330,7 @@ def create_content(options: argparse.Namespace) -> int:
 def _create_course(options: argparse.Namespace) -> str:
     folder = _choose_folder_for_new_course(options.content) / options.folder
     title = options.title or folder.name.replace("-", " ").capitalize()
-    files = scaffold.new_course(folder, title, options.exam, dt.datetime.now(dt.UTC).date())
+    files = scaffold.create_course(folder, title, options.exam, dt.datetime.now(dt.UTC).date())
     return (
         f"{_format_written_files(files)}\nStart it with `headroom serve {shlex.quote(str(folder))}`. A server with all "
         f"courses in {folder.parent} shows it at /courses/{folder.name}/ after a restart."
@@ -352,7 +352,7 @@ def _choose_folder_for_new_course(requested: Path | None) -> Path:
 def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
     course = read_target_course(folder)
     if options.kind == "topic":
-        files = scaffold.new_topic(
+        files = scaffold.create_topic(
             course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
         )
         name = served_course_name(folder)
@@ -362,10 +362,10 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
             f"at its place in the course.\nSee it at {base}/authoring/pages/{options.slug}"
         )
     if options.kind == "question":
-        path, line = scaffold.new_question(course, options.topic, options.type, options.id)
+        path, line = scaffold.add_question_or_card(course, options.topic, options.type, options.id)
         return f"Written: {path}:{line}"
     title = options.title or f"{course.library.syllabus.exam} mock exam".strip()
-    path, drafts = scaffold.new_exam(
+    path, drafts = scaffold.create_exam(
         course, options.slug, title, options.questions, options.minutes
     )
     warning = "\nIt cannot be taken yet: too few of its questions are live."

@@ -24,7 +24,7 @@ from app.import_export.course_files import (
     read_course_info,
     read_items_for_export,
     read_target_topic,
-    write_files,
+    write_topic_update,
 )
 from app.import_export.export_store import COLUMNS, list_attempts
 from app.import_export.formats import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
@@ -95,7 +95,7 @@ def import_file(
     written_paths: list[str] = []
     for slug, update in updates.items():
         if not dry_run:
-            write_files(folder, slug, update)
+            write_topic_update(folder, slug, update)
         written_paths += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
     count = sum(len(update.added_items) for update in updates.values())
     summary = f"{format_count_noun(count, 'item')} {'would be ' * dry_run}imported"
@@ -131,10 +131,10 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
     for slug in slugs:
         items = tuple(item for item in result.items if item.topic == slug)
         target = read_target_topic(folder, slug)
-        target = dataclasses.replace(target, ids=target.ids | ids)
+        target = dataclasses.replace(target, used_ids=target.used_ids | ids)
         topic_result = ImportResult(items, (*result.refused, *refused) if slug == slugs[0] else ())
         updates[slug] = add_items_to_topic(topic_result, target)
-        ids |= {name for name, _ in updates[slug].added_items}
+        ids |= {added.item_id for added in updates[slug].added_items}
     return updates
 
 

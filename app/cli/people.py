@@ -276,27 +276,27 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     location = preview.question.place
     lines = [
         f"{preview.question.id}, {location.path}:{location.line}",
-        f"{_format_answer_count(preview.answers)} graded with another wording than the current one.",
+        f"{_format_answer_count(preview.answer_count)} graded with another wording than the current one.",
     ]
     rows = [
         (
             f"{_format_score(change.before)} to {_format_score(change.after)}",
-            *_impact_cells(change.reach),
+            *_impact_cells(change.impact),
         )
-        for change in preview.effects
+        for change in preview.score_changes
     ]
     if len(rows) > 1:
-        rows.append(("in all", *_impact_cells(preview.reach)))
+        rows.append(("in all", *_impact_cells(preview.impact)))
     if rows:
         lines += ["", align_columns([_COLUMN_TITLES, *rows]), ""]
-    if preview.same:
-        lines.append(f"{_format_answer_count(preview.same)} would keep the score.")
+    if preview.unchanged_count:
+        lines.append(f"{_format_answer_count(preview.unchanged_count)} would keep the score.")
     lines += [
         f"{_format_answer_count(count)} cannot be graded again: {refusal}"
         f"{'; see --reworded' if refusal is RegradeRefusal.WORDS else ''}."
-        for refusal, count in preview.refused
+        for refusal, count in preview.refusals
     ]
-    if not preview.rows:
+    if not preview.new_scores:
         return [*lines, "No score changes, so there is nothing to write."]
     if confirmed:
         return [*lines, f"{_format_answer_count(written)} graded again."]
@@ -319,14 +319,14 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
     return {
         "question": preview.question.id,
         "revision": preview.question.revision,
-        "answers": preview.answers,
-        "changed": dataclasses.asdict(preview.reach),
+        "answers": preview.answer_count,
+        "changed": dataclasses.asdict(preview.impact),
         "effects": [
-            {"before": e.before, "after": e.after, **dataclasses.asdict(e.reach)}
-            for e in preview.effects
+            {"before": e.before, "after": e.after, **dataclasses.asdict(e.impact)}
+            for e in preview.score_changes
         ],
-        "same": preview.same,
-        "refused": [{"why": refusal, "answers": count} for refusal, count in preview.refused],
+        "same": preview.unchanged_count,
+        "refused": [{"why": refusal, "answers": count} for refusal, count in preview.refusals],
         "written": written,
     }
 

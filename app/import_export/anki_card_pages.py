@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.concurrency import run_in_threadpool
@@ -52,11 +52,11 @@ from app.web.request_limits import client_of_scope
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 _MB = 1_000_000
-_LARGEST = 20 * _MB
-UPLOADS: Mapping[str, int] = {"/settings/cards": _LARGEST + _MB}
+_LARGEST_FILE = 20 * _MB
+REQUEST_LIMITS: Mapping[str, int] = {"/settings/cards": _LARGEST_FILE + _MB}
 """Maximum request size in bytes of the URLs that accept a file, in a form."""
-_SIZE = f"at most {_LARGEST // _MB} MB"
-_WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is needed."
+_SIZE = f"at most {_LARGEST_FILE // _MB} MB"
+_WANTED_FILE = f"An .apkg or .colpkg file of Anki with {_SIZE} is needed."
 RemovalTarget = Literal["deck", "grades"]
 
 
@@ -69,7 +69,7 @@ async def export_cards(
     Cards of questions in a mock exam in progress are left out until it is over. `newest` compresses
     the package as newer versions of Anki do.
     """
-    return await _package_response(_export_course(request, library), request, now, modern=newest)
+    return await _create_package_download(library, request, now, modern=newest)
 
 
 @router.get("/cards.colpkg")
@@ -77,11 +77,11 @@ async def export_cards_as_anki_collection(
     request: Request, library: CurrentLibrary, now: Now
 ) -> Response:
     """Export the same as a whole collection, which replaces the one in Anki."""
-    return await _package_response(_export_course(request, library), request, now, modern=True)
+    return await _create_package_download(library, request, now, modern=True)
 
 
-async def _package_response(
-    course: ExportCourse, request: Request, now: dt.datetime, *, modern: bool
+async def _create_package_download(
+    library: Library, request: Request, now: dt.datetime, *, modern: bool
 ) -> Response:
     if modern and import_zstd_or_none() is None:
         raise NotFoundError(
@@ -89,6 +89,8 @@ async def _package_response(
             "Take the package for all versions at Cards and Anki.",
         )
     learner = await load_learner_in_short_session(request)
+    live: LiveLibrary = request.state.live
+    course = ExportCourse(library, live.folder)
 
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
@@ -105,7 +107,6 @@ async def _package_response(
 
 @router.get("/cards")
 def show_cards(ctx: ReadContext) -> HTMLResponse:
-    """The export and import page, with what was imported."""
     return _render_import_page(ctx)
 
 
@@ -144,14 +145,19 @@ async def import_cards_file(
 def _read_upload(library: Library, file: UploadFile | None, name: str) -> MatchedPackage:
     """Return the content of an uploaded package; raises UnusableFileError."""
     if file is None or not name:
-        raise UnusableFileError(f"Choose a file first. {_WANTED}")
-    if (file.size or 0) > _LARGEST:
-        raise UnusableFileError(f"“{name}” is too large. {_WANTED}")
+        raise UnusableFileError(f"Choose a file first. {_WANTED_FILE}")
+    if (file.size or 0) > _LARGEST_FILE:
+        raise UnusableFileError(f"“{name}” is too large. {_WANTED_FILE}")
     content: IO[bytes] = file.file
     try:
         return match_package(read_package(content), library)
     except UnusableFileError as error:
-        raise UnusableFileError(f"“{name}” cannot be used. {error} {_WANTED}") from None
+        raise UnusableFileError(f"“{name}” cannot be used. {error} {_WANTED_FILE}") from None
+
+
+class _StartedImport(NamedTuple):
+    cards: Sequence[ImportedCard]
+    began_at: int
 
 
 def _begin_import(
@@ -161,26 +167,26 @@ def _begin_import(
     package: MatchedPackage,
     name: str,
     now: dt.datetime,
-) -> tuple[Sequence[ImportedCard], int]:
-    """Save the start of an import; returns the cards to write, and when it began."""
-    cards = import_store.drop_cards_beyond_picture_quota(db, learner.id, package.arrivals, sizes)
+) -> _StartedImport:
+    """Save the start of an import, of the cards that the quotas allow."""
+    cards = import_store.drop_cards_beyond_picture_quota(db, learner.id, package.cards, sizes)
     try:
         import_store.expect_room_for_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
-    skipped_by_reason = dict(package.cards_left)
-    if len(cards) < len(package.arrivals):
-        skipped_by_reason[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
-    batch = import_progress_store.NewImport(
-        name, len(cards), skipped_by_reason, package.skipped_log_rows, package.media
+    skipped_cards = dict(package.skipped_cards)
+    if len(cards) < len(package.cards):
+        skipped_cards[import_store.TOO_MANY] = len(package.cards) - len(cards)
+    new_import = import_progress_store.NewImport(
+        name, len(cards), skipped_cards, package.skipped_log_rows, package.lost_media_count
     )
-    began_at = import_progress_store.save_import_start(db, learner.id, batch, now)
+    began_at = import_progress_store.save_import_start(db, learner.id, new_import, now)
     if began_at is None:
         raise ConflictError(
             "Your last file is still being imported.",
             "Wait until it is done, or cancel it at Settings, Cards and Anki.",
         )
-    return cards, began_at
+    return _StartedImport(cards, began_at)
 
 
 @router.get("/cards/import")
@@ -257,7 +263,6 @@ async def remove_cards(
 def _batch_cards_touched_by_removal(
     ctx: RequestContext, what: RemovalTarget, deck: str
 ) -> Sequence[Sequence[str]]:
-    """Return the cards to remove, in batches of one transaction each."""
     if what == "deck":
         return import_store.batch_own_deck_cards(ctx.db, ctx.learner.id, deck)
     return import_store.batch_cards_with_imported_reviews(ctx.db, ctx.learner.id)
@@ -296,10 +301,4 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
 
 
 def _cards_in_running_exam(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
-    """Return the cards of questions in a mock exam in progress."""
     return {question_card_id(item) for item in questions_in_running_exam(db, learner.id, now)}
-
-
-def _export_course(request: Request, library: Library) -> ExportCourse:
-    live: LiveLibrary = request.state.live
-    return ExportCourse(library, live.folder)

@@ -22,17 +22,17 @@ from app.errors import ConflictError
 from app.import_export import import_progress_store, import_store
 from app.import_export.anki.card_templates import (
     convert_anki_formulas_to_tex,
-    is_blank,
-    replace_pictures_and_remove_media,
+    is_blank_html,
+    use_stored_pictures_and_remove_media,
 )
-from app.import_export.anki.package_format import name_picture_or_empty
+from app.import_export.anki.package_format import build_stored_picture_name_or_empty
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
-from app.import_export.anki.package_writer import note_guid
+from app.import_export.anki.package_writer import make_note_guid
 from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import DEEPEST, is_nested_too_deeply
 from app.import_export.import_progress_store import ImportCounts
-from app.import_export.import_store import ImportedCard, ImportedLogEntry
+from app.import_export.import_store import ImportedCard, ImportedLogEntry, NoteAndTopic
 from app.import_export.items import ItemSkippedError
 from app.spaced_repetition.card_ids import (
     LONGEST_FACE,
@@ -68,79 +68,80 @@ _KINDS = range(3)  # learning, review, relearning
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MatchedPackage:
-    """The content of a package: cards, and how many of what is skipped, by reason.
+    """The cards of a package, and how many of what is skipped, by reason."""
 
-    `media` counts the sounds and pictures that are not imported.
-    """
-
-    arrivals: tuple[ImportedCard, ...]
-    cards_left: Mapping[str, int]
+    cards: tuple[ImportedCard, ...]
+    skipped_cards: Mapping[str, int]
     skipped_log_rows: Mapping[str, int]
-    media: int
+    lost_media_count: int
 
 
 def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own cards."""
-    course_cards = dict(_cards_by_guid(library))
-    cards_left: collections.Counter[str] = collections.Counter()
-    grades_left: collections.Counter[str] = collections.Counter()
+    course_cards = _list_cards_by_guid(library)
+    skipped_cards: collections.Counter[str] = collections.Counter()
+    skipped_log_rows: collections.Counter[str] = collections.Counter()
     lost_media_count = 0
-    pictures = {n: p for n, c in package.media.items() if (p := name_picture_or_empty(c))}
+    stored_names = {
+        file: name
+        for file, content in package.pictures.items()
+        if (name := build_stored_picture_name_or_empty(content))
+    }
     cards: dict[str, ImportedCard] = {}
     if package.stray_log_row_count:
-        grades_left["about cards that the file does not hold"] = package.stray_log_row_count
-    for card in sorted(package.cards, key=lambda c: c.place):
+        reason = "about cards that the file does not hold"
+        skipped_log_rows[reason] = package.stray_log_row_count
+    for card in sorted(package.cards, key=lambda c: c.position):
         card_id = _card_id_or_empty(card, course_cards)
         content = _OwnContent()
         reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
         try:
             if not reason and parse_card_id(card_id)[0] == OWN:
-                content = _read_own_card(card, pictures)
+                content = _read_own_card(card, stored_names)
         except ItemSkippedError as error:
             reason = str(error)
         if reason:
-            cards_left[reason] += 1
+            skipped_cards[reason] += 1
             continue
-        lost_media_count += content.lost
-        placement = find_note_and_topic(library, card_id)
+        lost_media_count += content.lost_media_count
+        note, topic = find_note_and_topic(library, card_id)
         cards[card_id] = ImportedCard(
             card=card_id,
-            note=placement.note,
-            topic=placement.topic,
-            origin=f"{card.guid}\0{card.ordinal}",
-            log=tuple(_imported_log_entries(card, grades_left)),
+            note=note,
+            topic=topic,
+            origin=f"{card.note.guid}\0{card.ordinal}",
+            log=tuple(_convert_log(card, skipped_log_rows)),
             own=content.text,
-            pictures={pictures[file]: package.media[file] for file in content.files},
+            pictures={stored_names[file]: package.pictures[file] for file in content.files},
             suspended=card.suspended,
             retention=card.retention,
-            seed=card.aside.seed,
-            since=card.aside.since if is_added_card(card_id) else None,
+            seed=card.added_info.seed,
+            due_since_ms=card.added_info.due_since_ms if is_added_card(card_id) else None,
         )
-    return MatchedPackage(tuple(cards.values()), cards_left, grades_left, lost_media_count)
+    return MatchedPackage(tuple(cards.values()), skipped_cards, skipped_log_rows, lost_media_count)
 
 
-def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the cards of a note (by ordinal), for each GUID that our export writes."""
-    for card in library.cards.values():
-        if card.id == min(card.id, card.sibling or card.id):
-            names = (card.id, card.sibling) if card.sibling else (card.id,)
-            yield note_guid(card.id), names
-    for question in library.questions.values():
-        if is_usable_as_card(question):
-            name = question_card_id(question.id)
-            yield note_guid(name), (name,)
-    for anchor in library.glossary:
-        yield note_guid(term_card_id(anchor)), (term_card_id(anchor),)
+def _list_cards_by_guid(library: Library) -> dict[str, tuple[str, ...]]:
+    """Return the cards of a note, by ordinal, for each GUID that our export writes."""
+    notes: list[tuple[str, ...]] = [
+        (card.id, card.sibling) if card.sibling else (card.id,)
+        for card in library.cards.values()
+        if card.id == min(card.id, card.sibling or card.id)
+    ]
+    questions = filter(is_usable_as_card, library.questions.values())
+    notes += [(question_card_id(question.id),) for question in questions]
+    notes += [(term_card_id(anchor),) for anchor in library.glossary]
+    return {make_note_guid(cards[0]): cards for cards in notes}
 
 
 def _card_id_or_empty(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
     """Return our id of a card; empty if our note has no such card."""
-    note_cards = course_cards.get(card.guid)
+    note_cards = course_cards.get(card.note.guid)
     if note_cards is not None:
         return note_cards[card.ordinal] if 0 <= card.ordinal < len(note_cards) else ""
-    if _OURS.match(card.guid):
-        return card.guid if card.ordinal == 0 else ""
-    identity = f"anki {card.guid}\0{card.ordinal}"
+    if _OURS.match(card.note.guid):
+        return card.note.guid if card.ordinal == 0 else ""
+    identity = f"anki {card.note.guid}\0{card.ordinal}"
     return f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
@@ -150,47 +151,49 @@ class _OwnContent:
 
     text: OwnCardText | None = None
     files: frozenset[str] = frozenset()
-    lost: int = 0
+    lost_media_count: int = 0
 
 
-def _read_own_card(card: PackageCard, pictures: Mapping[str, str]) -> _OwnContent:
+def _read_own_card(card: PackageCard, stored_names: Mapping[str, str]) -> _OwnContent:
     """Return the content of an own card; raises ItemSkippedError."""
     _require_importable_text(card)
-    addresses = {file: f"{PICTURES}{name}" for file, name in pictures.items()}
+    addresses = {file: f"{PICTURES}{name}" for file, name in stored_names.items()}
     lost_count, files = 0, frozenset[str]()
     faces: list[str] = []
-    for face in card.faces:
-        replaced = replace_pictures_and_remove_media(convert_anki_formulas_to_tex(face), addresses)
+    for face in card.render_sides():
+        replaced = use_stored_pictures_and_remove_media(
+            convert_anki_formulas_to_tex(face), addresses
+        )
         faces.append(sanitize_html(replaced.html))
         lost_count, files = lost_count + replaced.lost_media_count, files | replaced.picture_names
-    if any(map(is_blank, faces)):
+    if any(map(is_blank_html, faces)):
         raise ItemSkippedError(_WORDLESS)
     if any(len(face) > LONGEST_FACE for face in faces):
         raise ItemSkippedError(_TOO_LONG)
     own_deck = _OWN_DECK.match(card.deck)
     deck = (own_deck["deck"] or "") if own_deck else card.deck
-    guid = "" if _OURS.match(card.guid) else card.guid
-    text = OwnCardText(deck, faces[0], faces[1], guid, card.ordinal, card.tags)
+    guid = "" if _OURS.match(card.note.guid) else card.note.guid
+    text = OwnCardText(deck, faces[0], faces[1], guid, card.ordinal, card.note.tags)
     return _OwnContent(text, files, lost_count)
 
 
 def _require_importable_text(card: PackageCard) -> None:
     """Raise ItemSkippedError if the text of a card cannot be imported."""
-    if any(_OCCLUSION.search(field) for field in card.fields):
+    if any(_OCCLUSION.search(field) for field in card.note.fields):
         raise ItemSkippedError(_MASKED)
-    if sum(map(len, card.fields)) > 2 * LONGEST_FACE:
+    if sum(map(len, card.note.fields)) > 2 * LONGEST_FACE:
         raise ItemSkippedError(_TOO_LONG)
-    for face in card.faces:
+    for face in card.render_sides():
         if len(face) > LONGEST_FACE or face.count("<") > _MOST_TAGS:
             raise ItemSkippedError(_TOO_LONG)
         if is_nested_too_deeply(face):
             raise ItemSkippedError(_TOO_DEEP)
 
 
-def _imported_log_entries(
+def _convert_log(
     card: PackageCard, skipped: collections.Counter[str]
 ) -> Iterator[ImportedLogEntry]:
-    """Yield the reviews and manual edits of a card; other rows are counted.
+    """Yield the reviews and manual edits of a card; other rows are counted in `skipped`.
 
     A due date counts only if nothing came after it. A card that is new now was reset, whether its
     log says so or not. Anki has no log row for burying a card.
@@ -200,7 +203,7 @@ def _imported_log_entries(
         skipped[_TOO_MANY] += len(card.log) - _MOST_GRADES
     last_entry = None
     for row in log:
-        entry = _imported_log_entry(row, card, is_last=row is log[-1])
+        entry = _convert_revlog_entry(row, card, is_last=row is log[-1])
         if entry is None:
             skipped[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
         else:
@@ -215,29 +218,21 @@ def _imported_log_entries(
         )
 
 
-def _imported_log_entry(
+def _convert_revlog_entry(
     row: RevlogEntry, card: PackageCard, *, is_last: bool
 ) -> ImportedLogEntry | None:
     rescheduled = row.kind == _FILTERED and row.factor > 0  # early, in a filtered deck
     if row.ease in _EASES and (row.kind in _KINDS or rescheduled):
-        return ImportedLogEntry(row.number, row.ease, row.time)
+        return ImportedLogEntry(row.at_ms, row.ease, row.took_ms)
     if row.is_reset:
-        return ImportedLogEntry(row.number, 0, 0, "forget")
-    if row.kind == BY_HAND and row.factor and card.due and is_last:
-        return ImportedLogEntry(row.number, 0, 0, "due", card.due.isoformat())
+        return ImportedLogEntry(row.at_ms, 0, 0, "forget")
+    if row.kind == BY_HAND and row.factor and card.due_day and is_last:
+        return ImportedLogEntry(row.at_ms, 0, 0, "due", card.due_day.isoformat())
     return None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class NoteAndTopic:
-    """The note shared with the card's reverse, and its topic."""
-
-    note: str
-    topic: str
-
-
 def find_note_and_topic(library: Library, card: str) -> NoteAndTopic:
-    """Return the placement of a card; from its id alone if it left the course."""
+    """Return the note and the topic of a card; from its id alone if it left the course."""
     course_card = library.cards.get(card)
     if course_card is None:
         return NoteAndTopic(card, find_topic_of_added_card(library, card))
@@ -353,7 +348,7 @@ def _write_batch(
     """Write a batch and the progress; None if the import was ended."""
     # Every writer for a learner starts with this row, so others wait here for this transaction.
     exists = bump_change_counter(db, learner.id)
-    if not exists or not import_progress_store.is_running(db, learner.id, began_at):
+    if not exists or not import_progress_store.is_import_running(db, learner.id, began_at):
         return None
     outcome = import_store.import_cards(db, learner, cards, now, already_waiting)
     import_progress_store.add_batch_result(db, learner.id, began_at, len(cards), outcome, now)

@@ -7,26 +7,27 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from app.content.library import Library
+from app.import_export.anki.card_templates import CardSides
 from app.import_export.anki.package_format import (
     CollectionStart,
     PackageWriter,
+    build_package_picture_name,
+    build_stored_picture_name_or_empty,
     find_stored_picture_names,
-    name_package_picture,
-    name_picture_or_empty,
-    point_to_package_files,
+    use_package_picture_names,
 )
 from app.import_export.anki.package_writer import (
     AddedCardInfo,
     AnkiNote,
     CardHistory,
     CollectionDates,
-    note_guid,
+    make_note_guid,
     replay_for_anki,
     write_notes_to_package,
 )
 from app.import_export.course_files import attach_pictures
 from app.import_export.course_items import read_authored_items
-from app.import_export.export_store import LearnerCards, StudiedCards
+from app.import_export.export_store import AnkiOrigin, LearnerCards, StudiedCards
 from app.import_export.html_sanitizer import portable_html
 from app.import_export.items import Item, image_bytes, rename_images
 from app.import_export.markdown_to_html import to_html_with_pictures
@@ -66,7 +67,7 @@ def write_learner_cards(
     course: ExportCourse, cards: LearnerCards, package: PackageWriter, learner_time: "LearnerTime"
 ) -> None:
     """Write all cards of a learner that still have text, a few notes at a time."""
-    calendar = learner_time.collection_dates(cards.first_day())
+    calendar = learner_time.collection_dates(cards.find_first_review_day())
     pictures = _PicturePacker(cards.read_picture, package)
     notes = _NoteBuilder(course, pictures.of_course)
     write_notes_to_package(map(pictures.pack_pictures, notes.build_notes(cards)), calendar, package)
@@ -99,11 +100,8 @@ def is_card_available(library: Library, own_card_ids: Collection[str], card: str
     return is_source_in_course(library, card) and (question is None or is_usable_as_card(question))
 
 
-AnkiOrigins = Mapping[str, tuple[str, int]]
-
-
 def group_cards_by_note(
-    library: Library, cards: Collection[str], origins: AnkiOrigins
+    library: Library, cards: Collection[str], origins: Mapping[str, AnkiOrigin]
 ) -> dict[str, tuple[str, ...]]:
     """Group cards into notes, by note name.
 
@@ -112,12 +110,12 @@ def group_cards_by_note(
     """
     cards_by_guid: dict[str, dict[int, str]] = {}
     for card in cards:
-        guid, ordinal = origins.get(card, ("", 0))
-        if can_return_to_anki_note(guid, ordinal):
-            cards_by_guid.setdefault(guid, {})[ordinal] = card
+        origin = origins.get(card, AnkiOrigin())
+        if _can_return_to_anki_note(origin.guid, origin.ordinal):
+            cards_by_guid.setdefault(origin.guid, {})[origin.ordinal] = card
     notes: dict[str, tuple[str, ...]] = {}
     for card in cards:
-        group = cards_by_guid.get(origins.get(card, ("", 0))[0])
+        group = cards_by_guid.get(origins.get(card, AnkiOrigin()).guid)
         if group:
             names = tuple(name for _, name in sorted(group.items()))
             notes[min(names)] = names
@@ -128,16 +126,15 @@ def group_cards_by_note(
     return notes
 
 
-def can_return_to_anki_note(guid_: str, ordinal: int) -> bool:
-    """Return whether an own card came from an Anki note and can return as a card of it."""
-    return bool(guid_) and 0 <= ordinal < _MOST_SIDES
+def _can_return_to_anki_note(guid: str, ordinal: int) -> bool:
+    return bool(guid) and 0 <= ordinal < _MOST_SIDES
 
 
 class _PicturePacker:
     """Adds the pictures of notes to the package, each once."""
 
-    def __init__(self, find: Callable[[str], bytes | None], package: PackageWriter) -> None:
-        self._find = find
+    def __init__(self, read_picture: Callable[[str], bytes | None], package: PackageWriter) -> None:
+        self._read_picture = read_picture
         self._package = package
         self._packed: set[str] = set()
         self.of_course: dict[str, bytes] = {}
@@ -147,10 +144,10 @@ class _PicturePacker:
         for name in (name for face in note.faces for name in find_stored_picture_names(face)):
             if name not in self._packed:
                 self._packed.add(name)
-                content = self.of_course.get(name) or self._find(name)
+                content = self.of_course.get(name) or self._read_picture(name)
                 if content:
-                    self._package.add_media(name_package_picture(name), content)
-        return dataclasses.replace(note, faces=tuple(map(point_to_package_files, note.faces)))
+                    self._package.add_media(build_package_picture_name(name), content)
+        return dataclasses.replace(note, faces=tuple(map(use_package_picture_names, note.faces)))
 
 
 class _NoteBuilder:
@@ -164,11 +161,11 @@ class _NoteBuilder:
         self._library = course.library
         self._pictures = pictures
         self._studied = StudiedCards({}, frozenset(), {}, {}, {})
-        self._read: dict[str, dict[str, tuple[str, str]]] = {}
+        self._sides_by_file: dict[str, dict[str, CardSides]] = {}
 
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         """Yield all notes of a learner."""
-        origins = cards.note_origins()
+        origins = cards.list_anki_origins()
         available_cards = [
             c for c in cards.list_card_ids() if is_card_available(self._library, origins, c)
         ]
@@ -190,22 +187,22 @@ class _NoteBuilder:
             return self._question_note(note, name)
         if kind == TERM:
             term = self._library.glossary[name]
-            faces = html.escape(term.name), portable_html(term.meaning.html)
-            return self._build_note((note,), "terms", faces)
+            sides = CardSides(html.escape(term.name), portable_html(term.meaning.html))
+            return self._build_note((note,), "terms", sides)
         card = self._library.cards[note]
-        anki_note = self._build_note(cards, card.topic, self._card_faces(card))
+        anki_note = self._build_note(cards, card.topic, self._render_course_card(card))
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
         return dataclasses.replace(anki_note, tags=tags)
 
     def _own_note(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
         """Return the note of an own card, with the cards of the same Anki note."""
-        own = self._studied.own[note]
+        own = self._studied.own_texts[note]
         deck = self._deck_name(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
         histories = tuple(self._card_history(card) for card in cards)
-        if not can_return_to_anki_note(own.guid, own.ordinal):
+        if not _can_return_to_anki_note(own.guid, own.ordinal):
             return AnkiNote(note, note, deck, (own.front, own.back), histories, tags)
-        texts = {text.ordinal: text for text in (self._studied.own[card] for card in cards)}
+        texts = {text.ordinal: text for text in (self._studied.own_texts[card] for card in cards)}
         faces: list[str] = []
         for ordinal in range(max(texts) + 1):
             text = texts.get(ordinal)
@@ -219,56 +216,60 @@ class _NoteBuilder:
             variant = draw_variant(self._library.questions[name], seed)
         except (ExpressionError, ArithmeticError):
             return None
-        faces = question_card_faces(variant, _gap_text)
-        front, back = portable_html(faces.front), portable_html(faces.back)
-        return self._build_note((note,), "missed questions", (front, back))
+        faces = question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
+        sides = CardSides(portable_html(faces.front), portable_html(faces.back))
+        return self._build_note((note,), "missed questions", sides)
 
-    def _build_note(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> AnkiNote:
+    def _build_note(self, cards: tuple[str, ...], deck: str, faces: CardSides) -> AnkiNote:
         note, histories = cards[0], tuple(self._card_history(name) for name in cards)
-        return AnkiNote(note, note_guid(note), self._deck_name(deck), faces, histories)
+        return AnkiNote(note, make_note_guid(note), self._deck_name(deck), faces, histories)
 
     def _card_history(self, card: str) -> CardHistory:
         history = replay_for_anki(
             card,
-            self._studied.grades.get(card, ()),
+            self._studied.logs.get(card, ()),
             suspended=card in self._studied.suspended,
             added_info=self._studied.added_info.get(card),
         )
-        due = self._studied.due.get(card)
-        if history.standing is None or due is None:
+        due_day = self._studied.due_days.get(card)
+        if history.state is None or due_day is None:
             return history
         # A question that was missed again is due earlier than its reviews alone would say.
-        state = dataclasses.replace(history.standing, due_day=due)
-        return dataclasses.replace(history, standing=state)
+        state = dataclasses.replace(history.state, due_day=due_day)
+        return dataclasses.replace(history, state=state)
 
     def _deck_name(self, name: str) -> str:
         return f"Headroom::{self._course.title}::{name}"
 
-    def _card_faces(self, card: Flashcard) -> tuple[str, str]:
+    def _render_course_card(self, card: Flashcard) -> CardSides:
         """Return the text as `headroom export apkg` writes it, from the author's file."""
         path = card.place.path
-        if path not in self._read:
-            self._read[path] = dict(self._authored_faces(self._course.folder / path, path))
-        faces = card.front.html, card.back.html
-        return self._read[path].get(card.id) or (portable_html(faces[0]), portable_html(faces[1]))
+        if path not in self._sides_by_file:
+            self._sides_by_file[path] = self._render_cards_of_file(path)
+        return self._sides_by_file[path].get(card.id) or CardSides(
+            portable_html(card.front.html), portable_html(card.back.html)
+        )
 
-    def _authored_faces(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
-        """Yield the faces of the cards in a file, by card id."""
+    def _render_cards_of_file(self, path: str) -> dict[str, CardSides]:
+        """Return the sides of the cards in a file by card id; empty if it cannot be read."""
+        file = self._course.folder / path
         try:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
-            return
-        for item in read_authored_items(text, path).items:
-            if item.kind == "card":
-                yield item.name, self._item_faces(attach_pictures(file.parent, item))
+            return {}
+        return {
+            item.name: self._render_item(attach_pictures(file.parent, item))
+            for item in read_authored_items(text, path).items
+            if item.kind == "card"
+        }
 
-    def _item_faces(self, card: Item) -> tuple[str, str]:
+    def _render_item(self, card: Item) -> CardSides:
         """Return both sides as HTML; pictures are named as on own cards."""
         contents = {p.name: image_bytes(p) for p in card.pictures}
         names = {
             name: stored_name
             for name, content in contents.items()
-            if (stored_name := name_picture_or_empty(content))
+            if (stored_name := build_stored_picture_name_or_empty(content))
         }
         self._pictures |= {stored_name: contents[name] for name, stored_name in names.items()}
         card = rename_images(card, {name: name for name in names})
@@ -276,9 +277,4 @@ class _NoteBuilder:
         for name, stored_name in names.items():
             old, new = f'src="{html.escape(name)}"', f'src="{PICTURES}{stored_name}"'
             front, back = front.replace(old, new), back.replace(old, new)
-        return front, back
-
-
-def _gap_text(hint: str) -> str:
-    """Return a gap to fill in, as text."""
-    return f"[{hint or '…'}]"
+        return CardSides(front, back)

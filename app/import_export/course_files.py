@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from app.content.course_rules import NO_SYLLABUS
 from app.content.file_reader import parse_file
@@ -27,36 +28,39 @@ from app.import_export.items import (
     image_bytes,
     image_digest,
     item_label,
+    list_shown_picture_names,
     make_image,
     make_image_name,
-    picture_names_shown,
     rename_images,
 )
-from app.markup.model import Topic
+from app.markup.model import Syllabus, Topic
 
-_SHARED = "It goes with more than one."
-_KNOWN = "the topic has this question already"
+_REASON_FOR_SHARED_RIGHT_SIDE = "It goes with more than one."
+_ALREADY_IN_TOPIC = "the topic has this question already"
 _FORBIDDEN_IN_BLANK = "|?[]\n"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TargetTopic:
-    """A topic in its current state: its files, and what its items may refer to.
+    """A topic in its current state, and what its items may refer to.
 
-    `files` maps quiz.md and cards.md to their text (empty if missing). `ids` are all that were ever
-    used. `objective` and `source` are the topic's own. `pictures` maps its picture names to
-    digests.
+    `files` maps quiz.md and cards.md to their text (empty if missing).
     """
 
     slug: str
     title: str
     files: Mapping[str, str]
-    ids: frozenset[str]
-    objective: str
-    source: str
-    objectives: frozenset[str]
-    sources: frozenset[str]
-    pictures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    used_ids: frozenset[str]
+    own_objective: str
+    own_source: str
+    course_objectives: frozenset[str]
+    course_sources: frozenset[str]
+    picture_digests: Mapping[str, str]
+
+
+class AddedItem(NamedTuple):
+    item_id: str
+    item: Item
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class TopicUpdate:
 
     files: Mapping[str, str]
     pictures: Mapping[str, bytes]
-    added_items: tuple[tuple[str, Item], ...]
+    added_items: tuple[AddedItem, ...]
     refused: tuple[ItemRemark, ...]
     lost: tuple[ItemRemark, ...]
 
@@ -77,13 +81,13 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
     Markdown would be parsed as something else.
     """
     texts = {name: _text_to_append_to(name, text, target) for name, text in target.files.items()}
-    ids = set(target.ids)
+    ids = set(target.used_ids)
     known_keys = {
-        _comparison_key(rename_images(item, target.pictures))
+        _comparison_key(rename_images(item, target.picture_digests))
         for name, text in target.files.items()
         for item in read_authored_items(text, f"topics/{target.slug}/{name}").items
     }
-    added: list[tuple[str, Item]] = []
+    added: list[AddedItem] = []
     refused = list(result.refused)
     item_remarks: list[ItemRemark] = []
     changed: set[str] = set()
@@ -92,18 +96,18 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
         item, new_pictures = _with_unique_pictures(_fit_item_to_topic(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_item_id(item, ids)
-        key = _comparison_key(
-            rename_images(
-                _drawn_variant(item), {n: image_digest(c) for n, c in new_pictures.items()}
-            )
+        digests = {picture: image_digest(content) for picture, content in new_pictures.items()}
+        key = _comparison_key(rename_images(_draw_first_variant(item), digests))
+        reason = (
+            _ALREADY_IN_TOPIC if key in known_keys else _explain_refusal(item, name, file, target)
         )
-        if reason := _KNOWN * (key in known_keys) or _placement_refusal(item, name, file, target):
+        if reason:
             refused.append(ItemRemark(item_label(raw), raw.line, reason))
             continue
         ids.add(name)
         known_keys.add(key)
         texts[file] = f"{texts[file].rstrip()}\n\n{write_item_block(item, name)}"
-        added.append((name, item))
+        added.append(AddedItem(name, item))
         item_remarks += (ItemRemark(item_label(raw), raw.line, loss) for loss in item.lost)
         changed.add(file)
         pictures |= new_pictures
@@ -111,8 +115,8 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
     return TopicUpdate(files, pictures, tuple(added), tuple(refused), tuple(item_remarks))
 
 
-def _drawn_variant(item: Item) -> Item:
-    """Return a computed item as the course has it, with the numbers of its first variant."""
+def _draw_first_variant(item: Item) -> Item:
+    """Return a computed item with the numbers of its first variant, as the course has it."""
     if not item.params:
         return item
     text = f"---\ntitle: T\n---\n\n{write_item_block(item, 'q')}"
@@ -125,19 +129,19 @@ def _text_to_append_to(name: str, text: str, target: TargetTopic) -> str:
         return text
     noun = "cards" if name == "cards.md" else "questions"
     title = f"{target.title}: {noun}".replace('"', "'").replace("\\", "/")
-    return f'---\ntitle: "{title}"\nobjective: {target.objective}\nsource: {target.source}\n---\n'
+    return f'---\ntitle: "{title}"\nobjective: {target.own_objective}\nsource: {target.own_source}\n---\n'
 
 
 def _fit_item_to_topic(item: Item, target: TargetTopic) -> Item:
     """Return the item with only the objectives and sources that the course has."""
-    objectives = tuple(o for o in item.objectives if o in target.objectives)
-    sources = tuple(s for s in item.sources if s in target.sources)
+    objectives = tuple(o for o in item.objectives if o in target.course_objectives)
+    sources = tuple(s for s in item.sources if s in target.course_sources)
     unknown = {*item.objectives, *item.sources} - {*objectives, *sources}
     if unknown:
         item = _with_recorded_loss(item, f"unknown here: {', '.join(sorted(unknown))}")
-    if objectives == (target.objective,):
+    if objectives == (target.own_objective,):
         objectives = ()
-    if sources == (target.source,):
+    if sources == (target.own_source,):
         sources = ()
     adapted = dataclasses.replace(item, objectives=objectives, sources=sources)
     return _mark_shared_right_sides(ensure_heading_paragraph(adapted))
@@ -147,31 +151,38 @@ def _with_recorded_loss(item: Item, loss: str) -> Item:
     return dataclasses.replace(item, lost=(*item.lost, loss))
 
 
-def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
-    """Return the item with unique picture names, and the bytes of the pictures."""
+class _ItemAndPictures(NamedTuple):
+    item: Item
+    picture_contents: dict[str, bytes]
+
+
+def _with_unique_pictures(item: Item) -> _ItemAndPictures:
+    """Return the item with unique picture names, and the bytes of its pictures by name."""
     contents = {p.name: image_bytes(p) for p in item.pictures}
     names = {name: make_image_name(content, name) for name, content in contents.items()}
-    for name in picture_names_shown(item):
+    for name in list_shown_picture_names(item):
         if not names.get(name):
             item = _with_recorded_loss(
                 item, f"the picture {name} is left out: it is not in the file"
             )
-    shown_pictures = {names[n]: contents[n] for n in picture_names_shown(item) if names.get(n)}
-    return rename_images(item, names), shown_pictures
+    shown_pictures = {names[n]: contents[n] for n in list_shown_picture_names(item) if names.get(n)}
+    return _ItemAndPictures(rename_images(item, names), shown_pictures)
 
 
 def _mark_shared_right_sides(item: Item) -> Item:
     """Mark equal right sides as intended, which other formats do not require."""
     rights = [p.right for p in item.pairs if p.left]
     pairs = tuple(
-        dataclasses.replace(p, why=p.why or _SHARED) if rights.count(p.right) > 1 else p
+        dataclasses.replace(p, why=p.why or _REASON_FOR_SHARED_RIGHT_SIDE)
+        if rights.count(p.right) > 1
+        else p
         for p in item.pairs
     )
     return dataclasses.replace(item, pairs=pairs)
 
 
-def _placement_refusal(item: Item, name: str, file: str, target: TargetTopic) -> str:
-    """Return why an item cannot be added to the topic; empty if it can."""
+def _explain_refusal(item: Item, name: str, file: str, target: TargetTopic) -> str:
+    """Return why an item cannot be added to a file of the topic; empty if it can."""
     answers = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
     if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in answers):
         return "the answer of a gap holds one of | ? [ ] ~"
@@ -191,21 +202,19 @@ def _placement_refusal(item: Item, name: str, file: str, target: TargetTopic) ->
 
 def _comparison_key(item: Item) -> object:
     """Return a key that is equal for items with the same content."""
+
+    def one_line(text: str) -> str:
+        return _normalize_whitespace(join_into_one_line(text))
+
     return (
         item.kind,
         _normalize_whitespace(item.stem),
-        tuple((_normalize_as_one_line(o.text), o.right, _span_key(o.span)) for o in item.options),
-        tuple(_normalize_as_one_line(s.text) for s in item.steps),
-        tuple(
-            (_normalize_as_one_line(p.left), _normalize_as_one_line(p.right)) for p in item.pairs
-        ),
+        tuple((one_line(o.text), o.right, _range_key(o.span)) for o in item.options),
+        tuple(one_line(s.text) for s in item.steps),
+        tuple((one_line(p.left), one_line(p.right)) for p in item.pairs),
         _normalize_whitespace(item.text),
         tuple((b.answers, b.wrong) for b in item.blanks),
     )
-
-
-def _normalize_as_one_line(text: str) -> str:
-    return _normalize_whitespace(join_into_one_line(text))
 
 
 def _normalize_whitespace(text: str) -> str:
@@ -213,49 +222,50 @@ def _normalize_whitespace(text: str) -> str:
     return " ".join(plain.split())
 
 
-def _span_key(span: NumberRange | None) -> tuple[str, ...]:
+def _range_key(span: NumberRange | None) -> tuple[str, ...]:
     if span is None:
         return ()
     return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)
 
 
-_FILES = ("quiz.md", "cards.md")
+def _parse_course(folder: Path) -> dict[str, ParsedFile]:
+    parsed_files, _ = WatchedFiles(folder, None).parse_current_files()
+    return parsed_files
+
+
+def _syllabus_of(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:
+    file = parsed_files.get("syllabus.toml")
+    return (file.syllabus if file else None) or NO_SYLLABUS
 
 
 def list_topics_with_page(folder: Path) -> frozenset[str]:
     """Return the topics of a course that have a page."""
-    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
-    return frozenset(
-        path.split("/")[1] for path, parsed in readings.items() if parsed.topic is not None
-    )
+    parsed_files = _parse_course(folder).items()
+    return frozenset(path.split("/")[1] for path, parsed in parsed_files if parsed.topic)
 
 
 def read_target_topic(folder: Path, slug: str) -> TargetTopic:
     """Return a topic of a course; raises UnusableFileError if there is none."""
-    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
-    page = readings.get(f"topics/{slug}/concept.md")
+    parsed_files = _parse_course(folder)
+    page = parsed_files.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
-        known_slugs = ", ".join(
-            sorted({p.split("/")[1] for p in readings if p.startswith("topics/")})
-        )
-        sentence_start = f"{folder.absolute().name} has"
+        known_slugs = {p.split("/")[1] for p in parsed_files if p.startswith("topics/")}
         raise UnusableFileError(
-            f"There is no topic “{slug}” with a concept.md; {sentence_start} {known_slugs or 'none'}."
+            f"There is no topic “{slug}” with a concept.md; {folder.absolute().name} has "
+            f"{', '.join(sorted(known_slugs)) or 'none'}."
         )
     topic = page.topic
-    syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    domains = syllabus.domains if syllabus else ()
     if not topic.objectives or not topic.sources:
         raise UnusableFileError(f"The page of “{slug}” names no objective or no source.")
     return TargetTopic(
         slug,
         topic.title,
-        {name: _read_text(folder / "topics" / slug / name) for name in _FILES},
-        frozenset(list_used_ids(readings)),
+        {n: _read_text(folder / "topics" / slug / n) for n in ("quiz.md", "cards.md")},
+        frozenset(list_used_ids(parsed_files)),
         topic.objectives[0],
         topic.sources[0],
-        frozenset(o.number for d in domains for o in d.objectives),
-        frozenset(s.key for parsed in readings.values() for s in parsed.sources),
+        frozenset(o.number for d in _syllabus_of(parsed_files).domains for o in d.objectives),
+        frozenset(s.key for parsed in parsed_files.values() for s in parsed.sources),
         _picture_digests(folder, slug),
     )
 
@@ -273,7 +283,7 @@ def attach_pictures(topic_folder: Path, item: Item) -> Item:
     course = topic_folder.parent.parent
     usable_names = (
         name
-        for name in picture_names_shown(item)
+        for name in list_shown_picture_names(item)
         if not explain_unshowable_image(course, f"topics/{topic_folder.name}/{name}")
     )
     pictures = tuple(make_image(name, (topic_folder / name).read_bytes()) for name in usable_names)
@@ -284,7 +294,7 @@ def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig") if path.is_file() else ""
 
 
-def write_files(folder: Path, slug: str, update: TopicUpdate) -> None:
+def write_topic_update(folder: Path, slug: str, update: TopicUpdate) -> None:
     """Replace files of a topic atomically, so that no reader sees half of one.
 
     Pictures come first, so that no page refers to a missing one.
@@ -298,44 +308,37 @@ def write_files(folder: Path, slug: str, update: TopicUpdate) -> None:
 
 def read_course_info(folder: Path) -> CourseInfo:
     """Return the title and language of a course; the title defaults to its folder name."""
-    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
-    course_syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    syllabus = course_syllabus or NO_SYLLABUS
+    syllabus = _syllabus_of(_parse_course(folder))
     return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
 def read_items_for_export(folder: Path, only_topic: str, seed: int) -> ImportResult:
-    """Return every valid item of a course or of one topic, in authored order.
-
-    Items that are not live are in `waiting`.
-    """
-    readings = WatchedFiles(folder, None).parse_current_files().parsed_files
+    """Return every valid item of a course or of one topic, in authored order."""
+    parsed_files = _parse_course(folder)
     items: list[Item] = []
-    waiting: list[Item] = []
+    not_live: list[Item] = []
     refused: list[ItemRemark] = []
-    paths = [
-        p for p in readings if p.startswith(f"topics/{only_topic}/" if only_topic else "topics/")
-    ]
+    prefix = f"topics/{only_topic}/" if only_topic else "topics/"
+    paths = [path for path in parsed_files if path.startswith(prefix)]
     if only_topic and not paths:
-        where = folder.absolute().name
-        raise UnusableFileError(f"There is no topic “{only_topic}” in {where}.")
+        raise UnusableFileError(f"There is no topic “{only_topic}” in {folder.absolute().name}.")
     for path in paths:
         topic = path.split("/")[1]
-        page = readings.get(f"topics/{topic}/concept.md")
-        live = _is_live_by_item_id(readings[path], page.topic if page else None)
+        page = parsed_files.get(f"topics/{topic}/concept.md")
+        live = _is_live_by_item_id(parsed_files[path], page.topic if page else None)
         result = read_authored_items(_read_text(folder / path), path, seed)
         for item in result.items:
             if item.name in live:
                 with_pictures = attach_pictures(folder / "topics" / topic, item)
                 complete = dataclasses.replace(with_pictures, topic=topic)
-                (items if live[item.name] else waiting).append(complete)
+                (items if live[item.name] else not_live).append(complete)
         refused += (r for r in result.refused if live.get(r.name, True))
-    return ImportResult(tuple(items), tuple(refused), tuple(waiting))
+    return ImportResult(tuple(items), tuple(refused), tuple(not_live))
 
 
-def _is_live_by_item_id(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
+def _is_live_by_item_id(file: ParsedFile, page: Topic | None) -> dict[str, bool]:
     """Return the valid items of a file, and whether they are live together with their page."""
     open_page = page is None or page.status == "live"
-    questions = {q.id: open_page and q.status == "live" for q in reading.questions}
-    cards = {c.id: open_page and c.status == "live" for c in reading.cards}
+    questions = {q.id: open_page and q.status == "live" for q in file.questions}
+    cards = {c.id: open_page and c.status == "live" for c in file.cards}
     return questions | cards

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from markdown_it.token import Token
@@ -25,10 +25,11 @@ from app.import_export.items import (
     format_significant_digits,
     is_true_or_false,
     map_item_texts,
+    number_until_unused,
 )
 from app.import_export.markdown_text import code_span, escape_line_start, escape_markdown
 from app.import_export.markdown_to_html import tokens_to_markdown
-from app.import_export.text_conversion import span_around
+from app.import_export.text_conversion import make_range_around
 from app.markup import expressions
 from app.markup.expressions import ExpressionError, Value
 from app.markup.html_renderer import RenderContext
@@ -51,10 +52,10 @@ from app.questions.types.numeric import with_computed_ranges
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")
-# The type that other formats use instead, and what is lost.
-_INSTEAD: dict[str, tuple[Kind, str]] = {
-    "place": ("single", "its drawing is not exported; it asks for the label of a part"),
-    "console": ("single", "its terminal is not exported; the transcript of the way to the goal is"),
+# What other formats show of these types, as single choices.
+_LOSS_OF_TYPE = {
+    "place": "its drawing is not exported; it asks for the label of a part",
+    "console": "its terminal is not exported; the transcript of the way to the goal is",
 }
 _ONE_DRAW = "its numbers were drawn once; the parameters are not exported"
 
@@ -160,11 +161,11 @@ def _convert_parsed_item(
     is_answer = types.type_of(question).blank
     body = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
     if isinstance(question.answer, ConsoleSpec):
-        body = f"{body}\n\n{_solution_transcript(question.answer.lab)}".strip()
-    replacement = _INSTEAD.get(question.type)
+        body = f"{body}\n\n{_write_solution_transcript(question.answer.lab)}".strip()
+    loss = _LOSS_OF_TYPE.get(question.type)
     return dataclasses.replace(
         item,
-        kind=replacement[0] if replacement else cast(Kind, question.type),
+        kind="single" if loss else cast(Kind, question.type),
         stem="\n\n".join(p for p in (heading, body) if p),
         hints=tuple(tokens_to_markdown(h) for h in parts.hints),
         explanation=tokens_to_markdown(parts.explanation),
@@ -172,12 +173,12 @@ def _convert_parsed_item(
         partial=question.partial,
         difficulty=question.difficulty,
         use=question.use,
-        lost=(replacement[1],) if replacement else (),
-        **_answer_fields(parts, question, values),
+        lost=(loss,) if loss else (),
+        **_read_answer_fields(parts, question, values),
     )
 
 
-def _answer_fields(  # noqa: PLR0911 - one return per type
+def _read_answer_fields(  # noqa: PLR0911 - one return per type
     parts: ItemParts, question: Question, values: Mapping[str, Value]
 ) -> dict[str, Any]:
     """Return the fields of an item that hold its answer; raises ItemSkippedError."""
@@ -185,38 +186,40 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
     match question.type:
         case "single" | "multiple" | "true-false":
             shuffle = bool(getattr(answer, "shuffle", True))
-            return {"options": _choice_options(parts), "shuffle": shuffle}
+            return {"options": _read_choice_options(parts), "shuffle": shuffle}
         case "numeric":
-            return {"options": _number_options(parts.options, answer, values)}
+            return {"options": _read_number_options(parts.options, answer, values)}
         case "short":
             texts = [(sole_code_span(o) or o.words).strip() for o in parts.options]
             case = bool(getattr(answer, "case_sensitive", False))
-            return {"options": _choice_options(parts, texts), "case": case}
+            return {"options": _read_choice_options(parts, texts), "case": case}
         case "order":
-            return {"steps": _step_options(parts.block), "options": _choice_options(parts)}
+            return {
+                "steps": _read_step_options(parts.block),
+                "options": _read_choice_options(parts),
+            }
         case "match":
-            titles, pairs = _read_pairs(parts.block)
-            return {"titles": titles, "pairs": pairs}
+            return _read_pair_table(parts.block)
         case "cloze":
             blanks = getattr(answer, "blanks", ())
             gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
             return {"text": tokens_to_markdown(parts.stem), "blanks": gaps}
         case "console":
-            return {"options": _choice_options(parts)}
+            return {"options": _read_choice_options(parts)}
         case "place":
             labels = [tokens_to_markdown([split_region_and_label(o).label]) for o in parts.options]
-            return {"options": _choice_options(parts, labels), "shuffle": False}
+            return {"options": _read_choice_options(parts, labels), "shuffle": False}
     raise ItemSkippedError("no other program can judge a design exercise")
 
 
-def _solution_transcript(lab: Lab) -> str:
+def _write_solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
     commands = [lab.commands[index] for index in shortest_command_sequence(lab) or ()]
     lines = [f"$ {c.sample_line}\n{c.output.plain}".rstrip() for c in commands]
     return "\n".join(["```", *lines, "```"])
 
 
-def _choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:
+def _read_choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:
     """Return the options with their own texts, or with `texts`."""
     texts = texts or [tokens_to_markdown([o.inline]) for o in parts.options]
     return tuple(
@@ -225,10 +228,9 @@ def _choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOp
     )
 
 
-def _number_options(
+def _read_number_options(
     options: Sequence[ParsedOption], answer: object, values: Mapping[str, Value]
 ) -> tuple[ItemOption, ...]:
-    """Return the numeric options in authored order."""
     if not isinstance(answer, NumericSpec):
         return ()
     if values:
@@ -240,23 +242,25 @@ def _number_options(
     if len(ordered) != len(answer.options):
         raise ItemSkippedError("one of its numbers cannot be read")
     return tuple(
-        ItemOption("", w.ticked, tokens_to_markdown(w.feedback), _number_span(o.range), w.credit)
+        ItemOption(
+            "", w.ticked, tokens_to_markdown(w.feedback), _displayed_range(o.range), w.credit
+        )
         for w, o in zip(ordered, answer.options, strict=True)
         if o.range is not None
     )
 
 
-def _number_span(accepted: AnswerRange) -> NumberRange:
+def _displayed_range(accepted: AnswerRange) -> NumberRange:
     factor = UNITS[accepted.unit][1]
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
     )
     span = NumberRange(center, low, high, accepted.unit)
     # Bounds this close come from rounding, so the range has no tolerance.
-    return span if span.tolerance else span_around(center, 0.0, accepted.unit)
+    return span if span.tolerance else make_range_around(center, 0.0, accepted.unit)
 
 
-def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
+def _read_step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
     steps = []
     position = 1
     while position < len(tokens) - 1:
@@ -271,12 +275,13 @@ def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
     return tuple(steps)
 
 
-def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ...]]:
+def _read_pair_table(table: list[Token]) -> dict[str, Any]:
+    """Return the fields of an item that hold its pairs."""
     cells = [[tokens_to_markdown(c) for c in row] + [""] * 3 for row in table_rows(table)]
     if not cells:
         raise ItemSkippedError("it has no table")
     header, *rows = cells
-    return (header[0], header[1]), tuple(ItemPair(r[0], r[1], r[2]) for r in rows)
+    return {"titles": (header[0], header[1]), "pairs": tuple(ItemPair(*r[:3]) for r in rows)}
 
 
 _LONGEST_ID = 48
@@ -288,12 +293,13 @@ _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 def write_item_block(item: Item, item_id: str) -> str:
     """Return one item as Markdown with this id: heading, comment, answers, alerts."""
-    heading, rest = _split_heading(item)
-    comment = "\n".join([f"<!-- q: {item_id}", *_comment_lines(item)])
+    heading, _, rest = ensure_heading_paragraph(item).stem.partition("\n\n")
+    heading = re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", join_into_one_line(heading))
+    comment = "\n".join([f"<!-- q: {item_id}", *_write_comment_lines(item)])
     comment += "\n-->" if "\n" in comment else " -->"
-    parts = [f"### {heading}\n{comment}", rest, *_use_stars_after_list(rest, _answer_lines(item))]
-    parts += [_alert_block("TIP", hint) for hint in item.hints]
-    parts += [_alert_block("NOTE", item.explanation), _alert_block("CAUTION", item.mistake)]
+    parts = [f"### {heading}\n{comment}", rest, *_use_stars_after_list(rest, _write_answers(item))]
+    parts += [_write_alert("TIP", hint) for hint in item.hints]
+    parts += [_write_alert("NOTE", item.explanation), _write_alert("CAUTION", item.mistake)]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
@@ -306,36 +312,18 @@ def ensure_heading_paragraph(item: Item) -> Item:
     return dataclasses.replace(item, stem=stem)
 
 
-def new_item_id(item: Item, taken_ids: Iterable[str]) -> str:
+def new_item_id(item: Item, taken_ids: Collection[str]) -> str:
     """Return an unused id from the item's name or its first words."""
     base = slugify(item.name) or slugify(item.stem) or "question"
     if len(base) > _LONGEST_ID:
         base = base[:_LONGEST_ID].rpartition("-")[0] or base[:_LONGEST_ID]
-    used, name, count = set(taken_ids), base, 1
-    while name in used:
-        count += 1
-        name = f"{base}-{count}"
-    return name
+    return number_until_unused(base, taken_ids)
 
 
-def _split_heading(item: Item) -> tuple[str, str]:
-    """Return the first paragraph as a heading, and the rest below it."""
-    first, _, rest = ensure_heading_paragraph(item).stem.partition("\n\n")
-    line = join_into_one_line(first)
-    return re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", line), rest
-
-
-def _comment_lines(item: Item) -> list[str]:
+def _write_comment_lines(item: Item) -> list[str]:
     """Return the lines of the comment below the id, without default values."""
-    named_types = {"numeric", "short", "order", "match", "cloze", "card"}
-    is_single_answer_multiple = item.kind == "multiple" and sum(o.right for o in item.options) == 1
-    look_typed = bool(item.options) and all(_LIKE_TYPED.match(o.text) for o in item.options)
-    needs_type = is_single_answer_multiple or (
-        item.kind == "single" and is_true_or_false(item.options)
-    )
-    needs_type = needs_type or (look_typed and item.kind in {"single", "multiple"})
     rows = (
-        ("type", item.kind if item.kind in named_types or needs_type else ""),
+        ("type", item.kind if _needs_type(item) else ""),
         ("objective", _quote_list(item.objectives)),
         ("source", _quote_list(item.sources)),
         ("tags", _quote_list(item.tags)),
@@ -355,6 +343,18 @@ def _comment_lines(item: Item) -> list[str]:
     return lines
 
 
+def _needs_type(item: Item) -> bool:
+    """Return whether the answers of an item would be read as another type without its own."""
+    if item.kind not in {"single", "multiple", "true-false"}:
+        return True
+    if item.kind == "multiple" and sum(o.right for o in item.options) == 1:
+        return True
+    if item.kind == "single" and is_true_or_false(item.options):
+        return True
+    look_typed = bool(item.options) and all(_LIKE_TYPED.match(o.text) for o in item.options)
+    return look_typed and item.kind != "true-false"
+
+
 def _quote_list(values: tuple[str, ...]) -> str:
     quoted = [
         v if re.fullmatch(r"[\w.][\w. /+-]*", v) else f'"{_UNQUOTABLE.sub(" ", v).strip()}"'
@@ -365,18 +365,20 @@ def _quote_list(values: tuple[str, ...]) -> str:
     return f"[{', '.join(quoted)}]"
 
 
-def _answer_lines(item: Item) -> list[str]:
+def _write_answers(item: Item) -> list[str]:
     if item.kind == "order":
-        steps = [_option_with_feedback(f"{n}. ", s) for n, s in enumerate(item.steps, 1)]
-        return ["\n".join(steps), "\n".join(map(_choice_line, item.options))]
+        steps = [_write_option(f"{n}. ", s) for n, s in enumerate(item.steps, 1)]
+        return ["\n".join(steps), "\n".join(map(_write_choice, item.options))]
     if item.kind == "match":
-        return [_pair_table(item.titles, item.pairs)]
+        return [_write_pair_table(item.titles, item.pairs)]
     if item.kind == "cloze":
-        return [fill_blanks(item.text, item.blanks)]
+        return [write_blanks_into_text(item.text, item.blanks)]
     if item.kind == "card":
         return [item.text]
-    format_line = _short_answer_line if item.kind == "short" else _choice_line
-    return ["\n".join(map(format_line, item.options))]
+    options = item.options
+    if item.kind == "short":
+        options = tuple(dataclasses.replace(o, text=code_span(o.text)) for o in options)
+    return ["\n".join(map(_write_choice, options))]
 
 
 def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
@@ -387,17 +389,12 @@ def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
     return [_OPTION.sub("* [", answers[0]), *answers[1:]]
 
 
-def _choice_line(option: ItemOption) -> str:
+def _write_choice(option: ItemOption) -> str:
     box = "[x]" if option.right else credit_box(option.credit)
-    return _option_with_feedback(f"- {box} ", option)
+    return _write_option(f"- {box} ", option)
 
 
-def _short_answer_line(option: ItemOption) -> str:
-    as_code = dataclasses.replace(option, text=code_span(option.text))
-    return _choice_line(as_code)
-
-
-def _option_with_feedback(mark: str, option: ItemOption) -> str:
+def _write_option(mark: str, option: ItemOption) -> str:
     text = (
         code_span(format_range(option.span))
         if option.span is not None
@@ -413,25 +410,20 @@ def _option_with_feedback(mark: str, option: ItemOption) -> str:
 def format_range(span: NumberRange) -> str:
     """Return the range as it is authored: `140 GB ± 4.2`."""
     unit = f" {span.unit}" if span.unit else ""
-    is_whole_number = span.center == int(span.center)
-    if not span.tolerance and is_whole_number:
-        return f"{format_significant_digits(span.center)}{unit}"
-    return f"{format_significant_digits(span.center)}{unit} ± {format_significant_digits(span.tolerance)}"
+    center = f"{format_significant_digits(span.center)}{unit}"
+    if not span.tolerance and span.center == int(span.center):
+        return center
+    return f"{center} ± {format_significant_digits(span.tolerance)}"
 
 
-def _pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
-    has_reasons = any(p.why for p in pairs)
-    left, right = titles[0] or "Item", titles[1] or "Match"
-    rows = [[left, right, "Why"], ["---"] * 3]
-    rows += [
-        [join_into_one_line(p.left), join_into_one_line(p.right), join_into_one_line(p.why)]
-        for p in pairs
-    ]
-    columns = 3 if has_reasons else 2
+def _write_pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
+    rows = [[titles[0] or "Item", titles[1] or "Match", "Why"], ["---"] * 3]
+    rows += [list(map(join_into_one_line, (p.left, p.right, p.why))) for p in pairs]
+    columns = 3 if any(p.why for p in pairs) else 2
     return "\n".join("| " + " | ".join(row[:columns]) + " |" for row in rows)
 
 
-def fill_blanks(text: str, blanks: tuple[ItemBlank, ...]) -> str:
+def write_blanks_into_text(text: str, blanks: tuple[ItemBlank, ...]) -> str:
     """Return the text of a cloze with its blanks as they are authored."""
     pieces = text.split(BLANK)
     out = pieces[0]
@@ -443,7 +435,7 @@ def fill_blanks(text: str, blanks: tuple[ItemBlank, ...]) -> str:
     return out
 
 
-def _alert_block(alert_type: str, text: str) -> str:
+def _write_alert(alert_type: str, text: str) -> str:
     if not text:
         return ""
     lines = [f"> [!{alert_type}]", *(f"> {line}".rstrip() for line in text.split("\n"))]

@@ -8,8 +8,8 @@ import base64
 import dataclasses
 import datetime as dt
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 from sqlmodel import Session, col
@@ -23,7 +23,7 @@ from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.review_log import drop_undone_rows, manual_edit_from_row, review_from_row
 
 LOG = TABLES["review"]
-ASIDE = TABLES["suspension"]
+SUSPENSION = TABLES["suspension"]
 ADDED = TABLES["added_card"]
 OWN = TABLES["own_card"]
 PICTURE = TABLES["own_picture"]
@@ -63,74 +63,73 @@ class OwnCardText:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudiedCards:
-    """The stored data of some cards of a learner.
+    """The stored data of some cards of a learner, by card.
 
-    `grades` are the reviews that were not undone, by card and in order. `added` are the added
-    cards, and `due` their due days.
+    `logs` are without what was undone; `due_days` are those of added cards.
     """
 
-    grades: Mapping[str, list[ReviewWithDuration | DatedEdit]]
+    logs: Mapping[str, list[ReviewWithDuration | DatedEdit]]
     suspended: frozenset[str]
     added_info: Mapping[str, AddedCardInfo]
-    due: Mapping[str, dt.date]
-    own: Mapping[str, OwnCardText]
+    due_days: Mapping[str, dt.date]
+    own_texts: Mapping[str, OwnCardText]
+
+
+class AnkiOrigin(NamedTuple):
+    """The Anki note that an own card came from, if it has a GUID, and its card of that note."""
+
+    guid: str = ""
+    ordinal: int = 0
 
 
 class LearnerCards:
-    """All cards of a learner except those in `away`; data is read a few cards at a time."""
+    """All cards of a learner except `excluded_cards`; data is read a few cards at a time."""
 
     def __init__(self, db: Session, learner_id: int, excluded_cards: Collection[str] = ()) -> None:
         self._db = db
         self._learner_id = learner_id
-        self._away = excluded_cards
+        self._excluded = excluded_cards
 
     def list_card_ids(self) -> list[str]:
         """Return every card that was started, suspended or added, each once."""
         undo_row = LOG.alias()
         is_effective = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
         undone = select(undo_row.c.id).where(undo_row.c.voids == LOG.c.id).exists()
-        started = (
-            self._select_from_own_rows(LOG, LOG.c.card).where(is_effective, ~undone).distinct()
-        )
-        suspended = self._select_from_own_rows(ASIDE, ASIDE.c.card)
-        added = self._select_from_own_rows(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
+        started = self._select_of_learner(LOG, LOG.c.card).where(is_effective, ~undone).distinct()
+        suspended = self._select_of_learner(SUSPENSION, SUSPENSION.c.card)
+        added = self._select_of_learner(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
         queries = (started.order_by(LOG.c.card), suspended, added.order_by(ADDED.c.id))
         id_groups = (self._db.scalars(query) for query in queries)
         card_ids = dict.fromkeys(itertools.chain.from_iterable(id_groups))
-        return [card for card in card_ids if card not in self._away]
+        return [card for card in card_ids if card not in self._excluded]
 
-    def note_origins(self) -> dict[str, tuple[str, int]]:
-        """Return the GUID and the ordinal in Anki of each own card."""
-        rows = self._db.execute(
-            self._select_from_own_rows(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal)
-        )
-        return {row.card: (row.guid, row.ordinal) for row in rows}
+    def list_anki_origins(self) -> dict[str, AnkiOrigin]:
+        """Return where each own card came from."""
+        rows = self._db.execute(self._select_of_learner(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
+        return {row.card: AnkiOrigin(row.guid, row.ordinal) for row in rows}
 
-    def first_day(self) -> dt.date | None:
-        """Return the study day of the first review; None without any."""
-        days = self._select_from_own_rows(MEMORY, func.min(MEMORY.c.first_day))
+    def find_first_review_day(self) -> dt.date | None:
+        days = self._select_of_learner(MEMORY, func.min(MEMORY.c.first_day))
         first = self._db.scalar(days.where(MEMORY.c.first_day != ""))
         return dt.date.fromisoformat(first) if first else None
 
     def read_picture(self, name: str) -> bytes | None:
-        """Return a picture of an own card."""
-        query = self._select_from_own_rows(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
+        query = self._select_of_learner(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
         content = self._db.scalar(query)
         return base64.b64decode(content) if content else None
 
     def read_study_data(self, cards: Sequence[str]) -> StudiedCards:
-        """Return all stored data of the given cards."""
         execute = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
-        log = execute(self._select_rows_of_cards(cards, LOG, *LOGGED).order_by(*order))
-        suspended = self._db.scalars(self._select_rows_of_cards(cards, ASIDE, ASIDE.c.card))
-        seeds = self._select_rows_of_cards(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
+        log = execute(self._select_of_cards(cards, LOG, *LOGGED).order_by(*order))
+        suspended = self._db.scalars(self._select_of_cards(cards, SUSPENSION, SUSPENSION.c.card))
+        seeds = self._select_of_cards(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
         added = execute(seeds.where(ADDED.c.declined.is_(False)))
-        due = execute(self._select_rows_of_cards(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
-        own = execute(self._select_rows_of_cards(cards, OWN, OWN.c.card, *OWN_TEXT))
+        due = execute(self._select_of_cards(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = execute(self._select_of_cards(cards, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
-                card: parse_entries_not_undone(rows)
+                card: [_convert_log_row(row) for row in drop_undone_rows(rows)]
                 for card, rows in itertools.groupby(log, lambda row: str(row.card))
             },
             frozenset(suspended),
@@ -143,27 +142,21 @@ class LearnerCards:
             {row[0]: OwnCardText(*row[1:]) for row in own},
         )
 
-    def _select_rows_of_cards(
+    def _select_of_cards(
         self, cards: Sequence[str], table: Table, *columns: ColumnElement[Any]
     ) -> Select[Any]:
-        return self._select_from_own_rows(table, *columns).where(table.c.card.in_(cards))
+        return self._select_of_learner(table, *columns).where(table.c.card.in_(cards))
 
-    def _select_from_own_rows(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+    def _select_of_learner(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
         return select(*columns).where(table.c.learner_id == self._learner_id)
 
 
 def list_own_card_ids(db: Session, learner_id: int) -> frozenset[str]:
-    """Return the ids of the learner's own cards."""
     query = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     return frozenset(db.connection().scalars(query))
 
 
-def parse_entries_not_undone(rows: Iterable[Row[Any]]) -> list[ReviewWithDuration | DatedEdit]:
-    """Return the reviews and manual edits of one card that were not undone."""
-    return [_log_entry_from_row(row) for row in drop_undone_rows(rows)]
-
-
-def _log_entry_from_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
+def _convert_log_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
     if row.rating:
         return ReviewWithDuration(review_from_row(row), row.milliseconds)
     return DatedEdit(

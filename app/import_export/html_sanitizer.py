@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import nh3
 
@@ -218,18 +219,12 @@ def find_hiding_selectors(html: str) -> frozenset[str]:
                     s[0].lower() for s in last_parts if s and _SELECTOR.fullmatch(s[0])
                 }
     return frozenset(
-        f"{mark}{name}"
-        for selector in selectors_found
-        for mark, name in _class_and_id_parts(selector)
+        part for selector in selectors_found for part in re.findall(r"[.#][\w-]+", selector)
     )
 
 
-def _class_and_id_parts(selector: str) -> list[tuple[str, str]]:
-    return re.findall(r"([.#])([\w-]+)", selector)
-
-
 def is_hiding_style(style: str, *, dark_background: bool = False) -> bool:
-    """Return whether a style hides text, on a white page unless it is `dark`."""
+    """Return whether a style hides text, on a white page unless its background is dark."""
     plain = _COMMENT.sub("", style)
     tiny = _TINY.search(plain) and _CUT.search(plain)
     return bool(
@@ -246,32 +241,39 @@ def _is_colorless(style: str, *, dark_background: bool) -> bool:
     color = _parse_color(colors[-1]) if colors else None
     if color is None:
         return False
-    *shade, alpha = color
     background = _parse_color(backgrounds[-1]) if backgrounds else None
-    if alpha < _UNSEEN or (background and color == background):
+    if color.opacity < _UNSEEN or color == background:
         return True
-    on_white = (not backgrounds and not dark_background) or bool(
-        background and _is_white(background)
-    )
-    return on_white and min(shade) >= _WHITISH
+    on_white = background.is_white if background else not (backgrounds or dark_background)
+    return on_white and color.is_white
 
 
-def _is_white(color: tuple[float, ...]) -> bool:
-    return min(color[:3]) >= _WHITISH
+class _Color(NamedTuple):
+    """Red, green and blue (0..255), and the opacity (0..1)."""
+
+    red: float
+    green: float
+    blue: float
+    opacity: float = 1.0
+
+    @property
+    def is_white(self) -> bool:
+        return min(self.red, self.green, self.blue) >= _WHITISH
 
 
-def _parse_color(text: str) -> tuple[float, ...] | None:
-    """Return red, green, blue (0..255) and opacity (0..1) of a CSS color; None if unknown.
+def _parse_color(text: str) -> _Color | None:
+    """Return a CSS color; None if unknown.
 
-    >>> _parse_color("#fff"), _parse_color("rgb(0 0 0 / 50%)")
-    ((255, 255, 255, 1.0), (0.0, 0.0, 0.0, 0.5))
+    >>> _parse_color("rgb(0 0 0 / 50%)")
+    _Color(red=0.0, green=0.0, blue=0.0, opacity=0.5)
     """
     color_text = text.strip().lower()
     color_text = _VISIBILITY_NAMED.get(color_text, color_text)
     if match := _HEX.fullmatch(color_text):
         digits = match[1] if len(match[1]) > 4 else "".join(d * 2 for d in match[1])
         parts = [int(digits[n : n + 2], 16) for n in range(0, len(digits), 2)]
-        return (*parts[:3], parts[3] / 255 if len(parts) > 3 else 1.0)
+        opacity = parts[3] / 255 if len(parts) > 3 else 1.0
+        return _Color(parts[0], parts[1], parts[2], opacity)
     name, _, arguments = color_text.partition("(")
     numbers = re.findall(r"(\d*\.?\d+)(%?)", arguments)[:4]
     if name not in {"rgb", "rgba", "hsl", "hsla"} or len(numbers) < 3:
@@ -279,8 +281,9 @@ def _parse_color(text: str) -> tuple[float, ...] | None:
     opacity = float(numbers[3][0]) / (100 if numbers[3][1] else 1) if numbers[3:] else 1.0
     if name.startswith("hsl"):  # only black and white, which have no hue, are supported
         light = float(numbers[2][0]) * 2.55
-        return (light, light, light, opacity)
-    return (*(float(v) * (2.55 if per else 1) for v, per in numbers[:3]), opacity)
+        return _Color(light, light, light, opacity)
+    red, green, blue = (float(v) * (2.55 if percent else 1) for v, percent in numbers[:3])
+    return _Color(red, green, blue, opacity)
 
 
 def has_dark_background(attributes: Mapping[str, str | None]) -> bool:
@@ -288,7 +291,7 @@ def has_dark_background(attributes: Mapping[str, str | None]) -> bool:
     attribute_style = f"background:{attributes['bgcolor']};" if attributes.get("bgcolor") else ""
     backgrounds = _BACKGROUND.findall(attribute_style + (attributes.get("style") or ""))
     color = _parse_color(backgrounds[-1]) if backgrounds else None
-    return bool(backgrounds) and not (color and _is_white(color))
+    return bool(backgrounds) and not (color and color.is_white)
 
 
 def is_hidden(
@@ -298,7 +301,7 @@ def is_hidden(
     *,
     dark_background: bool = False,
 ) -> bool:
-    """Return whether an element is hidden; `hiding_selectors` are selectors that style sheets hide.
+    """Return whether an element is hidden; `hiding_selectors` are those that style sheets hide.
 
     >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
     True

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from html.parser import HTMLParser
+from typing import NamedTuple
 
 from app.import_export.html_sanitizer import (
     EQUATION,
@@ -43,12 +44,12 @@ from app.import_export.markdown_text import (
 DEEPEST = 60
 
 # A tag that every parser reads alike, and anything else that a parser may take for one.
-_PLAIN = re.compile(
+_CLEAR_TAG = re.compile(
     r"<(?P<slash>/?)(?P<name>[a-zA-Z][a-zA-Z0-9]*)"
     r"(?:\s+[^\s<>\"'=/]+(?:=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))?)*\s*/?>"
     r"|<!--[^<>]*-->"
 )
-_ODD = re.compile(r"<(?=[a-zA-Z/!?])")
+_TAG_START = re.compile(r"<(?=[a-zA-Z/!?])")
 # Tags within these are text, or have rules of their own.
 _OTHER_RULES = (
     "iframe math noembed noframes noscript plaintext script select style svg template"
@@ -89,8 +90,8 @@ def is_nested_too_deeply(html: str) -> bool:
         return False
     open_tags: list[str] = []
     counts_end_tags, at = True, 0
-    while tag_start := _ODD.search(html, at):
-        plain_tag = _PLAIN.match(html, tag_start.start())
+    while tag_start := _TAG_START.search(html, at):
+        plain_tag = _CLEAR_TAG.match(html, tag_start.start())
         at = plain_tag.end() if plain_tag else tag_start.end()
         name = plain_tag["name"].lower() if plain_tag and plain_tag["name"] else ""
         if plain_tag is None or name in _WITH_OTHER_RULES:
@@ -143,15 +144,15 @@ _KNOWN = frozenset(
 )
 
 
-def parse_list_style(kind: str, style: str) -> str:
-    """Return the numbering of a list from its `type` and CSS; "" if not given.
+def parse_list_style(type_attribute: str, style: str) -> str:
+    """Return the numbering of a list from its type and CSS; "" if not given.
 
     >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
     ('upper-alpha', 'lower-roman')
     """
     match = _STYLE.search(style)
     css_style = match[1].lower().replace("latin", "alpha") if match else ""
-    return css_style or _TYPES.get(kind, "")
+    return css_style or _TYPES.get(type_attribute, "")
 
 
 def format_list_label(number: int, style: str) -> str:
@@ -165,9 +166,9 @@ def format_list_label(number: int, style: str) -> str:
     if style == "none":
         return ""
     if kind == "alpha" and number > 0:
-        text = _to_letters(number, _LETTERS)
+        text = number_to_letters(number, _LETTERS)
     elif style == "lower-greek" and number > 0:
-        text = _to_letters(number, _GREEK)
+        text = number_to_letters(number, _GREEK)
     elif kind == "roman" and 0 < number <= _MOST_ROMAN:
         text = _to_roman(number)
     elif style == "decimal-leading-zero":
@@ -175,7 +176,12 @@ def format_list_label(number: int, style: str) -> str:
     return f"{text.upper() if case == 'upper' else text}."
 
 
-def _to_letters(number: int, letters: str) -> str:
+def number_to_letters(number: int, letters: str) -> str:
+    """Return a number from 1 on in letters.
+
+    >>> number_to_letters(1, "abc"), number_to_letters(3, "abc"), number_to_letters(4, "abc")
+    ('a', 'c', 'aa')
+    """
     text = ""
     while number:
         number, rest = divmod(number - 1, len(letters))
@@ -191,36 +197,38 @@ def _to_roman(number: int) -> str:
     return text
 
 
+class ListItemMark(NamedTuple):
+    """What stands before an item: a marker of Markdown, or a label as text."""
+
+    marker: str
+    label: str
+
+
 @dataclasses.dataclass(slots=True)
 class OpenList:
-    """A list being read: its numbering, and the number of its last item.
-
-    It is `plain` as long as Markdown numbers it the same way.
-    """
+    """A list being read, and the number of its last item."""
 
     ordered: bool
     style: str
     number: int
     step: int = 1
-    plain: bool = True
+    is_numbered_alike: bool = True  # as Markdown numbers it
 
-    def next_marker_or_label(self, attributes: Mapping[str, str | None]) -> tuple[str, str]:
-        """Return the Markdown marker of the next item, or its label as text."""
+    def advance_to_next_item(self, attributes: Mapping[str, str | None]) -> ListItemMark:
         style = parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
         style = style or self.style
         whole_number = _parse_whole_number(attributes.get("value"))
         number = self.number + self.step if whole_number is None else whole_number
-        self.plain &= style in {"", "decimal"} and number == self.number + 1 >= 0
+        self.is_numbered_alike &= style in {"", "decimal"} and number == self.number + 1 >= 0
         self.number = number
         if not self.ordered and style in _BULLETS:
-            return "- ", ""
-        if self.ordered and self.plain:
-            return f"{number}. ", ""
-        return "", format_list_label(number, style)
+            return ListItemMark("- ", "")
+        if self.ordered and self.is_numbered_alike:
+            return ListItemMark(f"{number}. ", "")
+        return ListItemMark("", format_list_label(number, style))
 
     @property
     def has_unsupported_numbering(self) -> bool:
-        """Whether its numbering is not supported."""
         return self.ordered and self.style not in _KNOWN
 
     @property
@@ -229,8 +237,8 @@ class OpenList:
         return self.step < 0 and self.style == "none"
 
 
-def start_list(tag: str, attributes: Mapping[str, str | None]) -> OpenList:
-    """Return a list from its tag; bare if it counts down from no number."""
+def open_list(tag: str, attributes: Mapping[str, str | None]) -> OpenList:
+    """Return a list from its tag; without numbers if it counts down from no number."""
     style = parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
     first = _parse_whole_number(attributes.get("start"))
     step = -1 if "reversed" in attributes else 1
@@ -264,6 +272,11 @@ _JOINS = re.compile(r"[\d\\$]")  # directly after one of these, Markdown would n
 _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 
 
+class _OpenElement(NamedTuple):
+    keeps_line_breaks: bool
+    has_dark_background: bool
+
+
 class HtmlReader(HTMLParser):
     """Builds blocks from a sanitized fragment, which limits the nesting."""
 
@@ -271,11 +284,11 @@ class HtmlReader(HTMLParser):
         self, name_picture: Callable[[str], str], hiding_selectors: frozenset[str]
     ) -> None:
         super().__init__(convert_charrefs=True)
-        self.picture = name_picture
-        self.hiding = hiding_selectors
-        self.hidden = 0  # how many open elements are skipped
-        self.veiled = False  # whether they are skipped because they are hidden
-        self.open: list[tuple[bool, bool]] = []  # per element: line breaks count, it is dark
+        self.name_picture = name_picture
+        self.hiding_selectors = hiding_selectors
+        self.skipped_depth = 0  # how many open elements are skipped
+        self.is_hidden = False  # whether they are skipped because they are hidden
+        self.open: list[_OpenElement] = []
         self.blocks: list[str] = []
         self.line = ""
         self.label = ""
@@ -297,14 +310,13 @@ class HtmlReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         keeps_line_breaks, dark = self.open[-1] if self.open else (False, False)
-        if self.hidden or self._is_skipped(tag, attributes, dark_background=dark):
-            self.hidden += tag not in _VOID
+        if self.skipped_depth or self._must_skip(tag, attributes, dark_background=dark):
+            self.skipped_depth += tag not in _VOID
             return
         if tag not in _VOID:
-            is_preformatted = _SPACED.search(attributes.get("style") or "") is not None
-            self.open.append(
-                (keeps_line_breaks or is_preformatted, dark or has_dark_background(attributes))
-            )
+            keeps_line_breaks |= _SPACED.search(attributes.get("style") or "") is not None
+            dark |= has_dark_background(attributes)
+            self.open.append(_OpenElement(keeps_line_breaks, dark))
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
@@ -319,8 +331,8 @@ class HtmlReader(HTMLParser):
             self._handle_other_tag(tag, attributes)
 
     def handle_endtag(self, tag: str) -> None:
-        if self.hidden:
-            self.hidden -= 1
+        if self.skipped_depth:
+            self.skipped_depth -= 1
             return
         if self.open:
             self.open.pop()
@@ -338,14 +350,14 @@ class HtmlReader(HTMLParser):
             self._close_inline(tag)
 
     def handle_data(self, data: str) -> None:
-        if self.hidden:
-            if data.strip() and self.veiled:
-                self._note_loss("words that its HTML hides are left out")
+        if self.skipped_depth:
+            if data.strip() and self.is_hidden:
+                self.lost.append("words that its HTML hides are left out")
         elif self.pre is not None:
             self.pre += data
         elif self.code is not None:
             self.code.append(self._escape_for_code(data))
-        elif self.open and self.open[-1][0]:
+        elif self.open and self.open[-1].keeps_line_breaks:
             self.line += BREAK.join(
                 escape_except_formulas(collapse_spaces(x)) for x in data.split("\n")
             )
@@ -357,26 +369,23 @@ class HtmlReader(HTMLParser):
 
     def _escape_for_code(self, data: str) -> str:
         """Return text within code, with the line breaks and spaces that matter."""
-        if self.open and self.open[-1][0]:
+        if self.open and self.open[-1].keeps_line_breaks:
             return data.replace("\n", BREAK)
         text = re.sub(r"[ \t\r\n]+", " ", data)
         return text.lstrip(" ") if self.code and self.code[-1][-1:] == " " else text
 
-    def _is_skipped(
+    def _must_skip(
         self, tag: str, attributes: dict[str, str | None], *, dark_background: bool
     ) -> bool:
-        self.veiled = is_hidden(tag, attributes, self.hiding, dark_background=dark_background) or (
-            self.hidden > 0 and self.veiled
+        self.is_hidden = is_hidden(
+            tag, attributes, self.hiding_selectors, dark_background=dark_background
         )
-        if self.veiled:
+        if self.is_hidden:
             return True
         if tag in _MEDIA | _FIELDS:
             description = "a field" if tag in _FIELDS else "a recording or an embedded object"
-            self._note_loss(f"{description} is left out: say in words what it holds")
+            self.lost.append(f"{description} is left out: say in words what it holds")
         return tag in _MEDIA | _FIELDS
-
-    def _note_loss(self, what: str) -> None:
-        self.lost.append(what)
 
     # --- words ---
 
@@ -424,7 +433,7 @@ class HtmlReader(HTMLParser):
         elif tag == "q":
             self.line += "\u201c"
         elif tag in _UNMARKED:
-            self._note_loss(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
+            self.lost.append(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
         elif tag == "img" and (formula := attributes.get(EQUATION)) is not None:
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
@@ -432,18 +441,18 @@ class HtmlReader(HTMLParser):
             self.line += space + escape_except_formulas(f"\\({formula}\\)")
         elif tag == "img":
             alt = " ".join((attributes.get("alt") or "").split())
-            self.line += self._picture(alt, attributes.get("src") or "")
+            self.line += self._write_picture(alt, attributes.get("src") or "")
         elif tag == "a":
             self.links.append(attributes.get("href") or "")
             self.line += LINK
 
-    def _picture(self, alt: str, address: str) -> str:
-        name = self.picture(address)
+    def _write_picture(self, alt: str, address: str) -> str:
+        name = self.name_picture(address)
         if not name:
-            self._note_loss(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
+            self.lost.append(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
             return escape_markdown(alt)
         if not alt:
-            self._note_loss("a picture has no words: say what it shows")
+            self.lost.append("a picture has no words: say what it shows")
         return f"![{escape_markdown(alt or 'Picture')}]({name})"
 
     def _close_link(self, address: str) -> None:
@@ -451,7 +460,7 @@ class HtmlReader(HTMLParser):
         is_usable = re.match(r"^https?://[^\s<>()\\]+$", address)
         link_text = f"[{inside.strip()}]({address})" if is_usable else inside
         if address and not is_usable and inside.strip():
-            self._note_loss(f"the link to {address[:60]} is left out: write the address out")
+            self.lost.append(f"the link to {address[:60]} is left out: write the address out")
         self.line = before + (link_text if inside.strip() else inside)
 
     # --- blocks ---
@@ -465,11 +474,11 @@ class HtmlReader(HTMLParser):
             self.pre = ""
         elif tag in _LISTS:
             self._write_pending_label()
-            self.lists.append(start_list(tag, attributes))
+            self.lists.append(open_list(tag, attributes))
             if self.lists[-1].loses_its_numbers:
-                self._note_loss("a list that counts down has no numbers here: add them")
+                self.lost.append("a list that counts down has no numbers here: add them")
             if self.lists[-1].has_unsupported_numbering:
-                self._note_loss("a list has other numbers here: look at what names them")
+                self.lost.append("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
             self.prefix.append(self._start_list_item(attributes))
         elif tag == "blockquote":
@@ -479,13 +488,13 @@ class HtmlReader(HTMLParser):
         """Open a block in a cell: it becomes a line, code a span, items get marks."""
         self.line += BREAK
         if tag == "pre":
-            self.open[-1] = (True, self.open[-1][1])
+            self.open[-1] = self.open[-1]._replace(keeps_line_breaks=True)
             self.code, self.in_code = [], 1
         elif tag in _LISTS:
-            self.lists.append(start_list(tag, attributes))
+            self.lists.append(open_list(tag, attributes))
         elif tag == "li" and self.lists:
-            mark, label = self.lists[-1].next_marker_or_label(attributes)
-            self.line += f"{mark.replace('-', '•') or f'{label} '}"
+            mark = self.lists[-1].advance_to_next_item(attributes)
+            self.line += mark.marker.replace("-", "•") or f"{mark.label} "
 
     def _close_in_cell(self, tag: str) -> None:
         self.line += BREAK
@@ -494,9 +503,9 @@ class HtmlReader(HTMLParser):
 
     def _start_list_item(self, attributes: dict[str, str | None]) -> str:
         """Return the marker before the next item, Markdown or a label as text."""
-        mark, label = self.lists[-1].next_marker_or_label(attributes)
-        self.label = escape_line_start(label)
-        return mark
+        mark = self.lists[-1].advance_to_next_item(attributes)
+        self.label = escape_line_start(mark.label)
+        return mark.marker
 
     def _close_block(self, tag: str) -> None:
         if tag == "pre" and self.pre is not None:
@@ -553,7 +562,7 @@ class HtmlReader(HTMLParser):
         elif tag in {"td", "th", "caption"}:
             self.line = ""
             if {attributes.get("colspan", "1"), attributes.get("rowspan", "1")} - {"1", None}:
-                self._note_loss("a cell of a table that spans others is a single one here")
+                self.lost.append("a cell of a table that spans others is a single one here")
 
     def _close_table(self, tag: str) -> None:
         if self.rows is None:

@@ -22,16 +22,16 @@ _SILENT = 60_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """How many cards are new, changed or unchanged; reviews imported and skipped.
+    """How many cards are new, changed or unchanged; reviews imported, and skipped by reason.
 
-    `waiting` counts cards without a review, a few of which start on each day.
+    `waiting_cards` counts cards without a review, a few of which start on each day.
     """
 
     new: int = 0
     changed: int = 0
     same: int = 0
     grades: int = 0
-    left: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    skipped_reviews: Mapping[str, int] = dataclasses.field(default_factory=dict)
     waiting_cards: int = 0
 
 
@@ -41,31 +41,23 @@ class NewImport:
 
     file: str
     cards: int
-    cards_left: Mapping[str, int]
+    skipped_cards: Mapping[str, int]
     skipped_reviews: Mapping[str, int]
-    media: int
+    lost_media_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """The progress of an import: `seen` of `cards` in the file were written.
-
-    `began_at` tells it from a later one of the same learner.
-    """
+    """The progress of an import; `began_at` tells it from a later one of the same learner."""
 
     file: str
     state: str
     cards: int
-    seen: int
+    written_cards: int
     outcome: ImportCounts
-    cards_left: Mapping[str, int]
-    media: int
+    skipped_cards: Mapping[str, int]
+    lost_media_count: int
     began_at: int
-
-    @property
-    def skipped_reviews(self) -> Mapping[str, int]:
-        """How many reviews were skipped so far, by reason."""
-        return self.outcome.left
 
 
 def save_import_start(
@@ -78,7 +70,7 @@ def save_import_start(
     at = to_milliseconds(now)
     began_at = max(at, last.began_at + 1) if last else at
     skipped_by_reason = {
-        "cards": dict(new_import.cards_left),
+        "cards": dict(new_import.skipped_cards),
         "grades": dict(new_import.skipped_reviews),
     }
     db.connection().execute(delete(IMPORTS).where(IMPORTS.c.learner_id == learner_id))
@@ -88,7 +80,7 @@ def save_import_start(
         "file": new_import.file,
         "state": RUNNING,
         "cards": new_import.cards,
-        "media": new_import.media,
+        "media": new_import.lost_media_count,
         "refused": json.dumps(skipped_by_reason),
         "began_at": began_at,
         "at": at,
@@ -101,22 +93,22 @@ def add_batch_result(
     db: Session,
     learner_id: int,
     began_at: int,
-    processed_cards: int,
+    written_cards: int,
     outcome: ImportCounts,
     now: dt.datetime,
 ) -> None:
-    """Add the result of a batch of `seen` cards to an import."""
+    """Add the result of a batch to the progress of its import."""
     import_filter = _import_filter(learner_id, began_at)
     row = db.connection().execute(select(IMPORTS).where(*import_filter)).one()
     refused = json.loads(row.refused)
-    grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.left)
+    grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.skipped_reviews)
     names = ("new", "changed", "same", "grades")
     counts = {name: IMPORTS.c[name] + getattr(outcome, name) for name in names}
     db.connection().execute(
         update(IMPORTS)
         .where(*import_filter)
         .values(
-            seen=IMPORTS.c.seen + processed_cards,
+            seen=IMPORTS.c.seen + written_cards,
             refused=json.dumps({**refused, "grades": grades}),
             at=to_milliseconds(now),
             **counts,
@@ -124,7 +116,7 @@ def add_batch_result(
     )
 
 
-def is_running(db: Session, learner_id: int, began_at: int) -> bool:
+def is_import_running(db: Session, learner_id: int, began_at: int) -> bool:
     """Return whether this import was not canceled, replaced or erased."""
     state = select(IMPORTS.c.state).where(*_import_filter(learner_id, began_at))
     return db.connection().scalar(state) == RUNNING
@@ -154,10 +146,10 @@ def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportPr
         file=row.file,
         state=STOPPED if is_silent and row.state == RUNNING else row.state,
         cards=row.cards,
-        seen=row.seen,
+        written_cards=row.seen,
         outcome=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
-        cards_left=refused["cards"],
-        media=row.media,
+        skipped_cards=refused["cards"],
+        lost_media_count=row.media,
         began_at=row.began_at,
     )
 

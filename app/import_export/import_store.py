@@ -8,12 +8,13 @@ import datetime as dt
 import hashlib
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Row,
     String,
+    Table,
     cast,
     delete,
     func,
@@ -33,12 +34,12 @@ from app.database.tables import OwnPicture
 from app.import_export.anki.package_format import find_stored_picture_names
 from app.import_export.export_store import (
     ADDED,
-    ASIDE,
     LOG,
     LOGGED,
     OWN,
     OWN_TEXT,
     PICTURE,
+    SUSPENSION,
     OwnCardText,
 )
 from app.import_export.import_progress_store import ImportCounts
@@ -56,20 +57,27 @@ from app.spaced_repetition.review_log import (
 
 _BATCH_SIZE = 500  # names in one query
 LogRowsByCard = Mapping[str, Sequence[Row[Any]]]
-Item = TypeVar("Item")
+T = TypeVar("T")
 
 
-class HasNoteAndTopic(Protocol):
+class NoteAndTopic(NamedTuple):
     """The note shared with a card's reverse, and the card's topic."""
 
-    @property
-    def note(self) -> str: ...
-    @property
-    def topic(self) -> str: ...
+    note: str
+    topic: str
+
+
+def _is_of_cards(table: Table, learner_id: int, cards: Collection[str]) -> ColumnElement[bool]:
+    return (table.c.learner_id == learner_id) & table.c.card.in_(cards)
+
+
+def _load_suspended(db: Session, learner_id: int, cards: Collection[str]) -> set[str]:
+    of_cards = _is_of_cards(SUSPENSION, learner_id, cards)
+    return set(db.connection().scalars(select(SUSPENSION.c.card).where(of_cards)))
 
 
 def rebuild_memory_rows(
-    db: Session, learner_id: int, placements: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
+    db: Session, learner_id: int, placements: Mapping[str, NoteAndTopic], logs: LogRowsByCard
 ) -> None:
     """Rebuild the memory rows of these cards from their logs and starts.
 
@@ -77,23 +85,20 @@ def rebuild_memory_rows(
     """
     connection = db.connection()
     for names in batch_for_query(placements):
-        in_batch = (MEMORY.c.learner_id == learner_id) & MEMORY.c.card.in_(names)
-        cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(in_batch)))
-        cards_to_rebuild = [card for card in names if card in logs or card not in cards_with_row]
-        rows = _memory_rows(
-            db, learner_id, {card: placements[card] for card in cards_to_rebuild}, logs
-        )
-        outdated = sorted(cards_with_row.intersection(cards_to_rebuild))
-        connection.execute(delete(MEMORY).where(in_batch, MEMORY.c.card.in_(outdated)))
+        of_batch = _is_of_cards(MEMORY, learner_id, names)
+        cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(of_batch)))
+        rebuilt = [card for card in names if card in logs or card not in cards_with_row]
+        rows = _compute_memory_rows(db, learner_id, {c: placements[c] for c in rebuilt}, logs)
+        outdated = sorted(cards_with_row.intersection(rebuilt))
+        connection.execute(delete(MEMORY).where(_is_of_cards(MEMORY, learner_id, outdated)))
         if rows:
             connection.execute(insert(MEMORY), rows)
 
 
-def _memory_rows(
-    db: Session, learner_id: int, placements: Mapping[str, HasNoteAndTopic], logs: LogRowsByCard
+def _compute_memory_rows(
+    db: Session, learner_id: int, placements: Mapping[str, NoteAndTopic], logs: LogRowsByCard
 ) -> list[dict[str, Any]]:
-    in_cards = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(placements)
-    suspended = set(db.connection().scalars(select(ASIDE.c.card).where(in_cards)))
+    suspended = _load_suspended(db, learner_id, placements.keys())
     added = load_added_card_starts(db, learner_id, placements.keys())
     rows = []
     for card, placement in placements.items():
@@ -101,8 +106,7 @@ def _memory_rows(
         replayed = replay_card(card, log, start)
         values = columns_of_replayed_card(replayed, len(log), start, suspended=card in suspended)
         if values is not None:
-            key_columns = {"learner_id": learner_id, "card": card}
-            rows.append({**key_columns, "note": placement.note, "topic": placement.topic, **values})
+            rows.append({"learner_id": learner_id, "card": card, **placement._asdict(), **values})
     return rows
 
 
@@ -114,7 +118,7 @@ def load_log_rows_by_card(
     for names in batch_for_query(cards):
         rows = db.connection().execute(
             select(*LOGGED)
-            .where(LOG.c.learner_id == learner_id, LOG.c.card.in_(names))
+            .where(_is_of_cards(LOG, learner_id, names))
             .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
         )
         for card, log in itertools.groupby(rows, lambda r: str(r.card)):
@@ -123,22 +127,22 @@ def load_log_rows_by_card(
 
 
 def flatten_logs(logs: LogRowsByCard) -> list[Row[Any]]:
-    """Return all rows of some logs, one card after the other."""
     return [row for log in logs.values() for row in log]
 
 
-def batch_by_weight(
-    weighted_items: Iterable[tuple[Item, int]], limit: int
-) -> Iterator[tuple[Item, ...]]:
-    """Yield items in batches of total weight `limit`, or of a single heavier item."""
-    batch: list[Item] = []
-    weight_sum = 0
-    for item, weight in weighted_items:
-        if batch and weight_sum + weight > limit:
+def _batch_by_cost(
+    values: Iterable[T], cost_of: Callable[[T], int], most_cost: int
+) -> Iterator[tuple[T, ...]]:
+    """Yield values in batches that cost at most `most_cost`, or of a single costlier one."""
+    batch: list[T] = []
+    batch_cost = 0
+    for value in values:
+        cost = cost_of(value)
+        if batch and batch_cost + cost > most_cost:
             yield tuple(batch)
-            batch, weight_sum = [], 0
-        batch.append(item)
-        weight_sum += weight
+            batch, batch_cost = [], 0
+        batch.append(value)
+        batch_cost += cost
     if batch:
         yield tuple(batch)
 
@@ -152,31 +156,34 @@ def batch_for_query(cards: Iterable[str]) -> Iterator[Sequence[str]]:
 
 # A batch holds the write lock for about 30 ms. A card costs as much as some of its reviews, and a
 # review as much as some bytes of a picture.
-_ROWS_OF_SLICE, _ROWS_OF_CARD, _BYTES_OF_ROW = 300, 3, 10_000
-_STORED_ROW = 150  # bytes of a row with its share of the indexes
+_MOST_ROWS_OF_BATCH, _ROWS_OF_CARD, _PICTURE_BYTES_AS_COSTLY_AS_ROW = 300, 3, 10_000
+_BYTES_OF_STORED_ROW = 150  # bytes of a row with its share of the indexes
 _ANKI_BEGAN = 1_136_073_600_000  # 2006; a review cannot be older
-_SAME = 1000  # ms within which two reviews of a card count as the same
+_SAME_WITHIN = 1000  # ms within which two reviews of a card count as the same
 _LONGEST_LOOK = 10 * 60 * 1000
 _ALREADY = "in your log already"
 _FULL_LOG = f"beyond {CARD_LOG.most:,} entries in the log of one card"
 _NO_MOMENT = "in the future, or before there was Anki"
-_DAY = 24 * 60 * 60 * 1000
-_LATEST = 10 * 366 * _DAY
+_DAY_MS = 24 * 60 * 60 * 1000
+_LATEST_START = 10 * 366 * _DAY_MS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportedLogEntry:
-    """One entry of a card's log in a file: a review, or another act with rating 0.
+    """One entry of a card's log in a file: a review with rating 1 to 4, or an edit with rating 0.
 
-    `at_ms` is its moment, `took_ms` the time of the review, `rating` 1 to 4. The `act` is "due"
-    with its study day in `until`, "bury" or "forget".
+    The edit is "due" with its study day in `until`, "bury" or "forget".
     """
 
     at_ms: int
     rating: int
     took_ms: int
-    act: str = ""
+    edit: str = ""
     until: str | None = None
+
+    @property
+    def rating_or_edit(self) -> int | str:
+        return self.rating or self.edit
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -184,7 +191,7 @@ class ImportedCard:
     """A card from a file, by our id.
 
     `origin` identifies it in the file permanently. `own` is the text of an own card, which shows
-    `pictures`. `retention`, `seed` and `since` are None if not in the file.
+    `pictures`. `retention`, `seed` and `due_since_ms` are None if not in the file.
     """
 
     card: str
@@ -197,15 +204,22 @@ class ImportedCard:
     suspended: bool = False
     retention: float | None = None
     seed: int | None = None
-    since: int | None = None
+    due_since_ms: int | None = None
+
+
+class _LoggedAct(NamedTuple):
+    """A rating or a manual edit of a card, whenever it was."""
+
+    card: str
+    rating_or_edit: int | str
 
 
 @dataclasses.dataclass(slots=True)
 class _ExistingCards:
-    """What a learner already had of some cards: logs, review times, ids, texts."""
+    """What a learner already had of some cards; `times` are in ms, in order."""
 
     logs: LogRowsByCard
-    review_times: dict[tuple[str, int | str], list[int]]
+    times: dict[_LoggedAct, list[int]]
     begun: set[str]
     added_ids: set[str]
     own: dict[str, OwnCardText]
@@ -221,24 +235,22 @@ def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[Impo
 
 def estimate_stored_bytes(cards: Iterable[ImportedCard]) -> int:
     """Estimate how many bytes some cards take in the database, as if all were new."""
-    return sum(map(_stored_card_bytes, cards))
-
-
-def _stored_card_bytes(card: ImportedCard) -> int:
-    pictures = sum(map(len, card.pictures.values())) * 4 // 3  # stored as Base64
-    text = card.own.front + card.own.back if card.own else ""
-    return pictures + len(text.encode()) + (_ROWS_OF_CARD + len(card.log)) * _STORED_ROW
+    total = 0
+    for card in cards:
+        total += sum(map(len, card.pictures.values())) * 4 // 3  # stored as Base64
+        total += len((card.own.front + card.own.back).encode()) if card.own else 0
+        total += (_ROWS_OF_CARD + len(card.log)) * _BYTES_OF_STORED_ROW
+    return total
 
 
 def batch_cards_by_write_cost(cards: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
     """Yield cards in batches, each of which holds the write lock only briefly."""
-    return batch_by_weight(((card, _write_cost_in_rows(card)) for card in cards), _ROWS_OF_SLICE)
+    return _batch_by_cost(cards, _write_cost_in_rows, _MOST_ROWS_OF_BATCH)
 
 
 def _write_cost_in_rows(card: ImportedCard) -> int:
-    """Return the cost of writing a card, in rows."""
     pictures = sum(map(len, card.pictures.values()))
-    return _ROWS_OF_CARD + len(card.log) + pictures // _BYTES_OF_ROW
+    return _ROWS_OF_CARD + len(card.log) + pictures // _PICTURE_BYTES_AS_COSTLY_AS_ROW
 
 
 def import_cards(
@@ -256,7 +268,7 @@ def import_cards(
     at = to_milliseconds(now)
     existing = _load_existing(db, learner.id, [card.card for card in cards])
     skipped: collections.Counter[str] = collections.Counter()
-    rows = [row for card in cards for row in _review_rows(card, learner, existing, at, skipped)]
+    rows = [row for card in cards for row in _build_log_rows(card, learner, existing, at, skipped)]
     if rows:
         db.connection().execute(insert(LOG), rows)
     if any(row["act"] for row in rows):
@@ -288,33 +300,30 @@ def _rebuild_memory_and_days(
     after = load_log_rows_by_card(db, learner_id, first_reviews)
     before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
     logs_without_memory = {c: log for c, log in existing.logs.items() if c not in existing.begun}
-    rebuild_memory_rows(
-        db, learner_id, {c.card: c for c in cards}, {**logs_without_memory, **after}
-    )
+    placements = {c.card: NoteAndTopic(c.note, c.topic) for c in cards}
+    rebuild_memory_rows(db, learner_id, placements, {**logs_without_memory, **after})
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
 def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards:
-    moments = collections.defaultdict[tuple[str, int | str], list[int]](list)
+    times = collections.defaultdict[_LoggedAct, list[int]](list)
     logs = load_log_rows_by_card(db, learner_id, cards)
     for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
-            moments[row.card, row.rating or row.act].append(row.at)
-    existing = _ExistingCards(logs, moments, set(), set(), {})
+            times[_LoggedAct(row.card, row.rating or row.act)].append(row.at)
+    existing = _ExistingCards(logs, times, set(), set(), {})
     connection = db.connection()
     for names in batch_for_query(cards):
         for table, ids in ((MEMORY, existing.begun), (ADDED, existing.added_ids)):
-            in_batch = (table.c.learner_id == learner_id) & table.c.card.in_(names)
-            ids.update(connection.scalars(select(table.c.card).where(in_batch)))
-        own_texts = select(OWN.c.card, *OWN_TEXT).where(
-            OWN.c.learner_id == learner_id, OWN.c.card.in_(names)
-        )
+            of_batch = _is_of_cards(table, learner_id, names)
+            ids.update(connection.scalars(select(table.c.card).where(of_batch)))
+        own_texts = select(OWN.c.card, *OWN_TEXT).where(_is_of_cards(OWN, learner_id, names))
         for card, *columns in connection.execute(own_texts):
             existing.own[card] = OwnCardText(*columns)
     return existing
 
 
-def _review_rows(
+def _build_log_rows(
     card: ImportedCard,
     learner: LearnerProfile,
     existing: _ExistingCards,
@@ -325,8 +334,8 @@ def _review_rows(
     rows: dict[int, dict[str, Any]] = {}
     free_entries = CARD_LOG.most - len(existing.logs.get(card.card, ()))
     for entry in card.log:
-        times = existing.review_times.get((card.card, entry.rating or entry.act), [])
-        if entry.act == "bury" and _is_burial_expired(learner, entry.at_ms, now):
+        times = existing.times.get(_LoggedAct(card.card, entry.rating_or_edit), [])
+        if entry.edit == "bury" and _is_burial_expired(learner, entry.at_ms, now):
             continue
         if not _ANKI_BEGAN < entry.at_ms <= now:
             skipped[_NO_MOMENT] += 1
@@ -335,7 +344,7 @@ def _review_rows(
         elif len(rows) >= free_entries:
             skipped[_FULL_LOG] += 1
         else:
-            rows[entry.at_ms] = _review_row(card, learner, entry)
+            rows[entry.at_ms] = _build_log_row(card, learner, entry)
     return list(rows.values())
 
 
@@ -347,14 +356,14 @@ def _is_burial_expired(learner: LearnerProfile, at: int, now: int) -> bool:
 
 
 def _contains_nearby_time(times: list[int], time: int) -> bool:
-    index = bisect.bisect_left(times, time - _SAME)
-    return index < len(times) and times[index] <= time + _SAME
+    index = bisect.bisect_left(times, time - _SAME_WITHIN)
+    return index < len(times) and times[index] <= time + _SAME_WITHIN
 
 
-def _review_row(
+def _build_log_row(
     card: ImportedCard, learner: LearnerProfile, entry: ImportedLogEntry
 ) -> dict[str, Any]:
-    identity = f"{learner.id}\0{card.origin}\0{entry.at_ms}\0{entry.rating or entry.act}"
+    identity = f"{learner.id}\0{card.origin}\0{entry.at_ms}\0{entry.rating_or_edit}"
     day = learner.study_day(from_milliseconds(entry.at_ms))
     tomorrow = (day + dt.timedelta(days=1)).isoformat()
     return {
@@ -366,8 +375,8 @@ def _review_row(
         "milliseconds": entry.took_ms if 0 < entry.took_ms <= _LONGEST_LOOK else None,
         "study_day": day.isoformat(),
         "at": entry.at_ms,
-        "act": entry.act,
-        "until_day": tomorrow if entry.act == "bury" else entry.until,
+        "act": entry.edit,
+        "until_day": tomorrow if entry.edit == "bury" else entry.until,
     }
 
 
@@ -402,12 +411,12 @@ def _schedule_added_cards(
     for card in cards:
         if not is_added_card(card.card):
             continue
-        if card.since is not None:
-            starts_at = min(card.since, now + _LATEST)
+        if card.due_since_ms is not None:
+            starts_at = min(card.due_since_ms, now + _LATEST_START)
         elif card.card in first_reviews:
             starts_at = first_reviews[card.card]
         else:
-            starts_at = now + already_waiting // cards_per_day * _DAY
+            starts_at = now + already_waiting // cards_per_day * _DAY_MS
             already_waiting += 1
         is_question = parse_card_id(card.card)[0] == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
@@ -443,18 +452,19 @@ def _store_changed_own_texts(
 def _suspend_cards_suspended_in_file(
     db: Session, learner_id: int, cards: Sequence[ImportedCard], at: int
 ) -> None:
-    """Suspend new cards that were suspended in the file."""
     names = [card.card for card in cards if card.suspended]
-    in_cards = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
-    already_suspended = set(db.connection().scalars(select(ASIDE.c.card).where(in_cards)))
-    new = [name for name in names if name not in already_suspended]
-    rows = [{"learner_id": learner_id, "card": name, "at": at} for name in new]
+    already_suspended = _load_suspended(db, learner_id, names)
+    rows = [
+        {"learner_id": learner_id, "card": name, "at": at}
+        for name in names
+        if name not in already_suspended
+    ]
     if rows:
-        db.connection().execute(insert(ASIDE), rows)
+        db.connection().execute(insert(SUSPENSION), rows)
 
 
 # A batch holds the write lock for about 30 ms.
-_REMOVAL_ROWS_OF_SLICE, _REMOVAL_ROWS_OF_CARD = 500, 3
+_MOST_REMOVED_ROWS_OF_BATCH, _REMOVAL_ROWS_OF_CARD = 500, 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -524,17 +534,17 @@ def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tupl
 
 
 def _batch_by_removal_cost(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
-    weighted_cards = ((card, _REMOVAL_ROWS_OF_CARD + grades) for card, grades in cards)
-    return list(batch_by_weight(weighted_cards, _REMOVAL_ROWS_OF_SLICE))
+    """Return the cards, given with their numbers of reviews, in batches."""
+    costs = {card: _REMOVAL_ROWS_OF_CARD + reviews for card, reviews in cards}
+    return list(_batch_by_cost(costs, costs.__getitem__, _MOST_REMOVED_ROWS_OF_BATCH))
 
 
 def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
     """Delete own cards with all their data."""
     before = load_log_rows_by_card(db, learner_id, cards)
-    for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
+    for table in (LOG, MEMORY, SUSPENSION, ADDED, OWN):
         for names in batch_for_query(cards):
-            of_learner = table.c.learner_id == learner_id
-            db.connection().execute(delete(table).where(of_learner, table.c.card.in_(names)))
+            db.connection().execute(delete(table).where(_is_of_cards(table, learner_id, names)))
     replace_in_day_totals(db, learner_id, flatten_logs(before), ())
 
 
@@ -542,7 +552,7 @@ def delete_imported_reviews(
     db: Session,
     learner_id: int,
     cards: Sequence[str],
-    find_placement: Callable[[str], HasNoteAndTopic],
+    find_placement: Callable[[str], NoteAndTopic],
 ) -> None:
     """Delete the imported reviews of course cards.
 
@@ -552,7 +562,7 @@ def delete_imported_reviews(
     connection = db.connection()
     before = load_log_rows_by_card(db, learner_id, cards)
     graded_here = select(LOG.c.card).where(
-        LOG.c.learner_id == learner_id, LOG.c.card.in_(cards), LOG.c.token.not_like(f"{BROUGHT}%")
+        _is_of_cards(LOG, learner_id, cards), LOG.c.token.not_like(f"{BROUGHT}%")
     )
     reviewed_here = set(connection.scalars(graded_here.distinct()))
     _blank_imported_reviews(db, learner_id, reviewed_here)
@@ -592,16 +602,13 @@ TOO_MANY = (
 )
 
 
-class HasImages(Protocol):
-    """A card with its pictures, by name."""
-
-    @property
-    def pictures(self) -> Mapping[str, bytes]: ...
+class _StoredPicture(NamedTuple):
+    learner_id: int
+    name: str
 
 
-Card = TypeVar("Card", bound=HasImages)
-PictureSizes = Mapping[tuple[int, str], int]
-"""Bytes of pictures by learner row id and picture name."""
+PictureSizes = Mapping[_StoredPicture, int]
+"""Sizes of pictures in bytes."""
 
 
 def read_person_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
@@ -618,21 +625,21 @@ def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> Pictur
     length = func.length(PICTURE.c.content)
     columns = PICTURE.c.learner_id, PICTURE.c.name, length
     rows = db.connection().execute(select(*columns).where(condition))
-    return {(owner, name): count * 3 // 4 for owner, name, count in rows}
+    return {_StoredPicture(owner, name): count * 3 // 4 for owner, name, count in rows}
 
 
 def drop_cards_beyond_picture_quota(
-    db: Session, learner_id: int, cards: Sequence[Card], earlier_sizes: PictureSizes
-) -> tuple[Card, ...]:
+    db: Session, learner_id: int, cards: Sequence[ImportedCard], earlier_sizes: PictureSizes
+) -> tuple[ImportedCard, ...]:
     """Return the cards without those whose new pictures exceed the limit.
 
-    They are reported as `TOO_MANY`. Of the pictures already `measured` before this transaction,
-    only the names are read again.
+    They are reported as `TOO_MANY`. Of the pictures in `earlier_sizes`, measured before this
+    transaction, only the names are read again.
     """
     if not any(card.pictures for card in cards):
         return tuple(cards)
     sizes = _refresh_picture_sizes(db, learner_id, earlier_sizes)
-    stored_names = {name for owner, name in sizes if owner == learner_id}
+    stored_names = {picture.name for picture in sizes if picture.learner_id == learner_id}
     free_bytes = MOST_BYTES - sum(sizes.values())
     free_pictures = MOST_PICTURES - len(sizes)
     fitting_cards = []
@@ -653,15 +660,15 @@ def _refresh_picture_sizes(
     """Return the current sizes; reads only the pictures not yet measured."""
     all_names = select(PICTURE.c.learner_id, PICTURE.c.name)
     query = all_names.where(PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id)))
-    present = {(owner, name) for owner, name in db.connection().execute(query)}
-    sizes = {key: earlier_sizes[key] for key in present & earlier_sizes.keys()}
-    for owner, name in present - earlier_sizes.keys():
-        this_picture = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
-        sizes |= _select_picture_sizes(db, this_picture)
+    present = {_StoredPicture(*row) for row in db.connection().execute(query)}
+    sizes = {picture: earlier_sizes[picture] for picture in present & earlier_sizes.keys()}
+    for picture in present - earlier_sizes.keys():
+        is_it = (PICTURE.c.learner_id == picture.learner_id) & (PICTURE.c.name == picture.name)
+        sizes |= _select_picture_sizes(db, is_it)
     return sizes
 
 
-def store_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: int) -> None:
+def store_pictures(db: Session, learner_id: int, cards: Iterable[ImportedCard], at: int) -> None:
     """Save the pictures of some cards, each once."""
     pictures = {name: content for card in cards for name, content in card.pictures.items()}
     for name, content in pictures.items():
@@ -679,11 +686,8 @@ def delete_unused_pictures(db: Session, learner_id: int) -> None:
     card_sides = select(OWN.c.front, OWN.c.back).where(
         OWN.c.learner_id == learner_id, OWN.c.front.contains("<img") | OWN.c.back.contains("<img")
     )
-    used_names = {
-        n
-        for row in connection.execute(card_sides)
-        for f in row
-        for n in find_stored_picture_names(f)
-    }
+    used_names: set[str] = set()
+    for front, back in connection.execute(card_sides):
+        used_names.update(find_stored_picture_names(front), find_stored_picture_names(back))
     for name in sorted(stored - used_names):
         connection.execute(delete(PICTURE).where(mine, PICTURE.c.name == name))

@@ -7,8 +7,9 @@ import base64
 import binascii
 import dataclasses
 import hashlib
+import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import unquote
@@ -107,6 +108,18 @@ class ItemImage:
     data: str
 
 
+class ComputedParameter(NamedTuple):
+    """A parameter of a computed question, with the values that are drawn from."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+class NamedExpression(NamedTuple):
+    name: str
+    expression: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Item:
     """One question or card.
@@ -148,8 +161,8 @@ class Item:
     line: int = 0
     lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     path: str = dataclasses.field(default="", compare=False)
-    params: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    lets: tuple[tuple[str, str], ...] = ()
+    params: tuple[ComputedParameter, ...] = ()
+    lets: tuple[NamedExpression, ...] = ()
 
 
 BLANK = "\ue0ff"  # private-use character that marks a gap in the text of a cloze
@@ -181,9 +194,9 @@ class ItemRemark:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The content of a file: items, refusals, what is not live, and remarks.
+    """The content of a file: items, refusals, and remarks on the whole file.
 
-    Only course files have items that are `waiting`, as draft or for review.
+    Only course files have items that are not live.
     """
 
     items: tuple[Item, ...]
@@ -193,7 +206,6 @@ class ImportResult:
 
     @property
     def lost(self) -> tuple[ItemRemark, ...]:
-        """What the items lost in conversion."""
         return tuple(remark for item in self.items for remark in list_losses(item))
 
 
@@ -238,6 +250,16 @@ def is_true_or_false(options: Iterable[ItemOption]) -> bool:
     return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
 
 
+def number_until_unused(name: str, used: Collection[str]) -> str:
+    """Return the name, with a number behind it if it is used.
+
+    >>> number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
+    'kv-cache-3'
+    """
+    candidates = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
+    return next(candidate for candidate in candidates if candidate not in used)
+
+
 def item_label(item: Item) -> str:
     """Return the name of an item in reports."""
     text = item.stem.replace("\\\n", " ").split()
@@ -249,11 +271,10 @@ def list_losses(item: Item) -> tuple[ItemRemark, ...]:
     return tuple(ItemRemark(item_label(item), item.line, reason, item.path) for reason in item.lost)
 
 
-LARGEST = 2_000_000
-"""The largest imported picture in bytes."""
+_LARGEST_PICTURE = 2_000_000  # bytes
 _FOLDER = "img"
-_SHOWN = re.compile(r"(?<!\\)!\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]+)\)")
-_DATA = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
+_SHOWN_PICTURE = re.compile(r"(?<!\\)!\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]+)\)")
+_DATA_URL = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
 
 
 class ImageCollector:
@@ -268,7 +289,6 @@ class ImageCollector:
 
     @property
     def pictures(self) -> tuple[ItemImage, ...]:
-        """Return the pictures taken, in the order they were found."""
         return tuple(self._taken.values())
 
     def name_image(self, address: str) -> str:
@@ -283,7 +303,6 @@ class ImageCollector:
 
 
 def make_image(name: str, content: bytes) -> ItemImage:
-    """Return a picture with these bytes."""
     return ItemImage(name, base64.b64encode(content).decode())
 
 
@@ -301,7 +320,7 @@ def make_image_name(content: bytes, address: str) -> str:
     >>> make_image_name(b"GIF89a and more", "Our Rack.png")
     'img/our-rack-4a589912.gif'
     """
-    if not content or len(content) > LARGEST:
+    if not content or len(content) > _LARGEST_PICTURE:
         return ""
     ending = detect_image_format(content)
     if not ending:
@@ -318,17 +337,17 @@ def image_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def topic_image_name(address: str) -> str:
+def topic_picture_name_or_empty(address: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
     return address if is_path_inside(address) else ""
 
 
-def picture_names_shown(item: Item) -> tuple[str, ...]:
+def list_shown_picture_names(item: Item) -> tuple[str, ...]:
     """Return the names of the pictures in the texts of an item."""
     names: dict[str, None] = {}
 
     def note(text: str) -> str:
-        names.update((match[2], None) for match in _SHOWN.finditer(text))
+        names.update((match[2], None) for match in _SHOWN_PICTURE.finditer(text))
         return text
 
     map_item_texts(item, note)
@@ -342,7 +361,7 @@ def rename_images(item: Item, names: Mapping[str, str]) -> Item:
         name = names.get(match[2], "")
         return f"![{match[1]}]({name})" if name else match[1]
 
-    return map_item_texts(item, lambda text: _SHOWN.sub(replace, text))
+    return map_item_texts(item, lambda text: _SHOWN_PICTURE.sub(replace, text))
 
 
 def map_item_texts(item: Item, change: Callable[[str], str], *, answers: bool = False) -> Item:
@@ -371,8 +390,8 @@ def map_item_texts(item: Item, change: Callable[[str], str], *, answers: bool = 
 
 def _decode_data_url(address: str) -> bytes | None:
     """Return the bytes of a picture in a data URL."""
-    match = _DATA.match(address)
-    if match is None or len(address) > 2 * LARGEST:
+    match = _DATA_URL.match(address)
+    if match is None or len(address) > 2 * _LARGEST_PICTURE:
         return None
     try:
         return base64.b64decode("".join(address[match.end() :].split()), validate=True)

@@ -25,6 +25,10 @@ def escape_markdown(plain: str) -> str:
     return _ENTITY.sub(r"\\&", text)
 
 
+def remove_markdown_escapes(markdown: str) -> str:
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)
+
+
 def escape_line_start(line: str) -> str:
     r"""Escape what would be markup at the beginning of a line.
 

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from app.import_export.html_to_markdown import to_markdown
-from app.import_export.items import Item, map_item_texts, topic_image_name
+from app.import_export.items import Item, map_item_texts, topic_picture_name_or_empty
 from app.markup.markdown_tokens import closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
@@ -73,7 +73,7 @@ def tokens_to_html(tokens: Sequence[Token], *, pictures: bool = False) -> str:
 
 def tokens_to_markdown(tokens: Sequence[Token]) -> str:
     """Write tokens as normalized Markdown."""
-    return to_markdown(tokens_to_html(tokens, pictures=True), topic_image_name).text
+    return to_markdown(tokens_to_html(tokens, pictures=True), topic_picture_name_or_empty).text
 
 
 class _PortableHtmlRenderer(RendererHTML):
@@ -111,7 +111,7 @@ class _PortableHtmlRenderer(RendererHTML):
         env: MutableMapping[str, Any],
     ) -> str:
         alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
-        name = topic_image_name(str(tokens[index].attrs.get("src", "")))
+        name = topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
         if not name or not env.get("pictures"):
             return alt
         return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(alt)}" />'

@@ -32,9 +32,9 @@ _TAG = re.compile(
 _PRE = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
 _MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 # A number with a thousands separator or decimals, and one whose comma must be decimal.
-_EITHER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
+_AMBIGUOUS_SEPARATOR = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,])(?:[\d.]+,(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+)")
-_ABOUT = frozenset("~≈=")  # allowed in responses, but not in a key
+_ABOUT_SIGNS = frozenset("~≈=")  # allowed in responses, but not in a key
 _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 
@@ -42,7 +42,7 @@ _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 class PicturesAndLosses:
     """The pictures of an item, and what cannot be written in Markdown, in the order found.
 
-    `album` collects the pictures that can be imported.
+    `image_collector` has the pictures that can be imported.
     """
 
     image_collector: ImageCollector = dataclasses.field(default_factory=ImageCollector)
@@ -82,7 +82,7 @@ def read_source_items(sources: Iterable[SourceItem], *notes: str) -> ImportResul
     return ImportResult(tuple(items), tuple(refused), notes=notes)
 
 
-def build_cloze(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
+def build_cloze_item(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
     """Return the item as a cloze; its first paragraph is the stem if it has no gap."""
     if text.count(BLANK) != len(blanks) or not all(blank.answers for blank in blanks):
         raise ItemSkippedError("its gaps do not fit its text, or one of them is hidden")
@@ -112,7 +112,6 @@ def _insert_br_tags(text: str) -> str:
 
 
 def convert_html(html: str, losses: PicturesAndLosses) -> str:
-    """Return the Markdown of an HTML fragment."""
     converted = to_markdown(html, losses.image_collector.name_image)
     for loss in converted.lost:
         losses.add(loss)
@@ -135,12 +134,17 @@ def add_unit_to_stem(stem: str, unit: str) -> str:
     return f"{stem}\n\nAnswer in {unit}." if unit else stem
 
 
-def split_unit_from_stem(stem: str) -> tuple[str, str]:
+class StemAndUnit(NamedTuple):
+    stem: str
+    unit: str
+
+
+def split_unit_from_stem(stem: str) -> StemAndUnit:
     """Return the stem without the unit that `add_unit_to_stem` appended, and the unit."""
     match = _UNIT.search(stem)
     if match is None or not known_unit(match[1]):
-        return stem, ""
-    return stem[: match.start()], known_unit(match[1]) or ""
+        return StemAndUnit(stem, "")
+    return StemAndUnit(stem[: match.start()], known_unit(match[1]) or "")
 
 
 def add_default_feedback_as_mistake(item: Item, feedback: str, losses: PicturesAndLosses) -> Item:
@@ -164,12 +168,12 @@ def report_unused_feedback(
 
 def has_decimal_comma(text: str) -> bool:
     """Return whether a text is a number with a comma that can only be decimal."""
-    return bool(_DECIMAL_COMMA.search(text) and read_span(text))
+    return bool(_DECIMAL_COMMA.search(text) and read_range_or_none(text))
 
 
 def _expect_unambiguous_number(text: str) -> None:
     """Raise ItemSkippedError for a number whose separator is ambiguous."""
-    if match := _EITHER.search(text):
+    if match := _AMBIGUOUS_SEPARATOR.search(text):
         as_thousands = re.sub("[.,]", "", match[0])
         as_decimal = match[0].replace(",", ".")
         raise ItemSkippedError(
@@ -187,21 +191,21 @@ def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
     (1024.0, 1.5, 12500000.0)
     """
     number = number_parsing.read_typed_number(text)
-    if number is None or number.unit or text.strip()[:1] in _ABOUT:
+    if number is None or number.unit or text.strip()[:1] in _ABOUT_SIGNS:
         raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
     if may_use_decimal_comma:
         _expect_unambiguous_number(text)
     return number.value
 
 
-def read_span(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange | None:
+def read_range_or_none(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange | None:
     """Read a number with unit and tolerance, such as “140 GB ± 4”; None if it is none.
 
     Raises ItemSkippedError for an ambiguous number.
     """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
     number = number_parsing.read_typed_number(center)
-    if number is None or text.strip()[:1] in _ABOUT:
+    if number is None or text.strip()[:1] in _ABOUT_SIGNS:
         return None
     unit = known_unit(number.unit)
     tolerance_number = (
@@ -219,7 +223,7 @@ def read_span(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange 
     tolerance_width = (
         abs(number.value) * tolerance_number.value / 100 if is_percent else tolerance_number.value
     )
-    return span_around(number.value, tolerance_width, unit)
+    return make_range_around(number.value, tolerance_width, unit)
 
 
 def read_weight_in_percent(text: str) -> float:
@@ -233,14 +237,13 @@ def read_weight_in_percent(text: str) -> float:
     return weight
 
 
-def span_around(center: float, tolerance: float, unit: str = "") -> NumberRange:
+def make_range_around(center: float, tolerance: float, unit: str = "") -> NumberRange:
     """Return a range by its center and half its width."""
     half_width = max(abs(tolerance), abs(center) * 1e-9)
     low, high = (float(f"{b:.12g}") for b in (center - half_width, center + half_width))
     return NumberRange(float(f"{center:.12g}"), low, high, unit)
 
 
-def span_between(low: float, high: float, unit: str = "") -> NumberRange:
-    """Return a range by its ends."""
+def make_range_between(low: float, high: float, unit: str = "") -> NumberRange:
     first, last = sorted((low, high))
-    return span_around((first + last) / 2, (last - first) / 2, unit)
+    return make_range_around((first + last) / 2, (last - first) / 2, unit)

@@ -39,16 +39,28 @@ _MEMORY = 1 << 30
 _SECONDS = 60
 _MOST_CELLS = 2_000_000
 _NUMBER_TYPES = frozenset({"float", "percentage", "currency", "date", "time"})  # of ODS
-CellTexts = Mapping[tuple[int, int], str]
-"""What cells that are not text show, by row and column from 0."""
 Rows = list[list[str]]
+
+
+class CellPosition(NamedTuple):
+    row: int  # from 0
+    column: int
+
+
+CellTexts = Mapping[CellPosition, str]
+"""What cells that are not text show."""
+
+
+class Sheet(NamedTuple):
+    name: str
+    rows: Rows
 
 
 class WorkbookSheets(NamedTuple):
     """The visible sheets that are not empty, and the names of the hidden ones."""
 
-    sheets: list[tuple[str, Rows]]
-    hidden: list[str]
+    sheets: list[Sheet]
+    hidden_names: list[str]
 
 
 def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
@@ -68,7 +80,7 @@ def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
         raise UnusableFileError(f"{refusal}: {reason}.") from None
     if "error" in result:
         raise UnusableFileError(f"{refusal}: {result['error']}.")
-    return WorkbookSheets([(name, rows) for name, rows in result["sheets"]], result["hidden"])
+    return WorkbookSheets([Sheet(*sheet) for sheet in result["sheets"]], result["hidden_names"])
 
 
 def _convert_standard_input() -> None:
@@ -93,14 +105,14 @@ def _read_sheets(data: bytes) -> WorkbookSheets:
     for metadata in book.sheets_metadata:
         sheet = book.get_sheet_by_name(metadata.name)
         if metadata.visible != SheetVisibleEnum.Visible:
-            result.hidden.append(metadata.name)
+            result.hidden_names.append(metadata.name)
         elif sheet.height and metadata.typ == SheetTypeEnum.WorkSheet:
-            rows = _sheet_rows(sheet, texts.get(metadata.name, {}))
-            result.sheets.append((metadata.name, rows))
+            rows = _read_sheet_rows(sheet, texts.get(metadata.name, {}))
+            result.sheets.append(Sheet(metadata.name, rows))
     return result
 
 
-def _sheet_rows(sheet: CalamineSheet, texts: CellTexts) -> Rows:
+def _read_sheet_rows(sheet: CalamineSheet, texts: CellTexts) -> Rows:
     last_row, last_column = sheet.end or (0, 0)
     if (last_row + 1) * (last_column + 1) > _MOST_CELLS:
         raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
@@ -118,22 +130,26 @@ def _sheet_rows(sheet: CalamineSheet, texts: CellTexts) -> Rows:
 def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     """Return what the cells of each sheet show that are not text."""
     targets = {
-        _attribute(link, "Id"): normpath(join("/xl", _attribute(link, "Target"))).lstrip("/")
+        _attribute_in_any_namespace(link, "Id"): normpath(
+            join("/xl", _attribute_in_any_namespace(link, "Target"))
+        ).lstrip("/")
         for link in read_xml(archive.read("xl/_rels/workbook.xml.rels")).root
     }
-    formats = _cell_formats(archive)
+    formats = _read_cell_formats(archive)
     result: dict[str, CellTexts] = {}
     for sheet in _elements_below(read_xml(archive.read("xl/workbook.xml")).root, "sheet"):
-        root = read_xml(archive.read(targets[_attribute(sheet, "id")])).root
+        root = read_xml(archive.read(targets[_attribute_in_any_namespace(sheet, "id")])).root
         texts = (
             (position, _format_xlsx_non_text_cell(cell, formats))
-            for position, cell in _xlsx_cells(root)
+            for position, cell in _list_xlsx_cells(root)
         )
-        result[_attribute(sheet, "name")] = {p: t for p, t in texts if t is not None}
+        result[_attribute_in_any_namespace(sheet, "name")] = {
+            p: t for p, t in texts if t is not None
+        }
     return result
 
 
-def _cell_formats(archive: zipfile.ZipFile) -> list[str | None]:
+def _read_cell_formats(archive: zipfile.ZipFile) -> list[str | None]:
     """Return the number format of each cell style; None for one that differs by country."""
     if "xl/styles.xml" not in archive.namelist():
         return []
@@ -147,18 +163,18 @@ def _cell_formats(archive: zipfile.ZipFile) -> list[str | None]:
     return [formats.get(int(style.get("numFmtId", "0"))) for style in styles]
 
 
-def _xlsx_cells(root: ET.Element) -> Iterator[tuple[tuple[int, int], ET.Element]]:
+def _list_xlsx_cells(root: ET.Element) -> Iterator[tuple[CellPosition, ET.Element]]:
     """Yield the cells of a sheet with their positions; one without a name follows the last."""
     row = -1
     for line in _elements_below(root, "row"):
         row = int(line.get("r", row + 2)) - 1
         column = -1
         for cell in line:
-            column = _column_number(cell.get("r", ""), column + 1)
-            yield (row, column), cell
+            column = _parse_column_number(cell.get("r", ""), column + 1)
+            yield CellPosition(row, column), cell
 
 
-def _column_number(name: str, following: int) -> int:
+def _parse_column_number(name: str, following: int) -> int:
     letters = name.rstrip("0123456789")
     number = 0
     for letter in letters[:3]:
@@ -195,26 +211,27 @@ def _read_ods_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
     """Return what the cells of each sheet show that are not text: ODS stores it as text."""
     root = read_xml(archive.read("content.xml")).root
     return {
-        _attribute(t, "name"): dict(_ods_non_text_cells(t)) for t in _elements_below(root, "table")
+        _attribute_in_any_namespace(t, "name"): dict(_ods_non_text_cells(t))
+        for t in _elements_below(root, "table")
     }
 
 
-def _ods_non_text_cells(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
+def _ods_non_text_cells(table: ET.Element) -> Iterator[tuple[CellPosition, str]]:
     row = 0
     for line in _elements_below(table, "table-row"):
-        repeated_rows = int(_attribute(line, "number-rows-repeated") or 1)
+        repeated_rows = int(_attribute_in_any_namespace(line, "number-rows-repeated") or 1)
         column = 0
         for cell in line:
-            repeated_columns = int(_attribute(cell, "number-columns-repeated") or 1)
+            repeated_columns = int(
+                _attribute_in_any_namespace(cell, "number-columns-repeated") or 1
+            )
             text = _format_ods_non_text_cell(cell)
             if text is not None:
                 if repeated_columns * repeated_rows > _MOST_CELLS:
                     raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
                 for offset in range(repeated_columns * repeated_rows):
-                    yield (
-                        (row + offset // repeated_columns, column + offset % repeated_columns),
-                        text,
-                    )
+                    rows_below, columns_right = divmod(offset, repeated_columns)
+                    yield CellPosition(row + rows_below, column + columns_right), text
             column += repeated_columns
         row += repeated_rows
 
@@ -226,7 +243,7 @@ def _format_ods_non_text_cell(cell: ET.Element) -> str | None:
     kinds = {v for k, v in cell.items() if k.endswith("}value-type")}
     if "error" in kinds:
         return f"{UNREADABLE}shows the error {text[:20]}"
-    if not kinds and _attribute(cell, "formula") and not text:
+    if not kinds and _attribute_in_any_namespace(cell, "formula") and not text:
         return _NO_RESULT
     return text if _NUMBER_TYPES & kinds else None
 
@@ -242,7 +259,7 @@ def _elements_below(node: ET.Element, name: str) -> Iterator[ET.Element]:
     return (n for n in node.iter() if _local_name(n) == name)
 
 
-def _attribute(node: ET.Element, name: str) -> str:
+def _attribute_in_any_namespace(node: ET.Element, name: str) -> str:
     """Return an attribute in any namespace; empty if it is missing."""
     return next((v for k, v in node.items() if k.rpartition("}")[2] == name), "")
 
@@ -296,25 +313,21 @@ def format_number_like_cell(value: float, format_code: str) -> str | None:
         "".join(map("".join, _LITERAL.findall(format_match[side]))) for side in ("before", "after")
     )
     sign = "-" if value < 0 and section_index == 0 else ""
-    exact = Decimal(repr(abs(value))) * 100 ** (
-        format_match["before"] + format_match["after"]
-    ).count("%")
-    digits = (
-        _format_digits(exact, format_match["whole"], format_match["decimals"] or "")
-        if format_match["whole"]
-        else ""
-    )
+    percent_signs = (format_match["before"] + format_match["after"]).count("%")
+    exact = Decimal(repr(abs(value))) * 100**percent_signs
+    digits = ""
+    if format_match["whole"]:
+        digits = _format_digits(exact, format_match["whole"], format_match["decimals"] or "")
     return f"{sign}{before}{digits}{after}".strip()
 
 
 def _format_digits(value: Decimal, whole_pattern: str, decimals_pattern: str) -> str:
     rounded = value.quantize(Decimal(1).scaleb(-len(decimals_pattern)), ROUND_HALF_UP)
-    integer_digits, _, decimal_digits = (
-        f"{rounded:,f}" if "," in whole_pattern else f"{rounded:f}"
-    ).partition(".")
-    integer_digits = (
-        integer_digits if "," in whole_pattern else integer_digits.zfill(whole_pattern.count("0"))
-    )
+    has_separators = "," in whole_pattern
+    text = f"{rounded:,f}" if has_separators else f"{rounded:f}"
+    integer_digits, _, decimal_digits = text.partition(".")
+    if not has_separators:
+        integer_digits = integer_digits.zfill(whole_pattern.count("0"))
     fixed_count = len(decimals_pattern.rstrip("#?"))
     decimal_digits = decimal_digits[:fixed_count] + decimal_digits[fixed_count:].rstrip("0")
     if integer_digits == "0" and "0" not in whole_pattern:

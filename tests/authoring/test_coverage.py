@@ -42,15 +42,15 @@ def _text(words: str) -> RichText:
 
 
 def test_a_bank_whose_longest_option_is_right_tells_it() -> None:
-    found = {cue.name: cue for cue in measure_answer_cues(bank(longest=True))}
+    found = {cue.rule: cue for cue in measure_answer_cues(bank(longest=True))}
 
-    assert found["the longest"].right == 1.0
+    assert found["the longest"].right_share == 1.0
     assert found["the longest"].is_significant
-    assert found["the longest"].chance == 0.25
+    assert found["the longest"].chance_share == 0.25
 
 
 def test_a_bank_without_a_cue_tells_nothing() -> None:
-    found = {cue.name: cue for cue in measure_answer_cues(bank(longest=False))}
+    found = {cue.rule: cue for cue in measure_answer_cues(bank(longest=False))}
 
     assert not found["the longest"].is_significant
 
@@ -66,13 +66,13 @@ def test_every_objective_is_counted(library: Library) -> None:
         for objective in domain.objectives:
             row = rows[objective.number]
             named = [q for q in library.questions.values() if objective.number in q.objectives]
-            assert row.questions == len(named) == sum(row.kinds.values())
-            assert row.computed == sum(q.computed is not None for q in named)
+            assert row.questions == len(named) == sum(row.questions_by_type.values())
+            assert row.computed_questions == sum(q.computed is not None for q in named)
 
 
 def test_publishers_of_one_number_stand_by_name(library: Library) -> None:
     for row in compute_coverage(library):
-        said = list(row.publishers.items())
+        said = list(row.sources_by_publisher.items())
         assert said == sorted(said, key=lambda one: (-one[1], one[0]))
 
 

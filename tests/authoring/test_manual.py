@@ -14,7 +14,7 @@ def test_the_reference_is_a_page_of_the_bench(client):
 
     assert html.count("<h1>") == 1
     assert "<h1>Writing a course</h1>" in html
-    for part in read_authoring_guide().parts:
+    for part in read_authoring_guide().sections:
         assert part.anchor == "" or f'<h2 id="{part.anchor}">' in html
         assert f'href="#{part.anchor}"' in html or not part.anchor
 

@@ -83,9 +83,9 @@ def test_pages_are_due_a_month_before_their_year_ends(folder):
 
     assert list_due_content_reviews(made, day) == []
     early = list_due_content_reviews(made, day + year - dt.timedelta(days=29))
-    assert {d.why for d in early if d.day == day} == {f"is due by {day + year}"}
+    assert {d.reason for d in early if d.last_reviewed == day} == {f"is due by {day + year}"}
     late = list_due_content_reviews(made, day + year + dt.timedelta(days=1))
-    assert {d.why for d in late if d.day == day} == {f"was due on {day + year}"}
+    assert {d.reason for d in late if d.last_reviewed == day} == {f"was due on {day + year}"}
 
 
 def test_a_page_that_waits_for_a_reader_is_due(folder):
@@ -94,7 +94,7 @@ def test_a_page_that_waits_for_a_reader_is_due(folder):
 
     found = list_due_content_reviews(made, min(t.reviewed for t in made.topics.values()))
 
-    assert [(d.topic, d.why) for d in found] == [("kv-cache", "waits for a second reader")]
+    assert [(d.topic, d.reason) for d in found] == [("kv-cache", "waits for a second reader")]
 
 
 def test_the_bench_lists_what_is_due(client, folder):

@@ -146,13 +146,17 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
     with Session(app.state.engine) as db:
         regrading = preview_regrade(db, "", author.question)
 
-    assert (regrading.answers, regrading.same, len(regrading.rows)) == (2, 1, 2)
+    assert (regrading.answer_count, regrading.unchanged_count, len(regrading.new_scores)) == (
+        2,
+        1,
+        2,
+    )
     assert (
-        regrading.reach.answers,
-        regrading.reach.learners,
-        regrading.reach.firsts,
+        regrading.impact.answers,
+        regrading.impact.learners,
+        regrading.impact.firsts,
     ) == (1, 1, 1)
-    assert [(e.before, e.after) for e in regrading.effects] == [(0, 1)]
+    assert [(e.before, e.after) for e in regrading.score_changes] == [(0, 1)]
     regrade(app.state.engine, author)
     assert sorted(current(session).values()) == [0, 1]
 
@@ -178,7 +182,7 @@ def test_other_words_are_left_out_unless_they_mean_the_same(
 
     with Session(app.state.engine) as db:
         regrading = preview_regrade(db, "", author.question)
-    assert regrading.refused == ((RegradeRefusal.WORDS, 1),)
+    assert regrading.refusals == ((RegradeRefusal.WORDS, 1),)
     assert regrade(app.state.engine, author) == 0
     assert regrade(app.state.engine, author, reworded=True) == 1
 
@@ -195,7 +199,7 @@ def test_a_wording_that_cannot_be_read_any_more_is_said_to_be(
     with Session(app.state.engine) as db:
         regrading = preview_regrade(db, "", author.question)
 
-    assert regrading.refused == ((RegradeRefusal.LOST, 1),)
+    assert regrading.refusals == ((RegradeRefusal.LOST, 1),)
 
 
 def test_who_erased_everything_meanwhile_is_left_out(
@@ -237,10 +241,10 @@ def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, library, k
         log = db.execute(select(Attempt.__table__)).all()
         for words in keys:
             regrading = preview_regrade(db, "", wordings[words])
-            changes = bool(regrading.reach.answers)
+            changes = bool(regrading.impact.answers)
             assert confirm_regrade(db, "", regrading, 0, NOW) == (3 if changes else 0)
             again = preview_regrade(db, "", wordings[words])
-            assert again.reach.answers == 0
+            assert again.impact.answers == 0
             assert (
                 confirm_regrade(db, "", again, 0, NOW)
                 == confirm_regrade(db, "", regrading, 0, NOW)

@@ -245,7 +245,7 @@ def test_a_folder_that_is_none_is_one_sentence(tmp_path, capsys):
 
 
 def test_a_course_to_begin_with_names_no_license(tmp_path):
-    new_files.new_course(tmp_path / "c", "Backups", "", dt.date(2026, 6, 9))
+    new_files.create_course(tmp_path / "c", "Backups", "", dt.date(2026, 6, 9))
 
     assert load_library(tmp_path / "c").syllabus.license == ""
 

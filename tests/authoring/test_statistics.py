@@ -15,9 +15,9 @@ from app.authoring.item_statistics import (
     ItemResponse,
     ItemStatistics,
     OptionStatistics,
+    compute_correlation_interval,
     compute_item_statistics,
     compute_test_statistics,
-    correlation_interval,
     find_never_chosen_options,
     find_probably_right_distractor,
 )
@@ -177,8 +177,8 @@ def test_a_discrimination_has_an_interval_that_holds_it() -> None:
 
 # Worked by hand: atanh(0.5) = 0.549306, 1.959964 ÷ √27 = 0.377195.
 def test_the_interval_of_a_correlation_is_fishers() -> None:
-    assert correlation_interval(0.5, 30) == pytest.approx(
+    assert compute_correlation_interval(0.5, 30) == pytest.approx(
         (math.tanh(0.549306 - 0.377195), math.tanh(0.549306 + 0.377195)), abs=1e-5
     )
-    assert correlation_interval(1.0, 30) is None
-    assert correlation_interval(0.5, 3) is None
+    assert compute_correlation_interval(1.0, 30) is None
+    assert compute_correlation_interval(0.5, 3) is None

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Sitting
-from app.import_export.anki.package_writer import note_guid
+from app.import_export.anki.package_writer import make_note_guid
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save
 from tests.quiz.conftest import Fields
@@ -122,7 +122,7 @@ def test_cards_of_its_questions_are_taken_along_when_it_is_over(
 
     during = notes(rosa, tmp_path / "during")
 
-    hidden = {note_guid(card) for card in missed & asked}
+    hidden = {make_note_guid(card) for card in missed & asked}
     assert during == everything - hidden
     page = rosa.get("/settings/cards").text.replace("\xa0", " ")
     words = "card" if len(hidden) == 1 else "cards"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.import_export.html_to_markdown import convert_plain_text, to_markdown
 from app.import_export.items import BLANK, Item, ItemBlank, ItemOption, ItemPair, Kind
-from app.import_export.text_conversion import span_around
+from app.import_export.text_conversion import make_range_around
 
 QUESTIONS = tuple(kind for kind in get_args(Kind) if kind != "card")
 """The types of questions that every format but the simplest can carry."""
@@ -80,7 +80,7 @@ def numbers(draw: Callable) -> tuple[ItemOption, ...]:
     centers = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
     half = draw(st.sampled_from([0, 0.25, 2]))
     return tuple(
-        ItemOption("", n == 0, draw(NOTES), span_around(c, half, unit))
+        ItemOption("", n == 0, draw(NOTES), make_range_around(c, half, unit))
         for n, c in enumerate(centers)
     )
 

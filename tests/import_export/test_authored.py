@@ -8,7 +8,7 @@ from hypothesis import given
 
 from app.import_export.course_items import read_authored_items, write_item_block
 from app.import_export.items import Item, ItemOption
-from app.import_export.text_conversion import span_around
+from app.import_export.text_conversion import make_range_around
 from tests.amounts import FACTOR
 from tests.conftest import SHIPPED
 from tests.import_export.bank import QUESTIONS, bare, items
@@ -44,7 +44,7 @@ def test_a_question_of_any_type_is_read_as_it_was_written(item: Item) -> None:
 
 
 def test_a_number_with_its_unit_is_read_to_the_last_digit() -> None:
-    options = (ItemOption("", True, span=span_around(2.855, 0.0, "GB")),)
+    options = (ItemOption("", True, span=make_range_around(2.855, 0.0, "GB")),)
 
     assert again(Item("a-b", "numeric", "How much?", options=options)).options == options
 

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.database.tables import CardStateRow, Review
-from app.import_export.anki.package_writer import note_guid
+from app.import_export.anki.package_writer import make_note_guid
 from tests.flashcards.conftest import fields
 from tests.import_export.package import Made, package
 from tests.import_export.test_cards_in import (
@@ -136,7 +136,7 @@ def test_on_the_next_day_it_goes_out_as_any_card(rosa, clock) -> None:
 
 
 def test_a_buried_card_stands_the_same_with_another_learner(rosa, milo, session, clock) -> None:
-    ours = Made(note_guid("w-c-bf16"), ("F", "B"), log=HISTORY)
+    ours = Made(make_note_guid("w-c-bf16"), ("F", "B"), log=HISTORY)
     bring(rosa, package(ours, NOTE, Made("g2", ("F", "B"))))
     clock.tick(seconds=2.4)
     one = learners(session)[0]

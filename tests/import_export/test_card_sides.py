@@ -9,7 +9,7 @@ from app.import_export.anki.card_templates import (
     render_card_sides,
 )
 from app.import_export.anki.package_reader import RevlogEntry
-from app.import_export.anki_package_import import _imported_log_entry
+from app.import_export.anki_package_import import _convert_revlog_entry
 
 FIELDS = ("Word", "Reading", "Meaning")
 VALUES = ("日本", "日本[にほん]", "Japan")
@@ -59,6 +59,6 @@ def test_a_reading_is_shown_by_the_filters_that_ask_for_it() -> None:
 def test_a_review_in_a_filtered_deck_counts_if_it_reschedules(factor: int, counts: bool) -> None:
     row = RevlogEntry(1, 3, 1000, kind=3, interval=5, factor=factor)
 
-    found = _imported_log_entry(row, None, is_last=True)
+    found = _convert_revlog_entry(row, None, is_last=True)
 
     assert (found is not None) is counts

@@ -15,7 +15,7 @@ from app.content.library import Library
 from app.database.quotas import OWN_CARDS
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
 from app.database.tables import Suspension as Aside
-from app.import_export.anki.package_writer import note_guid
+from app.import_export.anki.package_writer import make_note_guid
 from app.import_export.export_store import OwnCardText
 from app.import_export.import_store import ImportedCard, expect_room_for_own_cards
 from app.import_export.items import UnusableFileError
@@ -104,7 +104,7 @@ def test_its_grades_come_along_and_make_its_memory(rosa, session) -> None:
 
 def test_grades_of_a_course_card_join_those_given_here(rosa, session) -> None:
     review(rosa, "w-c-bf16", 3)
-    note = Made(note_guid("w-c-bf16"), ("other words", "in the file"), log=HISTORY)
+    note = Made(make_note_guid("w-c-bf16"), ("other words", "in the file"), log=HISTORY)
 
     said = bring(rosa, package(note))
 
@@ -117,7 +117,7 @@ def test_grades_of_a_course_card_join_those_given_here(rosa, session) -> None:
 
 def test_the_reverse_of_a_course_card_is_the_second_side(rosa, session) -> None:
     log = ((1, MOMENTS[0], 4, 0, 900),)
-    bring(rosa, package(Made(note_guid("w-c-size"), ("F", "B"), cards=(0, 1), log=log)))
+    bring(rosa, package(Made(make_note_guid("w-c-size"), ("F", "B"), cards=(0, 1), log=log)))
 
     memory = session.exec(select(CardStateRow)).one()
     assert (memory.card, memory.note, memory.topic) == (
@@ -130,7 +130,7 @@ def test_the_reverse_of_a_course_card_is_the_second_side(rosa, session) -> None:
 def test_the_same_file_twice_changes_nothing(rosa, session) -> None:
     notes = (
         Made("g1", ("F", "B"), log=HISTORY),
-        Made(note_guid("k-c-name"), ("F", "B"), log=((0, MOMENTS[1] + 7, 2, 0, 1),)),
+        Made(make_note_guid("k-c-name"), ("F", "B"), log=((0, MOMENTS[1] + 7, 2, 0, 1),)),
         Made("g2", ("New", "Card"), queue=-1),
     )
     bring(rosa, package(*notes))
@@ -270,8 +270,8 @@ def test_what_came_stands_as_a_replay_would_have_it(rosa, session, library) -> N
         Made("g1", ("F", "B"), log=HISTORY),
         Made("g2", ("F", "B")),
         Made("g3", ("F", "B"), queue=-1),
-        Made(note_guid("w-c-bf16"), ("F", "B"), log=HISTORY[1:]),
-        Made(note_guid(TERM_CARD), ("F", "B"), log=HISTORY[2:]),
+        Made(make_note_guid("w-c-bf16"), ("F", "B"), log=HISTORY[1:]),
+        Made(make_note_guid(TERM_CARD), ("F", "B"), log=HISTORY[2:]),
     ]
     bring(rosa, package(*notes))
     learner = learners(session)[0]
@@ -375,7 +375,7 @@ def test_a_deck_that_was_brought_can_be_removed_again(rosa, session) -> None:
 
 
 def test_grades_that_came_to_course_cards_can_be_removed_again(rosa, session) -> None:
-    note = Made(note_guid("k-c-name"), ("F", "B"), log=HISTORY)
+    note = Made(make_note_guid("k-c-name"), ("F", "B"), log=HISTORY)
     bring(rosa, package(note))
 
     rosa.post("/settings/cards/removal", data={"what": "grades"})
@@ -388,7 +388,7 @@ def test_grades_that_came_to_course_cards_can_be_removed_again(rosa, session) ->
 
 
 def test_their_removal_leaves_what_was_graded_here(rosa, session, clock) -> None:
-    note = Made(note_guid("w-c-bf16"), ("F", "B"), log=HISTORY)
+    note = Made(make_note_guid("w-c-bf16"), ("F", "B"), log=HISTORY)
     review(rosa, "w-c-bf16", 3)
     bring(rosa, package(note))
     clock.tick(days=1)

@@ -20,7 +20,7 @@ from sqlmodel import Session, select
 from app.database.engine import snapshot_session
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
-from app.import_export.anki.package_writer import note_guid
+from app.import_export.anki.package_writer import make_note_guid
 from app.import_export.card_export import ExportCourse, LearnerTime, write_learner_cards
 from app.import_export.export_store import LearnerCards
 from tests.conftest import TINY
@@ -73,7 +73,7 @@ def test_a_card_that_was_begun_comes_with_each_of_its_grades(rosa, clock, packag
 
     taken = package(rosa)
 
-    assert taken("SELECT guid FROM notes") == [(note_guid("w-c-bf16"),)]
+    assert taken("SELECT guid FROM notes") == [(make_note_guid("w-c-bf16"),)]
     assert taken("SELECT type, queue, reps, lapses FROM cards") == [(3, 1, 3, 1)]
     log = taken("SELECT ease, type, ivl, lastIvl FROM revlog ORDER BY id")
     assert log == [(3, 0, -600, 0), (3, 0, 2, -600), (1, 1, -600, 2)]
@@ -122,7 +122,7 @@ def test_a_grade_that_was_undone_stays_behind(rosa, package) -> None:
 
     taken = package(rosa)
 
-    assert taken("SELECT guid FROM notes") == [(note_guid("w-c-bf16"),)]
+    assert taken("SELECT guid FROM notes") == [(make_note_guid("w-c-bf16"),)]
     assert taken("SELECT ease FROM revlog") == [(4,)]
 
 
@@ -131,7 +131,7 @@ def test_a_card_and_its_reverse_are_one_note(rosa, package) -> None:
 
     taken = package(rosa)
 
-    assert taken("SELECT guid FROM notes") == [(note_guid("w-c-size"),)]
+    assert taken("SELECT guid FROM notes") == [(make_note_guid("w-c-size"),)]
     assert taken("SELECT ord, reps FROM cards ORDER BY ord") == [(0, 0), (1, 1)]
 
 

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 from app.database.tables import CardStateRow, Learner, OwnCard, Review
 from app.import_export.anki import package_reader as opening
 from app.import_export.anki.package_reader import open_package
-from app.import_export.anki.package_writer import note_guid
+from app.import_export.anki.package_writer import make_note_guid
 from app.settings import Settings
 from tests.import_export.package import Made, database, package, types, zipped
 from tests.import_export.test_cards_in import HISTORY, bring, words
@@ -222,7 +222,7 @@ def test_two_notes_with_one_name_are_one_card(rosa, session) -> None:
 
 
 def test_a_name_of_ours_that_the_course_lacks_a_side_of_is_left_out(rosa) -> None:
-    note = Made(note_guid("w-c-bf16"), ("F", "B"), cards=(0, 1, 5))
+    note = Made(make_note_guid("w-c-bf16"), ("F", "B"), cards=(0, 1, 5))
 
     assert "2 a side that the course does not have" in bring(rosa, package(note))
 

@@ -70,7 +70,7 @@ class Desk:
     def __init__(self, app: FastAPI, session: Session, library, clock: Clock) -> None:
         self.app, self.clock = app, clock
         self.learner = LearnerProfile("", id=learners(session)[0])
-        self.arrivals = match_package(read_package(io.BytesIO(deck())), library).arrivals
+        self.arrivals = match_package(read_package(io.BytesIO(deck())), library).cards
 
     def begin(self) -> int:
         with Session(self.app.state.engine) as db:

@@ -16,8 +16,8 @@ from app.import_export.anki import package_format as packing
 from app.import_export.anki import package_reader as opening
 from app.import_export.anki.card_templates import convert_anki_formulas_to_tex
 from app.import_export.anki.package_format import (
+    build_stored_picture_name_or_empty,
     decode_protobuf_fields,
-    name_picture_or_empty,
     parse_media_name_by_entry,
 )
 from tests.import_export.package import Made, database, package, written, zipped
@@ -55,7 +55,7 @@ def test_a_package_of_the_newest_format_brings_cards_grades_and_pictures(rosa, s
 
     assert "1 new card, 0 cards changed, 4 grades carried" in said
     own = session.exec(select(OwnCard)).one()
-    address = f"/flashcards/pictures/{name_picture_or_empty(PNG)}"
+    address = f"/flashcards/pictures/{build_stored_picture_name_or_empty(PNG)}"
     assert own.front == f'<img src="{address}" alt="Picture">'
     shown = rosa.get(address)
     assert (shown.content, shown.headers["content-type"]) == (PNG, "image/png")
@@ -229,7 +229,7 @@ def test_only_pictures_are_kept_as_pictures(rosa, session) -> None:
 def test_pictures_are_seen_by_their_learner_alone(rosa, milo) -> None:
     files = {"collection__anki21": database(Made("g1", ("<img src=b>", "B")))}
     bring(rosa, zipped(**files, media=b'{"0": "b"}', **{"0": PNG}))
-    address = f"/flashcards/pictures/{name_picture_or_empty(PNG)}"
+    address = f"/flashcards/pictures/{build_stored_picture_name_or_empty(PNG)}"
 
     assert rosa.get(address).status_code == 200
     assert milo.get(address).status_code == 404
@@ -257,8 +257,8 @@ class TestHostile:
     @needs_zstd
     def test_pictures_that_grow_without_measure_are_not_all_unpacked(self, monkeypatch) -> None:
         unpacked = []
-        reading = package_format.open_compressed
-        monkeypatch.setattr(opening, "open_compressed", lambda s: unpacked.append(s) or reading(s))
+        reading = package_format.open_zstd_stream
+        monkeypatch.setattr(opening, "open_zstd_stream", lambda s: unpacked.append(s) or reading(s))
         names = [f"p{number}" for number in range(150)]
         large = b"\0" * (opening.MOST_OF_A_FILE + 1)
         content = written(database(NOTE), dict.fromkeys(names, large), modern=True)

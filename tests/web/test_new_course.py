@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.authoring.scaffold import new_course
+from app.authoring.scaffold import create_course
 from app.content.library import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
@@ -31,7 +31,7 @@ LINK = re.compile(r'href="(/[^"#]*)')
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The course as it is begun; made live; and with its only topic deleted."""
     course = tmp_path / "course"
-    files = new_course(course, "Backups", "", dt.date(2026, 6, 9))
+    files = create_course(course, "Backups", "", dt.date(2026, 6, 9))
     for file in files if request.param != "drafts" else ():
         text = file.read_text()
         if request.param == "live":

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import unescape
 from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
@@ -36,29 +36,27 @@ class NoteType:
     name: str
     fields: tuple[str, ...]
     templates: Mapping[int, CardTemplate]
-    cloze: bool = False
-    size: int = 0  # length of the longest template
+    is_cloze: bool = False
+    longest_template_length: int = 0
 
 
 def read_note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Return every note type by id; unreadable ones are left out."""
     ((models,),) = db.execute("SELECT models FROM col LIMIT 1").fetchall() or ((None,),)
     if models:
-        return dict(_read_legacy_note_types(_json_objects(models)))
+        return _read_legacy_note_types(_json_objects(models))
     return _read_note_type_table(db)
 
 
 def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
     """Return the name of every deck by id."""
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
-    ids_and_names: Iterable[tuple[Any, Any]]
+    rows: Iterable[tuple[Any, Any]]
     if decks:
-        ids_and_names = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
+        rows = [(deck.get("id"), deck.get("name")) for deck in _json_objects(decks)]
     else:
-        ids_and_names = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {
-        _whole_number_or_minus_one(number): _clean_deck_name(name) for number, name in ids_and_names
-    }
+        rows = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
+    return {_whole_number_or_minus_one(deck): _clean_deck_name(name) for deck, name in rows}
 
 
 def _clean_deck_name(name: Any) -> str:
@@ -66,28 +64,26 @@ def _clean_deck_name(name: Any) -> str:
     return "".join(c for c in title if c.isprintable())[:_LONGEST_NAME]
 
 
-def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
+def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> dict[int, NoteType]:
+    types = {}
     for model in models:
         fields = sorted(
             _dicts_only(model.get("flds")), key=lambda f: _whole_number_or_minus_one(f.get("ord"))
         )
         templates = {
             _whole_number_or_minus_one(t.get("ord")): CardTemplate(
-                str(t.get("qfmt", "")),
-                str(t.get("afmt", "")),
+                str(t.get("qfmt", "")), str(t.get("afmt", ""))
             )
             for t in _dicts_only(model.get("tmpls"))
         }
-        yield (
-            _whole_number_or_minus_one(model.get("id")),
-            NoteType(
-                str(model.get("name", "")),
-                tuple(str(f.get("name", "")) for f in fields),
-                templates,
-                model.get("type") == _CLOZE,
-                _longest_template_length(templates),
-            ),
+        types[_whole_number_or_minus_one(model.get("id"))] = NoteType(
+            str(model.get("name", "")),
+            tuple(str(f.get("name", "")) for f in fields),
+            templates,
+            model.get("type") == _CLOZE,
+            _longest_template_length(templates),
         )
+    return types
 
 
 def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
@@ -205,12 +201,12 @@ def render_card_sides(note_type: NoteType, fields: Sequence[str], ordinal: int) 
     The back leaves out what repeats the front above the line `<hr id=answer>`.
     """
     values = dict(zip(note_type.fields, fields, strict=False))
-    template = note_type.templates.get(0 if note_type.cloze else ordinal)
+    template = note_type.templates.get(0 if note_type.is_cloze else ordinal)
     try:
         front = _fill_template(template and template.front, values, ordinal, "front")
         back = _fill_template(template and template.back, values, ordinal, "back")
     except _UnsupportedTemplateError:
-        return _sides_without_template(note_type, fields, ordinal)
+        return _show_first_field_then_others(note_type, fields, ordinal)
     return CardSides(front, _remove_repeated_front(front, back))
 
 
@@ -222,7 +218,7 @@ def _remove_repeated_front(front: str, back: str) -> str:
     remaining = above
     if front.strip():  # not where a reading in brackets follows, which belongs to it
         remaining = re.sub(rf"{re.escape(front.strip())}(?!\[)", "", above, count=1)
-    if is_blank(remaining) or _visible_text(remaining) in _visible_text(front):
+    if is_blank_html(remaining) or _visible_text(remaining) in _visible_text(front):
         return answer_parts[0]
     return f"<div>{remaining.strip()}</div>{answer_parts[0]}"
 
@@ -231,10 +227,12 @@ def _visible_text(html: str) -> str:
     return " ".join(unescape(_TAG.sub(" ", _SOUND.sub("", html))).split())
 
 
-def _sides_without_template(note_type: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
+def _show_first_field_then_others(
+    note_type: NoteType, fields: Sequence[str], ordinal: int
+) -> CardSides:
     """Return the first field, and all other fields."""
     first, other_fields = fields[0], "<br>".join(filter(None, fields[1:]))
-    if not note_type.cloze:
+    if not note_type.is_cloze:
         return CardSides(first, other_fields)
     rest_html = f"<div>{other_fields}</div>" if other_fields else ""
     number = ordinal + 1
@@ -242,24 +240,22 @@ def _sides_without_template(note_type: NoteType, fields: Sequence[str], ordinal:
     return CardSides(render_cloze(first, number, "front"), back)
 
 
-def is_blank(html: str) -> bool:
+def is_blank_html(html: str) -> bool:
     """Return whether HTML has neither text nor a picture."""
     if _PICTURE.search(html):
         return False
     return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
 
 
-def find_pictures(fields: Sequence[str]) -> set[str]:
+def find_picture_names(fields: Sequence[str]) -> set[str]:
     """Return the names of the picture files that a note shows."""
     tags = (tag[0] for field in fields for tag in _PICTURE.finditer(field))
-    return {name for tag in tags if (name := _picture_name(tag))}
+    return {name for tag in tags if (name := _picture_name_in_tag(tag))}
 
 
-def _picture_name(tag: str) -> str:
+def _picture_name_in_tag(tag: str) -> str:
     match = _NAMED.search(tag)
-    if match is None:
-        return ""
-    return unquote(unescape(match[1] or match[2] or match[3] or ""))
+    return unquote(unescape(match[1] or match[2] or match[3] or "")) if match else ""
 
 
 class MediaReplacement(NamedTuple):
@@ -270,7 +266,9 @@ class MediaReplacement(NamedTuple):
     picture_names: frozenset[str]
 
 
-def replace_pictures_and_remove_media(html: str, addresses: Mapping[str, str]) -> MediaReplacement:
+def use_stored_pictures_and_remove_media(
+    html: str, addresses: Mapping[str, str]
+) -> MediaReplacement:
     """Replace picture URLs by ours.
 
     Sounds, and pictures without a URL in `addresses`, are removed and counted.
@@ -281,7 +279,7 @@ def replace_pictures_and_remove_media(html: str, addresses: Mapping[str, str]) -
 
     def replace(match: re.Match[str]) -> str:
         nonlocal lost_count
-        name = _picture_name(match[0])
+        name = _picture_name_in_tag(match[0])
         if name not in addresses:
             lost_count += 1
             return ""
@@ -298,40 +296,36 @@ def convert_anki_formulas_to_tex(html: str) -> str:
     >>> convert_anki_formulas_to_tex("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
     '\\(a\\) \\[b\\]'
     """
-    html = _MATHJAX.sub(
-        lambda m: _formula_markup(m["tex"], block="block" in m["how"].lower()), html
-    )
+    html = _MATHJAX.sub(lambda m: _write_formula(m["tex"], block="block" in m["how"].lower()), html)
     return _TEX.sub(_convert_tex, _LATEX.sub(_convert_latex, html))
 
 
 def _convert_tex(match: re.Match[str]) -> str:
-    """Take tags, such as those around the answer of a cloze, out of a formula."""
-    tex = match["block"] or match["inline"]
-    return _formula_markup(tex, block=match["block"] is not None)
+    return _write_formula(match["block"] or match["inline"], block=match["block"] is not None)
 
 
 def _convert_latex(match: re.Match[str]) -> str:
     if match["words"] is None:
-        tex = match["block"] or match["inline"]
-        return _formula_markup(tex, block=match["block"] is not None)
+        return _convert_tex(match)
     text = _ENVIRONMENT.sub(_convert_environment, match["words"])
-    return _DOLLARS.sub(lambda m: _formula_markup(m[1] or m[2], block=m[1] is not None), text)
+    return _DOLLARS.sub(lambda m: _write_formula(m[1] or m[2], block=m[1] is not None), text)
 
 
 def _convert_environment(match: re.Match[str]) -> str:
     name, tex = match["name"].rstrip("*"), match["tex"]
     if name in {"align", "gather"}:
         tex = rf"\begin{{{name}ed}}{tex}\end{{{name}ed}}"
-    return _formula_markup(tex, block=name != "math")
+    return _write_formula(tex, block=name != "math")
 
 
-def _formula_markup(tex: str, *, block: bool) -> str:
+def _write_formula(tex: str, *, block: bool) -> str:
+    """Return a formula without tags, such as those around the answer of a cloze."""
     plain = " ".join(_TAG.sub(" ", tex).split())
     return rf"\[{plain}\]" if block else rf"\({plain}\)"
 
 
 def render_cloze(text: str, cloze_number: int, side: Side, *, only_cloze: bool = False) -> str:
-    """Return a text whose cloze `number` is hidden on the front and shown on the back.
+    """Return a text with one of its clozes hidden on the front, or shown on the back.
 
     `only_cloze` returns only the cloze itself.
 

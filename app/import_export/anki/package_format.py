@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from app.import_export.xml_files import MOST_FILES
 from app.markup.images import detect_image_format
@@ -23,7 +23,7 @@ from app.spaced_repetition.card_ids import PICTURES
 NEWEST = "collection.anki21b"
 _PLAIN = "collection.anki2"
 _META = b"\x08\x03"  # package version as a protocol buffer: the latest
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _WINDOW_LOG_MAX = 26  # limits the memory of the decompressor to 64 MiB
 
 
@@ -38,7 +38,7 @@ def import_zstd_or_none() -> Any:
     return None
 
 
-def open_compressed(stream: IO[bytes]) -> IO[bytes]:
+def open_zstd_stream(stream: IO[bytes]) -> IO[bytes]:
     """Return a decompressing stream; reading it may raise the `ZstdError` of that module."""
     module = import_zstd_or_none()
     options = {module.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
@@ -83,26 +83,27 @@ class PackageWriter:
         compressor = import_zstd_or_none().ZstdCompressor()
         compressor.set_pledged_input_size(path.stat().st_size)
         with path.open("rb") as source, self._archive.open(NEWEST, "w") as out:
-            while chunk := source.read(_CHUNK):
+            while chunk := source.read(_CHUNK_BYTES):
                 out.write(compressor.compress(chunk))
             out.write(compressor.flush())
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _MediaFile:
-    """A media file: its name, its size in bytes and its SHA-1."""
-
+class _MediaFile(NamedTuple):
     name: str
-    size: int
-    digest: bytes
+    byte_count: int
+    sha1: bytes
 
 
 def _encode_media_list(media: Iterable[_MediaFile]) -> bytes:
     """Return the media list: name (1), size (2) and SHA-1 (3) of each file."""
     out = bytearray()
     for medium in media:
-        entry = _encode_bytes_field(1, medium.name.encode()) + b"\x10" + _encode_varint(medium.size)
-        out += _encode_bytes_field(1, entry + _encode_bytes_field(3, medium.digest))
+        entry = (
+            _encode_bytes_field(1, medium.name.encode())
+            + b"\x10"
+            + _encode_varint(medium.byte_count)
+        )
+        out += _encode_bytes_field(1, entry + _encode_bytes_field(3, medium.sha1))
     return bytes(out)
 
 
@@ -118,35 +119,39 @@ def _encode_varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _VarintCursor:
-    """A number in a protocol buffer, and the offset of the next one."""
+class _Varint(NamedTuple):
+    """A number in a protocol buffer, and the offset behind it."""
 
     value: int
     end: int
 
 
-def decode_protobuf_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the numbers and strings of a protocol buffer, up to the first invalid byte."""
+class ProtobufField(NamedTuple):
+    number: int
+    value: int | bytes
+
+
+def decode_protobuf_fields(data: bytes) -> Iterator[ProtobufField]:
+    """Yield the fields of a protocol buffer, up to the first invalid byte."""
     offset = 0
     while offset < len(data):
         key = _decode_varint(data, offset)
         offset = key.end
         if key.value & 7 == 0:
             number = _decode_varint(data, offset)
-            yield key.value >> 3, number.value
+            yield ProtobufField(key.value >> 3, number.value)
             offset = number.end
         elif key.value & 7 == 2:
             length = _decode_varint(data, offset)
             offset = length.end + length.value
-            yield key.value >> 3, data[length.end : offset]
+            yield ProtobufField(key.value >> 3, data[length.end : offset])
         elif key.value & 7 in (1, 5):
             offset += 8 if key.value & 7 == 1 else 4
         else:
             return
 
 
-def _decode_varint(data: bytes, at: int) -> _VarintCursor:
+def _decode_varint(data: bytes, at: int) -> _Varint:
     """Read the varint at an offset: seven bits in each byte."""
     value = shift = 0
     while at < len(data) and shift < 70:
@@ -155,7 +160,7 @@ def _decode_varint(data: bytes, at: int) -> _VarintCursor:
         at, shift = at + 1, shift + 7
         if byte < 128:
             break
-    return _VarintCursor(value, at)
+    return _Varint(value, at)
 
 
 def parse_media_name_by_entry(media_list: bytes, *, modern: bool) -> dict[str, str]:
@@ -219,20 +224,10 @@ table { border-collapse: collapse; } td, th { padding: 0.2rem 0.6rem; }"""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectionStart:
-    """The day from which a collection counts, if scheduling is exported.
-
-    `moment` is its start in seconds since 1970; `west` is how many minutes the zone was behind UTC
-    then.
-    """
+    """The start of the day from which a collection counts, if scheduling is exported."""
 
     epoch_seconds: int
     minutes_west_of_utc: int
-
-    def build_day_settings(self) -> dict[str, Any]:
-        """Return the settings of the collection about its days."""
-        return {"schedVer": 2, "sched2021": True, "rollover": 4} | {
-            "creationOffset": self.minutes_west_of_utc
-        }
 
 
 def note_type_id_for_card_count(count: int) -> int:
@@ -240,17 +235,20 @@ def note_type_id_for_card_count(count: int) -> int:
     return ONE_WAY if count == 1 else _SIDES + count
 
 
-def collection_row(
+def build_collection_row(
     deck_ids_by_name: dict[str, int],
     now_seconds: int,
-    collection_start: CollectionStart | None = None,
-    card_counts: Iterable[int] = (),
+    collection_start: CollectionStart | None,
+    card_counts: Iterable[int],
 ) -> tuple[Any, ...]:
-    """Return the row of the table col; `moment` in seconds since 1970.
+    """Return the row of the table col.
 
     `card_counts` are the card counts of notes whose cards are not reverses of each other.
     """
-    conf = _CONF | (collection_start.build_day_settings() if collection_start else {})
+    conf = dict(_CONF)
+    if collection_start:
+        conf |= {"schedVer": 2, "sched2021": True, "rollover": 4}
+        conf["creationOffset"] = collection_start.minutes_west_of_utc
     deck_rows = {1: "Default"} | {number: name for name, number in deck_ids_by_name.items()}
     return (
         1,
@@ -269,9 +267,17 @@ def collection_row(
     )
 
 
+class _CardFields(NamedTuple):
+    """A card of a note type, and the fields that it shows."""
+
+    name: str
+    front_field: str
+    back_field: str
+
+
 def _note_type_rows(card_counts: Iterable[int]) -> Iterable[dict[str, Any]]:
-    front_to_back = ("Card 1", "{{Front}}", "Back")
-    back_to_front = ("Card 2", "{{Back}}", "Front")
+    front_to_back = _CardFields("Card 1", "Front", "Back")
+    back_to_front = _CardFields("Card 2", "Back", "Front")
     yield _note_type_row(ONE_WAY, "Headroom", [front_to_back], ["Front", "Back"])
     yield _note_type_row(
         BOTH_WAYS, "Headroom (both ways)", [front_to_back, back_to_front], ["Front", "Back"]
@@ -281,13 +287,13 @@ def _note_type_rows(card_counts: Iterable[int]) -> Iterable[dict[str, Any]]:
         yield _note_type_row(
             note_type_id_for_card_count(count),
             f"Headroom ({count} cards)",
-            [(f"Card {n}", f"{{{{Front {n}}}}}", f"Back {n}") for n in card_numbers],
+            [_CardFields(f"Card {n}", f"Front {n}", f"Back {n}") for n in card_numbers],
             [f"{side} {n}" for n in card_numbers for side in ("Front", "Back")],
         )
 
 
 def _note_type_row(
-    number: int, name: str, templates: list[tuple[str, str, str]], fields: list[str]
+    number: int, name: str, cards: list[_CardFields], fields: list[str]
 ) -> dict[str, Any]:
     return {
         "id": number,
@@ -299,11 +305,8 @@ def _note_type_row(
         "did": 1,
         "css": _CSS,
         "flds": [_field_row(n, f) for n, f in enumerate(fields)],
-        "tmpls": [_template_row(n, *t) for n, t in enumerate(templates)],
-        "req": [
-            [n, "any", [fields.index(front.strip("{}"))]]
-            for n, (_, front, _) in enumerate(templates)
-        ],
+        "tmpls": [_template_row(n, card) for n, card in enumerate(cards)],
+        "req": [[n, "any", [fields.index(c.front_field)]] for n, c in enumerate(cards)],
         "latexPre": "",
         "latexPost": "",
         "tags": [],
@@ -323,12 +326,12 @@ def _field_row(number: int, name: str) -> dict[str, Any]:
     }
 
 
-def _template_row(number: int, name: str, question: str, answer: str) -> dict[str, Any]:
+def _template_row(number: int, card: _CardFields) -> dict[str, Any]:
     return {
-        "name": name,
+        "name": card.name,
         "ord": number,
-        "qfmt": question,
-        "afmt": "{{FrontSide}}<hr id=answer>{{" + answer + "}}",
+        "qfmt": f"{{{{{card.front_field}}}}}",
+        "afmt": f"{{{{FrontSide}}}}<hr id=answer>{{{{{card.back_field}}}}}",
         "bqfmt": "",
         "bafmt": "",
         "did": None,
@@ -355,7 +358,7 @@ def _deck_row(number: int, name: str, moment: int) -> dict[str, Any]:
     }
 
 
-_CONF = {
+_CONF: dict[str, Any] = {
     "activeDecks": [1],
     "addToCur": True,
     "collapseTime": 1200,
@@ -402,7 +405,7 @@ _OPTIONS = {
 _ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
 
 
-def name_picture_or_empty(content: bytes) -> str:
+def build_stored_picture_name_or_empty(content: bytes) -> str:
     """Return the stored name of a picture; empty if the content is not a picture.
 
     SVG does not count: it is a document that can contain scripts.
@@ -418,11 +421,10 @@ def find_stored_picture_names(html: str) -> list[str]:
     return _ADDRESS.findall(html)
 
 
-def point_to_package_files(html: str) -> str:
+def use_package_picture_names(html: str) -> str:
     """Return a face with pictures as package files."""
     return _ADDRESS.sub(r"headroom-\1", html)
 
 
-def name_package_picture(name: str) -> str:
-    """Return the name of a stored picture as a package file."""
+def build_package_picture_name(name: str) -> str:
     return f"headroom-{name}"

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 from app.import_export.anki.card_templates import (
     CardSides,
     NoteType,
-    find_pictures,
+    find_picture_names,
     read_deck_names,
     read_note_types,
     render_card_sides,
@@ -28,7 +28,7 @@ from app.import_export.anki.card_templates import (
 from app.import_export.anki.package_format import (
     NEWEST,
     import_zstd_or_none,
-    open_compressed,
+    open_zstd_stream,
     parse_media_name_by_entry,
 )
 from app.import_export.anki.package_writer import AddedCardInfo
@@ -46,7 +46,7 @@ MOST_OF_A_FILE = 2_000_000
 MOST_OF_MEDIA = 30_000_000
 _MOST_IN_VAIN = 100
 """The most damaged or oversized pictures; each has to be unpacked to find out."""
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _LONGEST = 8_000_000  # bytes of one value; all note types of a collection are one value
 _EVERY = 1_000_000  # SQLite VM steps between two checks
 _MOST_LOOKS = 2_000
@@ -104,7 +104,7 @@ def _read_small_entry(
         return b""
     with archive.open(entry) as stream:
         try:
-            source = open_compressed(stream) if modern else stream
+            source = open_zstd_stream(stream) if modern else stream
             content = source.read(MOST_OF_A_FILE + 1)
         except _damage_errors():
             return b""
@@ -134,7 +134,7 @@ def _copy_newest_zstd(stream: IO[bytes], out: IO[bytes]) -> None:
     if import_zstd_or_none() is None:
         raise UnusableFileError(_OLDER)
     try:
-        _copy_limited(open_compressed(stream), out)
+        _copy_limited(open_zstd_stream(stream), out)
     except _damage_errors():
         raise UnusableFileError("The collection in the package is damaged.") from None
 
@@ -142,7 +142,7 @@ def _copy_newest_zstd(stream: IO[bytes], out: IO[bytes]) -> None:
 def _copy_limited(source: IO[bytes], out: IO[bytes]) -> None:
     """Copy at most the archive limit, whatever size the archive states."""
     bytes_left = ARCHIVE_MOST_BYTES
-    while chunk := source.read(_CHUNK):
+    while chunk := source.read(_CHUNK_BYTES):
         bytes_left -= len(chunk)
         if bytes_left < 0:
             raise UnusableFileError(
@@ -200,7 +200,7 @@ _LONGEST_GUID = 100
 _LONGEST_TAGS = 1000
 BY_HAND = 4
 """The revlog type of a manual edit."""
-_ASIDE = -1
+_SUSPENDED = -1
 _BURIED = -2, -3  # as a sibling of a reviewed card, and manually
 _NEW, _REVIEW = 0, 2
 _LOWEST, _HIGHEST = 0.7, 0.97  # the range of the desired retention
@@ -214,78 +214,68 @@ _NO_TYPE = NoteType("", (), {})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RevlogEntry:
-    """A row of the revlog: its id is the moment in milliseconds since 1970.
+    """A row of the revlog.
 
     One of the kind `BY_HAND` is a manual edit; without interval and `factor` it reset the card.
     """
 
-    number: int
+    at_ms: int
     ease: int
-    time: int
+    took_ms: int
     kind: int
     interval: int = 0
     factor: int = 0
 
     @property
     def is_reset(self) -> bool:
-        """Whether the card was reset to new here."""
         return self.kind == BY_HAND and not (self.ease or self.interval or self.factor)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PackageCard:
-    """A card of a package; `faces` renders its HTML, which is not sanitized.
-
-    `retention` is the last desired retention, `aside` our own data of the card. `place` orders new
-    cards. `due` is the due day of a review card; `buried` is the moment in ms at which it was
-    buried.
-    """
-
+class PackageNote:
     guid: str
-    ordinal: int
-    deck: str
-    kind: NoteType
+    note_type: NoteType
     fields: tuple[str, ...]
-    log: tuple[RevlogEntry, ...] = ()
-    suspended: bool = False
-    retention: float | None = None
-    aside: AddedCardInfo = _NO_CARD_INFO
-    place: int = 0
-    tags: str = ""
-    is_new: bool = False
-    due: dt.date | None = None
-    buried_at_ms: int | None = None
-
-    @property
-    def faces(self) -> CardSides:
-        """Return the sides as rendered by the note type, not sanitized."""
-        return render_card_sides(self.kind, self.fields, self.ordinal)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class AnkiPackage:
-    """All cards of a package, and the number of log rows without a card.
-
-    `media` are the picture files of its notes, by name.
-    """
-
-    notes: int
-    cards: tuple[PackageCard, ...]
-    stray_log_row_count: int = 0
-    media: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _PackageNote:
-    guid: str
-    kind: NoteType
-    fields: tuple[str, ...]
-    tags: str = ""
+    tags: str
 
     @property
     def card_text_length(self) -> int:
         """The text length of one of its cards."""
-        return sum(map(len, self.fields)) + self.kind.size
+        return sum(map(len, self.fields)) + self.note_type.longest_template_length
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackageCard:
+    """A card of a package with its note.
+
+    `retention` is the last desired retention, `due_day` that of a review card. The value of
+    `position` orders new cards.
+    """
+
+    note: PackageNote
+    ordinal: int
+    deck: str
+    log: tuple[RevlogEntry, ...]
+    suspended: bool
+    retention: float | None
+    added_info: AddedCardInfo
+    position: int
+    is_new: bool
+    due_day: dt.date | None
+    buried_at_ms: int | None
+
+    def render_sides(self) -> CardSides:
+        """Return the sides as HTML, not sanitized."""
+        return render_card_sides(self.note.note_type, self.note.fields, self.ordinal)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnkiPackage:
+    """All cards of a package, and the number of log rows without a card."""
+
+    cards: tuple[PackageCard, ...]
+    stray_log_row_count: int
+    pictures: Mapping[str, bytes]
 
 
 def read_package(file: IO[bytes]) -> AnkiPackage:
@@ -298,13 +288,13 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
         log = _read_revlog(db)
         cards = tuple(_read_cards(db, notes, log.entries_by_card))
     log_rows_of_cards = sum(len(card.log) for card in cards)
-    picture_names = {name for note in notes.values() for name in find_pictures(note.fields)}
+    picture_names = {name for note in notes.values() for name in find_picture_names(note.fields)}
     file.seek(0)
     stray = log.row_count - log_rows_of_cards
-    return AnkiPackage(len(notes), cards, stray, read_media(file, picture_names))
+    return AnkiPackage(cards, stray, read_media(file, picture_names))
 
 
-def _read_notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
+def _read_notes(db: sqlite3.Connection) -> dict[int, PackageNote]:
     types = read_note_types(db)
     rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MOST_NOTES + 1)
     if not rows:
@@ -312,7 +302,7 @@ def _read_notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
     if len(rows) > MOST_NOTES:
         raise UnusableFileError(f"It holds more than {MOST_NOTES:,} notes; export fewer decks.")
     return {
-        number: _PackageNote(
+        number: PackageNote(
             str(guid)[:_LONGEST_GUID],
             types.get(kind, _NO_TYPE),
             tuple(str(fields).split(_PARTS)),
@@ -340,12 +330,12 @@ def _read_revlog(db: sqlite3.Connection) -> Revlog:
         if all(isinstance(v, int) for v in (number, card, *values)):
             log.setdefault(card, []).append(RevlogEntry(number, *values))
     for group in log.values():
-        group.sort(key=lambda row: row.number)
+        group.sort(key=lambda row: row.at_ms)
     return Revlog(log, len(rows))
 
 
 def _read_cards(
-    db: sqlite3.Connection, notes: Mapping[int, _PackageNote], log: Mapping[int, list[RevlogEntry]]
+    db: sqlite3.Connection, notes: Mapping[int, PackageNote], log: Mapping[int, list[RevlogEntry]]
 ) -> Iterator[PackageCard]:
     decks, first_day = read_deck_names(db), _collection_start_day(db)
     rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
@@ -361,23 +351,19 @@ def _read_cards(
         if length > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
         card_data = _read_card_data(data)
+        due_offset = original_due if original_deck else due
         yield PackageCard(
-            note_content.guid,
+            note_content,
             ordinal,
             decks.get(original_deck or deck, ""),
-            note_content.kind,
-            note_content.fields,
             tuple(log.get(number, ())),
-            queue == _ASIDE,
-            card_data.desired_retention,
-            card_data.added_info,
-            due,
-            note_content.tags,
-            kind == _NEW,
-            _day_from_offset(first_day, original_due if original_deck else due)
-            if kind == _REVIEW
-            else None,
-            mod * 1000 if queue in _BURIED else None,
+            suspended=queue == _SUSPENDED,
+            retention=card_data.desired_retention,
+            added_info=card_data.added_info,
+            position=due,
+            is_new=kind == _NEW,
+            due_day=_day_from_offset(first_day, due_offset) if kind == _REVIEW else None,
+            buried_at_ms=mod * 1000 if queue in _BURIED else None,
         )
 
 
@@ -432,7 +418,8 @@ def _read_card_data(data: Any) -> AnkiCardData:
         card_json = json.loads(data or "{}")
         own_json = json.loads(card_json.get("cd") or "{}")
         added_info = AddedCardInfo(
-            _natural_number(own_json.get("seed")), _natural_number(own_json.get("since"))
+            _natural_number_or_none(own_json.get("seed")),
+            _natural_number_or_none(own_json.get("since")),
         )
         retention = card_json.get("dr")
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -442,5 +429,5 @@ def _read_card_data(data: Any) -> AnkiCardData:
     return AnkiCardData(min(_HIGHEST, max(_LOWEST, retention)), added_info)
 
 
-def _natural_number(value: Any) -> int | None:
+def _natural_number_or_none(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < _SEEDS else None

@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.import_export.anki.package_format import (
     BOTH_WAYS,
@@ -21,7 +21,7 @@ from app.import_export.anki.package_format import (
     TABLES,
     CollectionStart,
     PackageWriter,
-    collection_row,
+    build_collection_row,
     note_type_id_for_card_count,
 )
 from app.import_export.items import (
@@ -44,12 +44,12 @@ from app.spaced_repetition.scheduler import (
     apply_review,
 )
 
-_FIRST_NUMBER = 1_500_000_000_000  # ids look like milliseconds, as Anki expects
-_NUMBERS = 200_000_000_000
+_FIRST_ID = 1_500_000_000_000  # ids look like milliseconds, as Anki expects
+_ID_RANGE = 200_000_000_000
 
 
 @contextlib.contextmanager
-def new_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
+def create_temporary_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
     """Create the tables of a collection in a temporary file; yields it with its path."""
     with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
         path = Path(folder) / "collection.anki2"
@@ -58,7 +58,7 @@ def new_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
             yield connection, path
 
 
-def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
+def insert_row(connection: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
     """Insert a row with all of its columns."""
     marks = ",".join("?" * len(values))
     connection.execute(
@@ -67,27 +67,25 @@ def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]
     )
 
 
-def note_columns_after_guid(
-    note_type_id: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
-) -> tuple[object, ...]:
-    """Return the columns of a note after its id and GUID; `faces` are HTML."""
-    text = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
+def build_note_columns_after_guid(note: "AnkiNote", now_seconds: int) -> tuple[object, ...]:
+    text = html.unescape(re.sub(r"<[^>]*>", "", note.faces[0]))
     checksum = int(hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
-    joined_tags = " ".join(re.sub(r"\s+", "-", t) for t in tags)
+    joined_tags = " ".join(re.sub(r"\s+", "-", t) for t in note.tags)
     tags_column = f" {joined_tags} " if joined_tags else ""
-    return note_type_id, moment, -1, tags_column, "\x1f".join(faces), text, checksum, 0, ""
+    fields = "\x1f".join(note.faces)
+    return note.note_type_id, now_seconds, -1, tags_column, fields, text, checksum, 0, ""
 
 
-def note_guid(card_id: str) -> str:
+def make_note_guid(card_id: str) -> str:
     """Return the stable GUID of a note, from the id of its card."""
     digest = hashlib.sha256(f"headroom card {card_id}".encode()).digest()
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
-def stable_row_id(name: str, taken_ids: set[int]) -> int:
+def make_stable_row_id(name: str, taken_ids: set[int]) -> int:
     """Return a row id that is the same in every package."""
     digest = hashlib.sha256(name.encode()).digest()
-    number = _FIRST_NUMBER + int.from_bytes(digest[:8]) % _NUMBERS
+    number = _FIRST_ID + int.from_bytes(digest[:8]) % _ID_RANGE
     while number in taken_ids:
         number += 1
     taken_ids.add(number)
@@ -98,7 +96,7 @@ _POLICY = SchedulerConfig()
 _EASE = 2500  # per mille; only the older scheduler needs it
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
-_ASIDE, _BURIED = -1, -3
+_SUSPENDED, _BURIED = -1, -3
 _BY_HAND = 4
 
 
@@ -106,125 +104,121 @@ _BY_HAND = 4
 class ReviewWithDuration:
     """A review that was not undone, and the milliseconds it took, if measured."""
 
-    grade: ReviewEvent
-    milliseconds: int | None = None
+    review: ReviewEvent
+    took_ms: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DatedEdit:
     """A manual edit that was not undone, with its moment and study day."""
 
-    act: ManualEdit
+    edit: ManualEdit
     at: dt.datetime
     day: dt.date
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class NewRevlogEntry:
-    """A revlog row without an id yet; `at` is the moment in ms.
+class NewRevlogEntry(NamedTuple):
+    """A revlog row without an id yet.
 
-    `ivl` and `last` are days, or negative seconds in (re)learning steps. `factor` is the difficulty
+    Intervals are days, or negative seconds in (re)learning steps. `factor` is the difficulty
     1..10 as 100..1100, because 0 would mean that the card was reset.
     """
 
-    at: int
+    at_ms: int
     ease: int
     interval: int
-    last: int
+    last_interval: int
     factor: int
-    time: int
+    took_ms: int
     kind: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedCardInfo:
-    """Our own data of an added card.
-
-    `seed` chose the numbers of a question; `since` is the moment in ms from which the card is due.
-    """
+    """Our own data of an added card; `seed` chose the numbers of a question."""
 
     seed: int | None = None
-    since: int | None = None
+    due_since_ms: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardHistory:
     """A card with its state (None before the first review) and its log.
 
-    `buried` is the edit that buried it, if nothing came after it.
+    `bury_edit` is the edit that buried it, if nothing came after it.
     """
 
     card: str
-    standing: CardState | None
+    state: CardState | None
     retention: float
     log: tuple[NewRevlogEntry, ...]
     suspended: bool = False
-    aside: AddedCardInfo | None = None
+    added_info: AddedCardInfo | None = None
     bury_edit: DatedEdit | None = None
 
     def is_buried(self, day: dt.date) -> bool:
         """Return whether it is buried for the rest of this study day."""
-        edit = self.bury_edit and self.bury_edit.act
+        edit = self.bury_edit and self.bury_edit.edit
         return bool(edit and edit.until and edit.until > day)
 
 
 def replay_for_anki(
     card: str,
-    rows: Iterable[ReviewWithDuration | DatedEdit],
+    log_entries: Iterable[ReviewWithDuration | DatedEdit],
     *,
-    suspended: bool = False,
-    added_info: AddedCardInfo | None = None,
+    suspended: bool,
+    added_info: AddedCardInfo | None,
 ) -> CardHistory:
     """Replay the log of a card, in order, into what Anki stores about it."""
     replayed = ReplayedCard()
     log: list[NewRevlogEntry] = []
     retention = DEFAULT_RETENTION
-    row = None
-    for row in rows:
+    entry = None
+    for entry in log_entries:
         previous_state = replayed.standing
-        if isinstance(row, DatedEdit):
-            replayed = apply_manual_edit(replayed, row.act)
-            log += _manual_revlog_entries(previous_state, replayed.standing, row)
+        if isinstance(entry, DatedEdit):
+            replayed = apply_manual_edit(replayed, entry.edit)
+            # Anki has no log row for burying a card, nor for a card that was not started.
+            if previous_state is not None and entry.edit.kind != "bury":
+                log.append(_build_manual_revlog_entry(previous_state, replayed.standing, entry))
             continue
-        state = apply_review(previous_state, row.grade, card)
-        log.append(_graded_revlog_entry(previous_state, state, row))
-        replayed, retention = ReplayedCard(state), row.grade.retention
-    buried = row if isinstance(row, DatedEdit) and row.act.kind == "bury" else None
+        state = apply_review(previous_state, entry.review, card)
+        log.append(_build_review_revlog_entry(previous_state, state, entry))
+        replayed, retention = ReplayedCard(state), entry.review.retention
+    buried = entry if isinstance(entry, DatedEdit) and entry.edit.kind == "bury" else None
     return CardHistory(
         card, replayed.standing, retention, tuple(log), suspended, added_info, buried
     )
 
 
-def _manual_revlog_entries(
-    before: CardState | None, now: CardState | None, row: DatedEdit
-) -> Iterable[NewRevlogEntry]:
-    """Yield the revlog row of a manual edit, if Anki has one: only for started cards."""
-    if before is None or row.act.kind == "bury":
-        return
-    at_ms, last_interval = round(row.at.timestamp() * 1000), _interval_for_anki(before)
-    if now is None:
-        yield NewRevlogEntry(at_ms, 0, 0, last_interval, 0, 0, _BY_HAND)
-    else:
-        days = max(1, (now.due_day - row.day).days)
-        yield NewRevlogEntry(
-            at_ms, 0, days, last_interval, _difficulty_as_ease_factor(now), 0, _BY_HAND
-        )
+def _build_manual_revlog_entry(
+    before: CardState, now: CardState | None, dated: DatedEdit
+) -> NewRevlogEntry:
+    return NewRevlogEntry(
+        at_ms=round(dated.at.timestamp() * 1000),
+        ease=0,
+        interval=max(1, (now.due_day - dated.day).days) if now else 0,
+        last_interval=_interval_for_anki(before),
+        factor=_difficulty_as_ease_factor(now) if now else 0,
+        took_ms=0,
+        kind=_BY_HAND,
+    )
 
 
 def _difficulty_as_ease_factor(state: CardState) -> int:
     return round(((state.difficulty - 1) / 9 + 0.1) * 1000)
 
 
-def _graded_revlog_entry(
+def _build_review_revlog_entry(
     before: CardState | None, now: CardState, timed: ReviewWithDuration
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
-        at=round(timed.grade.at.timestamp() * 1000),
-        ease=timed.grade.rating,
+        at_ms=round(timed.review.at.timestamp() * 1000),
+        ease=timed.review.rating,
         interval=_interval_for_anki(now),
-        last=_interval_for_anki(before) if before else 0,
+        last_interval=_interval_for_anki(before) if before else 0,
         factor=_difficulty_as_ease_factor(now),
-        time=timed.milliseconds or 0,
+        took_ms=timed.took_ms or 0,
         kind=_LOG_KINDS[before.state] if before else 0,
     )
 
@@ -236,20 +230,21 @@ def _interval_for_anki(state: CardState) -> int:
     return -max(1, round((state.due_at - state.last_at).total_seconds()))
 
 
-def state_columns(
-    card: CardHistory, calendar: "CollectionDates", new_card_position: int
+def build_card_columns_from_type(
+    card: CardHistory, dates: "CollectionDates", new_card_position: int
 ) -> tuple[object, ...]:
-    """Return the columns of a card from `type` on; `new_card_position` is its position among new ones."""
-    state, buried = card.standing, card.is_buried(calendar.today)
-    off_queue = _ASIDE if card.suspended else _BURIED if buried else None
+    """Return the columns of a card from `type` on: its state."""
+    state, buried = card.state, card.is_buried(dates.today)
+    off_queue = _SUSPENDED if card.suspended else _BURIED if buried else None
     if state is None:
         return 0, off_queue or 0, new_card_position, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
     # A card in steps has a due moment. With a manually set day it is a review on that day.
     set_day = state.due_day > state.last_day and not buried
     stepping = state.state != "review" and not set_day
     queue = 1 if stepping else 2
-    due = (state.due_day - calendar.first).days
-    steps_left = max(1, _count_configured_steps(state) - (state.step or 0)) if stepping else 0
+    due = (state.due_day - dates.first_day).days
+    steps = _POLICY.relearning_steps if state.state == "relearning" else _POLICY.learning_steps
+    steps_left = max(1, len(steps) - (state.step or 0)) if stepping else 0
     return (
         _KINDS[state.state if stepping else "review"],
         off_queue or queue,
@@ -266,23 +261,18 @@ def state_columns(
     )
 
 
-def _count_configured_steps(state: CardState) -> int:
-    relearns = state.state == "relearning"
-    return len(_POLICY.relearning_steps if relearns else _POLICY.learning_steps)
-
-
 def _card_data_json(card: CardHistory) -> str:
     """Return the FSRS state and our own data of the card as JSON."""
     card_json: dict[str, Any] = {}
-    if card.standing is not None:
+    if card.state is not None:
         card_json = {
-            "s": round(card.standing.stability, 4),
-            "d": round(card.standing.difficulty, 3),
+            "s": round(card.state.stability, 4),
+            "d": round(card.state.difficulty, 3),
             "dr": card.retention,
-            "lrt": int(card.standing.last_at.timestamp()),
+            "lrt": int(card.state.last_at.timestamp()),
         }
-    if card.aside is not None:
-        own_json = {"seed": card.aside.seed, "since": card.aside.since}
+    if card.added_info is not None:
+        own_json = {"seed": card.added_info.seed, "since": card.added_info.due_since_ms}
         stored = {name: value for name, value in own_json.items() if value is not None}
         card_json["cd"] = json.dumps(stored, separators=(",", ":"))
     return json.dumps(card_json, separators=(",", ":")) if card_json else ""
@@ -306,28 +296,18 @@ class AnkiNote:
 
     @property
     def note_type_id(self) -> int:
-        """The id of its note type."""
         if self.ordinals:
             return note_type_id_for_card_count(len(self.faces) // 2)
         return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
 
-    @property
-    def cards_with_ordinals(self) -> Iterable[tuple[int, CardHistory]]:
-        """Its cards with their ordinals."""
-        ordinals = self.ordinals or range(len(self.cards))
-        return zip(ordinals, self.cards, strict=True)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectionDates:
-    """The present in seconds since 1970 and as a study day, and the collection's first day.
-
-    `first` is the day from which the collection counts.
-    """
+    """The present as a moment and as a study day, and the day from which the collection counts."""
 
     now_seconds: int
     today: dt.date
-    first: dt.date
+    first_day: dt.date
     collection_start: CollectionStart | None
 
     def card_modified_at(self, card: CardHistory) -> int:
@@ -343,7 +323,7 @@ CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, k
 
 
 def write_notes_to_package(
-    notes: Iterable[AnkiNote], calendar: CollectionDates, package: PackageWriter
+    notes: Iterable[AnkiNote], dates: CollectionDates, package: PackageWriter
 ) -> None:
     """Write these notes with their cards and logs to a package, and finish it.
 
@@ -352,40 +332,33 @@ def write_notes_to_package(
     decks: dict[str, int] = {}
     card_counts: set[int] = set()
     taken_ids: set[int] = set()
-    with new_collection() as (db, path):
+    with create_temporary_collection() as (db, path):
         db.execute(_LOGGED)
         for position, note in enumerate(notes):
-            decks.setdefault(note.deck, stable_row_id(f"deck {note.deck}", set()))
+            decks.setdefault(note.deck, make_stable_row_id(f"deck {note.deck}", set()))
             if note.ordinals:
                 card_counts.add(len(note.faces) // 2)
-            note_id = stable_row_id(note.name, taken_ids)
-            columns = note_columns_after_guid(
-                note.note_type_id, note.faces, note.tags, calendar.now_seconds
-            )
-            add_row(db, "notes", (note_id, note.guid, *columns))
-            for ordinal, card in note.cards_with_ordinals:
-                card_id = stable_row_id(f"{note.name}~{ordinal}", taken_ids)
-                leading_columns = (
-                    card_id,
-                    note_id,
-                    decks[note.deck],
-                    ordinal,
-                    calendar.card_modified_at(card),
-                    -1,
-                )
-                add_row(db, "cards", (*leading_columns, *state_columns(card, calendar, position)))
+            note_id = make_stable_row_id(note.name, taken_ids)
+            columns = build_note_columns_after_guid(note, dates.now_seconds)
+            insert_row(db, "notes", (note_id, note.guid, *columns))
+            ordinals = note.ordinals or range(len(note.cards))
+            for ordinal, card in zip(ordinals, note.cards, strict=True):
+                card_id = make_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
+                ids = (card_id, note_id, decks[note.deck], ordinal)
+                state = build_card_columns_from_type(card, dates, position)
+                insert_row(db, "cards", (*ids, dates.card_modified_at(card), -1, *state))
                 _stage_log_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
-        row = collection_row(decks, calendar.now_seconds, calendar.collection_start, card_counts)
-        add_row(db, "col", row)
+        row = build_collection_row(decks, dates.now_seconds, dates.collection_start, card_counts)
+        insert_row(db, "col", row)
         db.commit()
         package.finish(path)
 
 
 def _stage_log_rows(db: sqlite3.Connection, card_row_id: int, card: CardHistory) -> None:
     rows = (
-        (r.at, card.card, n, card_row_id, r.ease, r.interval, r.last, r.factor, r.time, r.kind)
-        for n, r in enumerate(card.log)
+        (entry.at_ms, card.card, position, card_row_id, *entry[1:])
+        for position, entry in enumerate(card.log)
     )
     db.executemany("INSERT INTO logged VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
 
@@ -429,24 +402,24 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
     }
     for name, content in pictures.items():
         package.add_media(name, content)
-    calendar = CollectionDates(moment, dt.date.min, dt.date.min, None)
-    write_notes_to_package((_authored_note(card, title) for card in cards), calendar, package)
+    dates = CollectionDates(moment, dt.date.min, dt.date.min, None)
+    write_notes_to_package((_build_new_note(card, title) for card in cards), dates, package)
     return ExportResult(out.getvalue(), len(cards), refused)
 
 
-def _authored_note(card: Item, title: str) -> AnkiNote:
+def _build_new_note(card: Item, title: str) -> AnkiNote:
     """Return the note of a card of the course, not studied yet."""
     return AnkiNote(
         card.name,
-        note_guid(card.name),
+        make_note_guid(card.name),
         "::".join(part for part in ("Headroom", title, card.topic) if part),
-        (_side_html(card, card.stem), _side_html(card, card.text)),
+        (_write_side_html(card, card.stem), _write_side_html(card, card.text)),
         (CardHistory(card.name, None, DEFAULT_RETENTION, ()),) * (1 + card.reverse),
         (*card.tags, *(f"objective::{o}" for o in card.objectives)),
     )
 
 
-def _side_html(card: Item, text: str) -> str:
+def _write_side_html(card: Item, text: str) -> str:
     """Return a side as HTML, with pictures as package files."""
     face = to_html_with_pictures(text)
     for picture in card.pictures:

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,8 +25,8 @@ from app.import_export.items import (
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
+    make_range_between,
     read_source_items,
-    span_between,
 )
 
 VERSION = 1
@@ -34,7 +34,7 @@ _ITEM = TypeAdapter(Item)
 _NOT_WRITTEN = {"line", "lost", "path", "params", "lets"}
 _TYPES = {f.name: f.type for f in dataclasses.fields(Item) if f.name not in _NOT_WRITTEN}
 _FIELDS = list(_TYPES)
-_MOST = 100_000
+_MOST_ITEMS = 100_000
 _SEPARATOR = re.compile(r"sep=(.)\n", re.IGNORECASE)  # a line that Excel reads and writes
 
 
@@ -59,7 +59,7 @@ def read_json(text: str) -> ImportResult:
     rows = document.get("items") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         raise UnusableFileError("The file has no list “items”.")
-    return _read_rows([*enumerate(rows, 1)])
+    return _read_rows([_NumberedRow(number, row) for number, row in enumerate(rows, 1)])
 
 
 def write_csv(items: tuple[Item, ...]) -> ExportResult:
@@ -76,7 +76,7 @@ def write_csv(items: tuple[Item, ...]) -> ExportResult:
 
 def read_csv(text: str) -> ImportResult:
     """Read the items of a `write_csv` file; raises UnusableFileError."""
-    rows: list[tuple[int, Any]] = []
+    rows: list[_NumberedRow] = []
     separator_line = _SEPARATOR.match(text)
     text = text[separator_line.end() :] if separator_line else text
     header = text.partition("\n")[0]
@@ -84,7 +84,8 @@ def read_csv(text: str) -> ImportResult:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         rows.extend(
-            (reader.line_num + bool(separator_line), _decode_row_or_reason(row)) for row in reader
+            _NumberedRow(reader.line_num + bool(separator_line), _decode_row_or_reason(row))
+            for row in reader
         )
     except csv.Error:
         reason = f"line {reader.line_num} cannot be split into cells"
@@ -130,10 +131,16 @@ def _item_row(item: Item) -> dict[str, Any]:
     return row
 
 
-def _read_rows(rows: Sequence[tuple[int, Any]]) -> ImportResult:
-    """Read items from objects with their lines; a string is the reason to refuse its line."""
-    if len(rows) > _MOST:
-        raise UnusableFileError(f"The file has more than {_MOST:,} items.")
+class _NumberedRow(NamedTuple):
+    """The fields of an item, or the reason to refuse it, with its line or number in the file."""
+
+    number: int
+    fields_or_reason: Any
+
+
+def _read_rows(rows: Sequence[_NumberedRow]) -> ImportResult:
+    if len(rows) > _MOST_ITEMS:
+        raise UnusableFileError(f"The file has more than {_MOST_ITEMS:,} items.")
     return read_source_items(
         SourceItem(
             str(row.get("name", "")) if isinstance(row, dict) else "",
@@ -169,4 +176,4 @@ def _with_centered_range(option: ItemOption) -> ItemOption:
         raise ItemSkippedError(f"its number {center:g} is not within {low:g} to {high:g}")
     if math.isclose(center - low, high - center, rel_tol=1e-6, abs_tol=1e-12):
         return option
-    return dataclasses.replace(option, span=span_between(low, high, option.span.unit))
+    return dataclasses.replace(option, span=make_range_between(low, high, option.span.unit))

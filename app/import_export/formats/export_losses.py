@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.import_export.formats.metadata_tags import item_tags, match_column_titles_fit_tags
+from app.import_export.formats.metadata_tags import do_column_titles_fit_tags, item_tags
 from app.import_export.formats.partial_credit import differs_from_moodle_rule
 from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
 from app.import_export.markdown_to_html import to_html_with_pictures
@@ -16,9 +16,9 @@ LONGEST_LABEL = 256
 def list_export_losses(file_format: str, item: Item) -> list[str]:
     """Return what the format loses of an item, one sentence each."""
     return [
-        sentence
-        for formats, applies, sentence in _LOSSES
-        if file_format in formats.split() and applies(item)
+        loss.sentence
+        for loss in _LOSSES
+        if file_format in loss.formats.split() and loss.applies(item)
     ]
 
 
@@ -32,95 +32,111 @@ def _has_explanation_or_feedback(item: Item) -> bool:
     return any(texts)
 
 
-_LOSSES: tuple[tuple[str, Callable[[Item], object], str], ...] = (
-    ("aiken", lambda i: any(o.credit for o in i.options), "partly right choices are wrong there"),
-    ("aiken gift", lambda i: i.pictures, "its pictures are not exported, only their descriptions"),
-    ("aiken", _has_stem_or_option_markup, "its markup is not exported"),
-    ("aiken", _has_explanation_or_feedback, "feedback, hints and explanation are not exported"),
-    ("aiken", lambda i: i.name or item_tags(i), "its name and its tags are not exported"),
-    ("qti", lambda i: i.hints, "hints are shown to tutors only"),
-    (
+class _Loss(NamedTuple):
+    """What some formats lose of the items that it applies to."""
+
+    formats: str
+    applies: Callable[[Item], object]
+    sentence: str
+
+
+_LOSSES = (
+    _Loss(
+        "aiken", lambda i: any(o.credit for o in i.options), "partly right choices are wrong there"
+    ),
+    _Loss(
+        "aiken gift", lambda i: i.pictures, "its pictures are not exported, only their descriptions"
+    ),
+    _Loss("aiken", _has_stem_or_option_markup, "its markup is not exported"),
+    _Loss(
+        "aiken", _has_explanation_or_feedback, "feedback, hints and explanation are not exported"
+    ),
+    _Loss("aiken", lambda i: i.name or item_tags(i), "its name and its tags are not exported"),
+    _Loss("qti", lambda i: i.hints, "hints are shown to tutors only"),
+    _Loss(
         "qti",
         lambda i: len("; ".join(item_tags(i))) > LONGEST_LABEL,
         "its tags are too long for QTI",
     ),
-    ("gift", lambda i: i.hints, "hints are appended to the explanation"),
-    (
+    _Loss("gift", lambda i: i.hints, "hints are appended to the explanation"),
+    _Loss(
         "gift",
         lambda i: i.mistake or any(p.why for p in i.pairs),
         "common mistakes and reasons are appended to the explanation",
     ),
-    (
+    _Loss(
         "moodle",
         lambda i: any(p.why for p in i.pairs),
         "the reasons of the pairs are appended to the explanation",
     ),
-    (
+    _Loss(
         "moodle",
         lambda i: i.mistake and i.kind in {"true-false", "cloze"},
         "the common mistake is appended to the explanation",
     ),
-    (
+    _Loss(
         "moodle",
         lambda i: any(b.hint for b in i.blanks),
         "the hint of a gap is shown after a wrong answer",
     ),
-    (
+    _Loss(
         "gift moodle",
         lambda i: i.kind == "order" and i.options,
         "the wrong steps are listed in the explanation, and not among the steps",
     ),
-    (
+    _Loss(
         "gift moodle",
         lambda i: i.kind == "order" and any(option.feedback for option in i.options),
         "feedback on wrong steps is not exported",
     ),
-    ("xlsx", lambda i: i.pictures, "its pictures are not exported, only their descriptions"),
-    (
+    _Loss("xlsx", lambda i: i.pictures, "its pictures are not exported, only their descriptions"),
+    _Loss(
         "gift moodle",
         lambda i: any(step.feedback for step in i.steps),
         "feedback on single steps is appended to the explanation",
     ),
-    (
+    _Loss(
         "moodle",
         lambda i: any("<img " in to_html_with_pictures(p.right) for p in i.pairs),
         "the pictures on the right are not exported, only their descriptions",
     ),
-    ("gift moodle", differs_from_moodle_rule, "there its rule of partial credit is only similar"),
-    (
+    _Loss(
+        "gift moodle", differs_from_moodle_rule, "there its rule of partial credit is only similar"
+    ),
+    _Loss(
         "gift",
         lambda i: (i.kind, i.partial) == ("order", "lcs"),
         "there its rule of partial credit is only similar",
     ),
-    (
+    _Loss(
         "gift moodle qti",
-        lambda i: any(i.titles) and match_column_titles_fit_tags(i),
+        lambda i: any(i.titles) and do_column_titles_fit_tags(i),
         "the titles of its columns are in its tags",
     ),
-    (
+    _Loss(
         "gift moodle qti",
-        lambda i: any(i.titles) and not match_column_titles_fit_tags(i),
+        lambda i: any(i.titles) and not do_column_titles_fit_tags(i),
         "the titles of its columns are not exported",
     ),
 )
 
 
-Made = TypeVar("Made")
+Converted = TypeVar("Converted")
 
 
-class ConvertedItems(NamedTuple, Generic[Made]):
+class ConvertedItems(NamedTuple, Generic[Converted]):
     """The converted items, those that were refused, and what was lost."""
 
-    converted: tuple[Made, ...]
+    converted: tuple[Converted, ...]
     refused: tuple[ItemRemark, ...]
     lost: tuple[ItemRemark, ...]
 
 
 def convert_items(
-    items: Iterable[Item], write: Callable[[Item], Made], file_format: str
-) -> ConvertedItems[Made]:
+    items: Iterable[Item], write: Callable[[Item], Converted], file_format: str
+) -> ConvertedItems[Converted]:
     """Convert each item; one that raises ItemSkippedError is refused with its message."""
-    converted: list[Made] = []
+    converted: list[Converted] = []
     refused: list[ItemRemark] = []
     item_remarks: list[ItemRemark] = []
     for item in items:

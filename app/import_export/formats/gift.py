@@ -42,12 +42,12 @@ from app.import_export.text_conversion import (
     add_unit_to_stem,
     convert_text,
     has_decimal_comma,
+    make_range_around,
+    make_range_between,
     plain_text_or_none,
     read_number,
     read_source_items,
     read_weight_in_percent,
-    span_around,
-    span_between,
     split_unit_from_stem,
 )
 
@@ -64,17 +64,17 @@ _NOT_PARTED = "it has several groups of answers: put an empty line between quest
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GiftBlock:
-    """One question as written; `inside` is None if it has no answer part.
+    """One question as written; `answers` is None if it has no answer part.
 
     `fault` says why it is unclear where its answers end.
     """
 
     line: int
     title: str
-    form: str
-    before: str
-    inside: str | None
-    after: str
+    text_format: str
+    text_before: str
+    answers: str | None
+    text_after: str
     tags: tuple[str, ...]
     fault: str = ""
 
@@ -152,39 +152,46 @@ def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
     tags = tuple(tag for line in lines for tag in line.tags)
     title_match = _TITLE.match(text)
     if title_match:
-        title, text = remove_escapes(title_match[1]).strip(), text[title_match.end() :]
+        title, text = remove_gift_escapes(title_match[1]).strip(), text[title_match.end() :]
     form_match = _FORMAT.match(text)
     if form_match:
         text_format, text = form_match[1].lower(), text[form_match.end() :]
-    open_at = _find_unescaped(text, "{")
-    close_at = _find_unescaped(text, "}", open_at + 1) if open_at >= 0 else -1
+    open_at = _find_unescaped_or_minus_one(text, "{")
+    close_at = _find_unescaped_or_minus_one(text, "}", open_at + 1) if open_at >= 0 else -1
     line_number = lines[0].number
     if open_at < 0 or close_at < 0:
         fault = fault or _NOT_CLOSED * (open_at >= 0)
         return GiftBlock(line_number, title, text_format, text, None, "", tags, fault)
     before, inside, after = text[:open_at], text[open_at + 1 : close_at], text[close_at + 1 :]
-    if _find_unescaped(inside, "{") >= 0:
+    if _find_unescaped_or_minus_one(inside, "{") >= 0:
         fault = fault or _NOT_CLOSED
-    if _find_unescaped(after, "{") >= 0:
+    if _find_unescaped_or_minus_one(after, "{") >= 0:
         fault = fault or _NOT_PARTED
     return GiftBlock(line_number, title, text_format, before, inside, after, tags, fault)
 
 
-def _find_unescaped(text: str, mark: str, start: int = 0) -> int:
+def _find_unescaped_or_minus_one(text: str, mark: str, start: int = 0) -> int:
     """Return the offset of the first unescaped `mark`, or -1."""
     return next((at for at in _unescaped_positions(text, start) if text[at] == mark), -1)
 
 
-def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
-    """Split at every unescaped mark: (mark, text after it); the first mark is empty.
+class MarkedText(NamedTuple):
+    """A mark, and the text behind it; what stands before the first mark has an empty one."""
 
-    >>> split_at_marks("a=b~c", "=~")
+    mark: str
+    text: str
+
+
+def split_at_marks(text: str, marks: str) -> list[MarkedText]:
+    """Split at every unescaped mark.
+
+    >>> [tuple(marked) for marked in split_at_marks("a=b~c", "=~")]
     [('', 'a'), ('=', 'b'), ('~', 'c')]
     """
     positions = [at for at in _unescaped_positions(text) if text[at] in marks]
     bounds = itertools.pairwise([*positions, len(text)])
-    parts = [(text[at], text[at + 1 : end]) for at, end in bounds]
-    return [("", text[: positions[0]] if positions else text), *parts]
+    parts = [MarkedText(text[at], text[at + 1 : end]) for at, end in bounds]
+    return [MarkedText("", text[: positions[0]] if positions else text), *parts]
 
 
 def _unescaped_positions(text: str, at: int = 0) -> Iterator[int]:
@@ -197,10 +204,10 @@ def _unescaped_positions(text: str, at: int = 0) -> Iterator[int]:
         at += 1
 
 
-def remove_escapes(text: str) -> str:
+def remove_gift_escapes(text: str) -> str:
     r"""Undo escapes: `\n` is a newline, `\=` an equals sign.
 
-    >>> remove_escapes(r"a \= b \\ c \x")
+    >>> remove_gift_escapes(r"a \= b \\ c \x")
     'a = b \\ c \\x'
     """
     return re.sub(
@@ -209,7 +216,7 @@ def remove_escapes(text: str) -> str:
 
 
 _WEIGHT = re.compile(r"^\s*%([-+]?\d+(?:[.,]\d+)?)%")
-_ENDS, _BLANKS = ".!?:", " \t\n"
+_SENTENCE_ENDS, _WHITE_SPACE = ".!?:", " \t\n"
 _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 
@@ -219,7 +226,7 @@ def read_gift(text: str) -> ImportResult:
     comma = any(map(has_decimal_comma, _find_numbers_with_comma(blocks)))
     return read_source_items(
         SourceItem(
-            block.title or " ".join(remove_escapes(block.before).split())[:50],
+            block.title or " ".join(remove_gift_escapes(block.text_before).split())[:50],
             block.line,
             functools.partial(_read_block, block, may_use_decimal_comma=comma),
         )
@@ -233,6 +240,14 @@ def _read_block(
     return _GiftReader(block, losses, may_use_decimal_comma).read_item()
 
 
+class _GiftAnswer(NamedTuple):
+    """One answer as written, its weight in percent if given, and its feedback in Markdown."""
+
+    weight: float | None
+    text: str
+    feedback: str
+
+
 @dataclasses.dataclass(slots=True)
 class _GiftReader:
     """Reads one block; what Markdown cannot express is recorded in `losses`."""
@@ -243,48 +258,53 @@ class _GiftReader:
 
     def read_item(self) -> Item:
         """Return the question; raises ItemSkippedError."""
-        inside = self.block.inside
+        inside = self.block.answers
         if self.block.fault:
             raise ItemSkippedError(self.block.fault)
         if inside is None:
             raise ItemSkippedError("it asks nothing: a description has no place in a quiz")
-        inside, general = _split_general_feedback(inside)
+        inside, general_feedback = _split_general_feedback(inside)
         if not inside.strip():
             raise ItemSkippedError("an essay cannot be judged by a program")
         item = Item(self.block.title, "single", self._read_stem_with_gap())
         if not item.stem:
             raise ItemSkippedError("it has no text")
-        item = dataclasses.replace(item, explanation=self._text(general))
+        item = dataclasses.replace(item, explanation=self._text(general_feedback))
         return apply_tags(
             restore_from_explanation(self._read_answered(item, inside)), self.block.tags
         )
 
     def _read_stem_with_gap(self) -> str:
         """Return the text with a gap in place of the answers, unless they come last."""
-        before, after = remove_escapes(self.block.before), remove_escapes(self.block.after)
-        ends_sentence = not before.rstrip() or before.rstrip()[-1] in _ENDS
-        if after.strip(_BLANKS + _ENDS) or (after.strip() and not ends_sentence):
-            is_truth = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
-            at_end = not after.strip(_BLANKS + _ENDS)
+        before, after = (
+            remove_gift_escapes(self.block.text_before),
+            remove_gift_escapes(self.block.text_after),
+        )
+        ends_sentence = not before.rstrip() or before.rstrip()[-1] in _SENTENCE_ENDS
+        if after.strip(_WHITE_SPACE + _SENTENCE_ENDS) or (after.strip() and not ends_sentence):
+            is_truth = _TRUTH.match(_split_feedback(self.block.answers or "")[0])
+            at_end = not after.strip(_WHITE_SPACE + _SENTENCE_ENDS)
             before += "" if is_truth and at_end else "_____"
             rest_of_line, _, next_lines = after.partition("\n")
             if rest_of_line.lstrip().startswith("//"):
                 raise ItemSkippedError("a comment follows its answers: put it on a line of its own")
-            if next_lines.strip(_BLANKS + _ENDS) and not rest_of_line.strip(_BLANKS + _ENDS):
+            if next_lines.strip(_WHITE_SPACE + _SENTENCE_ENDS) and not rest_of_line.strip(
+                _WHITE_SPACE + _SENTENCE_ENDS
+            ):
                 self.losses.add(
                     "the text below its answers is read as part of it: put an "
                     "empty line above it if it is not"
                 )
-            return convert_text((before + after).strip(), self.block.form, self.losses)
-        return convert_text(before.rstrip(), self.block.form, self.losses)
+            return convert_text((before + after).strip(), self.block.text_format, self.losses)
+        return convert_text(before.rstrip(), self.block.text_format, self.losses)
 
     def _text(self, raw: str, text_format: str = "") -> str:
-        """Read an answer or a feedback in its own format, in `form`, or the question's."""
-        text_format = text_format or self.block.form
+        """Read an answer or a feedback in its own format, in `text_format`, or the question's."""
+        text_format = text_format or self.block.text_format
         match = _FORMAT.match(raw)
         if match:
             text_format, raw = match[1].lower(), raw[match.end() :]
-        return convert_text(remove_escapes(raw).strip(), text_format, self.losses)
+        return convert_text(remove_gift_escapes(raw).strip(), text_format, self.losses)
 
     def _read_answered(self, item: Item, inside: str) -> Item:
         first_text, *notes = _split_feedback(inside)
@@ -294,16 +314,16 @@ class _GiftReader:
             return self._read_numeric(item, inside.lstrip()[1:])
         if inside.lstrip().startswith(">"):
             return self._read_ordering(item, *inside.strip().split("\n"))
-        (_, lead), *answers = split_at_marks(inside, "=~")
-        return self._read_marked_answers(item, answers or [("=", lead)])
+        unmarked, *answers = split_at_marks(inside, "=~")
+        return self._read_marked_answers(item, answers or [unmarked._replace(mark="=")])
 
-    def _read_marked_answers(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+    def _read_marked_answers(self, item: Item, answers: list[MarkedText]) -> Item:
         """Read marked answers: pairs, short answers or choices."""
-        if all(mark == "=" for mark, _ in answers):
-            pairs = [_split_arrow(body) for _, body in answers]
-            if len(pairs) > 1 and all(pairs):
-                return self._read_matching(item, [p for p in pairs if p])
-            if len(pairs) > 1 and any(pairs):
+        if all(answer.mark == "=" for answer in answers):
+            pairs = [pair for answer in answers if (pair := _split_arrow(answer.text))]
+            if len(answers) > 1 and len(pairs) == len(answers):
+                return self._read_matching(item, pairs)
+            if len(answers) > 1 and pairs:
                 raise ItemSkippedError("some of its pairs have no “->” with words behind it")
             return self._read_short_answer(item, answers)
         return self._read_choices(item, answers)
@@ -317,22 +337,21 @@ class _GiftReader:
         )
         return dataclasses.replace(item, kind="true-false", options=options)
 
-    def _split_answer(self, body: str) -> tuple[float | None, str, str]:
-        """Return the weight, the text and the feedback of one answer."""
+    def _split_answer(self, body: str) -> _GiftAnswer:
         weight = None
         match = _WEIGHT.match(body)
         if match:
             weight, body = read_weight_in_percent(match[1]), body[match.end() :]
         text, *notes = _split_feedback(body)
-        return weight, text, self._text(notes[0]) if notes else ""
+        return _GiftAnswer(weight, text, self._text(notes[0]) if notes else "")
 
-    def _read_choices(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+    def _read_choices(self, item: Item, answers: list[MarkedText]) -> Item:
         weighted = []
         for mark, body in answers:
             weight, text, feedback = self._split_answer(body)
             percent = weight if weight is not None else 100.0 * (mark == "=")
             weighted.append(WeightedChoice(self._text(text), percent, feedback))
-        multiple_answers = not any(mark == "=" for mark, _ in answers)
+        multiple_answers = not any(answer.mark == "=" for answer in answers)
         return convert_weighted_choices(
             item,
             weighted,
@@ -341,11 +360,11 @@ class _GiftReader:
             rule_named=has_partial_credit_tag(self.block.tags),
         )
 
-    def _read_short_answer(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+    def _read_short_answer(self, item: Item, answers: list[MarkedText]) -> Item:
         options = []
-        for _, body in answers:
-            weight, text, feedback = self._split_answer(body)
-            answer_text = " ".join(remove_escapes(_FORMAT.sub("", text)).split())
+        for answer in answers:
+            weight, text, feedback = self._split_answer(answer.text)
+            answer_text = " ".join(remove_gift_escapes(_FORMAT.sub("", text)).split())
             is_right = weight is None or weight >= 100
             if answer_text == "*" and not is_right and feedback:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
@@ -366,69 +385,74 @@ class _GiftReader:
         options = head.removeprefix(">").split()
         return convert_moodle_ordering(item, options, self.block.tags, self.losses)
 
-    def _read_matching(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
-        item_pairs = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
-        return dataclasses.replace(item, kind="match", pairs=item_pairs)
+    def _read_matching(self, item: Item, raw_pairs: list[ItemPair]) -> Item:
+        pairs = tuple(
+            ItemPair(self._text(p.left), self._text(p.right, "moodle")) for p in raw_pairs
+        )
+        return dataclasses.replace(item, kind="match", pairs=pairs)
 
     def _read_numeric(self, item: Item, inside: str) -> Item:
         stem, unit = split_unit_from_stem(item.stem)
-        answers = split_at_marks(inside, "=~")
-        # The right number may come first, without a mark.
-        unmarked = [("=", body) for _, body in answers[:1] if body.strip()]
+        first, *answers = split_at_marks(inside, "=~")
+        if first.text.strip():  # the right number may come first, without a mark
+            answers.insert(0, first._replace(mark="="))
         options: list[ItemOption] = []
-        for mark, body in (*unmarked, *answers[1:]):
+        for mark, body in answers:
             weight, text, feedback = self._split_answer(body)
             is_right = mark == "=" and (weight is None or weight >= 100)
             if text.strip() in {"", "*"}:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
             credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
-            span = _read_span(
-                remove_escapes(text), unit, may_use_decimal_comma=self.may_use_decimal_comma
+            span = _read_gift_range(
+                remove_gift_escapes(text), unit, may_use_decimal_comma=self.may_use_decimal_comma
             )
             options.append(ItemOption("", is_right, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
-def _split_general_feedback(inside: str) -> tuple[str, str]:
-    """Return the answers and the general feedback after `####`."""
-    match = re.search(r"(?<!\\)####", inside)
-    if match is None:
-        return inside, ""
-    return inside[: match.start()], inside[match.end() :]
+class _AnswersAndFeedback(NamedTuple):
+    answers: str
+    general_feedback: str
+
+
+def _split_general_feedback(inside: str) -> _AnswersAndFeedback:
+    """Split at the `####` before the general feedback."""
+    answers, *feedback = re.split(r"(?<!\\)####", inside, maxsplit=1)
+    return _AnswersAndFeedback(answers, "".join(feedback))
 
 
 def _split_feedback(body: str) -> list[str]:
-    return [text for _, text in split_at_marks(body, "#")]
+    return [marked.text for marked in split_at_marks(body, "#")]
 
 
-def _split_arrow(body: str) -> tuple[str, str] | None:
+def _split_arrow(body: str) -> ItemPair | None:
     left, arrow, right = body.partition("->")
-    return (left, right) if arrow and right.strip() else None
+    return ItemPair(left, right) if arrow and right.strip() else None
 
 
 def _find_numbers_with_comma(blocks: Iterable[GiftBlock]) -> Iterator[str]:
     """Yield the numbers with a comma among the numeric answers of a file."""
     for block in blocks:
-        inside = (block.inside or "").strip()
+        inside = (block.answers or "").strip()
         if inside.startswith("#"):
             yield from re.findall(r"[\d.,]*,\d+", inside)
 
 
-def _read_span(text: str, unit: str, *, may_use_decimal_comma: bool) -> NumberRange:
+def _read_gift_range(text: str, unit: str, *, may_use_decimal_comma: bool) -> NumberRange:
     if ".." in text:
         low, high = (
             read_number(p, may_use_decimal_comma=may_use_decimal_comma) for p in text.split("..", 1)
         )
-        return span_between(low, high, unit)
+        return make_range_between(low, high, unit)
     center, _, tolerance = text.partition(":")
     tolerance_value = (
         read_number(tolerance, may_use_decimal_comma=may_use_decimal_comma)
         if tolerance.strip()
         else 0.0
     )
-    return span_around(
+    return make_range_around(
         read_number(center, may_use_decimal_comma=may_use_decimal_comma), tolerance_value, unit
     )
 
@@ -452,7 +476,7 @@ def _write_gift_block(item: Item) -> str:
     general_feedback = f"\n\t####{_write_text(explanation)}" if explanation else ""
     tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in item_tags(item))
     tag_comment = f"// {tags}\n" if tags else ""
-    title = f"::{_escape_text(item.name)}::" if item.name else ""
+    title = f"::{_escape_gift(item.name)}::" if item.name else ""
     stem = _write_text(add_unit_to_stem(item.stem, unit))
     # A text without a format mark has the format of the question.
     format_mark = "[plain]" if stem.startswith("[html]") else ""
@@ -512,7 +536,7 @@ def _write_number(option: ItemOption, unit: str) -> str:
 
 def _write_pairs(item: Item) -> str:
     return "".join(
-        f"\n\t={_write_left_side(p.left)} -> {_escape_text(plain_text_or_html(p.right))}"
+        f"\n\t={_write_left_side(p.left)} -> {_escape_gift(plain_text_or_html(p.right))}"
         for p in item.pairs
     )
 
@@ -521,7 +545,7 @@ def _write_left_side(markdown: str) -> str:
     """Return a left side; an arrow would end it, so it is then written as HTML."""
     if "->" not in markdown:
         return _write_text(markdown)
-    return "[html]" + _escape_text(to_html(markdown).replace("->", "-&gt;"))
+    return "[html]" + _escape_gift(to_html(markdown).replace("->", "-&gt;"))
 
 
 def _write_steps(item: Item) -> str:
@@ -548,18 +572,18 @@ def _write_option_feedback(option: ItemOption) -> str:
 def _write_short_answer_text(word: str) -> str:
     if "*" in word:
         raise ItemSkippedError("a star in a short answer would match anything")
-    return _escape_text(word)
+    return _escape_gift(word)
 
 
 def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
     text = plain_text_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):
-        return "[html]" + _escape_text(to_html(markdown))
-    return (_PLAIN if markdown else "") + _escape_text(text)
+        return "[html]" + _escape_gift(to_html(markdown))
+    return (_PLAIN if markdown else "") + _escape_gift(text)
 
 
-def _escape_text(text: str) -> str:
+def _escape_gift(text: str) -> str:
     quoted = re.sub(r"[\\~=#{}:]", lambda m: "\\" + m[0], text)
     return quoted.replace("\n", "\\n")
 

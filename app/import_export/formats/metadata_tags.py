@@ -3,9 +3,11 @@
 import dataclasses
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import Item, ItemOption
+from app.import_export.markdown_text import remove_markdown_escapes
 from app.markup.text import is_slug
 
 _RULES = {"off", "net", "each", "lcs"}
@@ -30,13 +32,13 @@ def item_tags(item: Item) -> list[str]:
         tags.append("shuffle:no")
     if item.case:
         tags.append("case:yes")
-    if match_column_titles_fit_tags(item):
+    if do_column_titles_fit_tags(item):
         sides = zip(_SIDES, item.titles, strict=True)
         tags += [f"{side}:{title}" for side, title in sides if title]
     return tags
 
 
-def match_column_titles_fit_tags(item: Item) -> bool:
+def do_column_titles_fit_tags(item: Item) -> bool:
     """Return whether the titles of the columns can be tags."""
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
@@ -101,8 +103,7 @@ def explanation_with_extras(
 ) -> str:
     """Return the explanation, followed by what the format has no field for.
 
-    Remarks on steps and reasons of pairs are always included; the `hints` and the common `mistake`
-    unless the format has a field for them.
+    Remarks on steps and reasons of pairs are always included.
     """
     parts = [item.explanation]
     if include_hints:
@@ -163,24 +164,28 @@ def _step_feedback_label(number: int) -> str:
     return f"**Step {number}.**"
 
 
-def _split_at_label_paragraph(text: str, label: str) -> tuple[str, bool, str]:
+class _SplitAtLabel(NamedTuple):
+    before: str
+    has_label: bool
+    after: str
+
+
+def _split_at_label_paragraph(text: str, label: str) -> _SplitAtLabel:
     """Split at the last paragraph that consists of the label only."""
     before, separator, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
-    return (before.strip("\n"), True, after) if separator else (text, False, "")
+    if not separator:
+        return _SplitAtLabel(text, has_label=False, after="")
+    return _SplitAtLabel(before.strip("\n"), has_label=True, after=after)
 
 
 def _find_text_after_prefix(prefix: str, lines: list[str]) -> str:
-    """Return what follows `start` in the first line that begins with it, else ""."""
+    """Return what follows the prefix in the first line that begins with it, else ""."""
     if prefix == ": ":
         return ""
     # The way through HTML drops escapes that Markdown needs only in other places.
-    plain = _without_escapes(prefix)
+    plain = remove_markdown_escapes(prefix)
     for line in lines:
         for end in range(len(plain), min(len(line), 2 * len(prefix)) + 1):
-            if _without_escapes(line[:end]) == plain:
+            if remove_markdown_escapes(line[:end]) == plain:
                 return line[end:]
     return ""
-
-
-def _without_escapes(markdown: str) -> str:
-    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)

@@ -5,10 +5,16 @@ import copy
 import dataclasses
 import math
 import re
-from collections.abc import Callable
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from app.import_export.items import Item, ItemSkippedError, format_significant_digits
+from app.import_export.items import (
+    ComputedParameter,
+    Item,
+    ItemSkippedError,
+    NamedExpression,
+    format_significant_digits,
+)
 from app.import_export.text_conversion import PicturesAndLosses, read_number
 from app.markup.quantities import format_with_spec
 
@@ -25,20 +31,18 @@ _RELATIVE, _GEOMETRIC = "1", "3"
 
 @dataclasses.dataclass(slots=True)
 class CalculatedParameters:
-    """The parameters of a question, and the expressions that its texts need, by their formulas."""
+    """The parameters of a question with their values, and the expressions that its texts need."""
 
-    params: dict[str, list[str]]
-    names: dict[str, str]  # Moodle's name of a wildcard: ours
+    params: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    names_by_wildcard: dict[str, str] = dataclasses.field(default_factory=dict)
     lets: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def name_formula(self, formula: str, name_prefix: str) -> str:
         """Return the name in `let` of a formula; raises ItemSkippedError."""
-        text = translate_formula(formula, self.names)
-        known_name = next(
-            (name for name, known_formula in self.lets.items() if known_formula == text), ""
-        )
-        if known_name:
-            return known_name
+        text = translate_formula(formula, self.names_by_wildcard)
+        for name, known_formula in self.lets.items():
+            if known_formula == text:
+                return name
         numbers = (f"{name_prefix}_{n}" for n in range(1, 1_000))
         name = next(n for n in numbers if n not in self.lets and n not in self.params)
         self.lets[name] = text
@@ -50,7 +54,7 @@ class CalculatedParameters:
         return _WILDCARD.sub(self._placeholder, text)
 
     def _placeholder(self, match: re.Match[str]) -> str:
-        name = self.names.get(match[1].strip())
+        name = self.names_by_wildcard.get(match[1].strip())
         if name is None:  # no placeholder has spaces
             return f"{{ {match[1].strip()} }}"
         is_exact = all(
@@ -62,33 +66,37 @@ class CalculatedParameters:
         return f"{{{name}}}" if is_exact else f"{{{name}:{_DIGITS}}}"
 
 
-def prepare_calculated(
-    question: ET.Element, losses: PicturesAndLosses
-) -> tuple[ET.Element, Callable[[Item], Item]]:
-    """Return a question whose texts have our placeholders, and a function that adds its parameters.
+class CalculatedQuestion(NamedTuple):
+    """A question whose texts have our placeholders, and the parameters that they name."""
 
-    The answers of a numeric question are placeholders for names in `let`. Raises ItemSkippedError.
+    node: ET.Element
+    parameters: CalculatedParameters
+
+
+def insert_placeholders(question: ET.Element) -> CalculatedQuestion:
+    """Return a copy of a calculated question with our placeholders; raises ItemSkippedError.
+
+    The answers of a numeric question are placeholders for names in `let`.
     """
     node = copy.deepcopy(question)
-    params, names = _read_datasets(node)
-    texts = CalculatedParameters(params, names)
+    parameters = _read_datasets(node)
     is_multiple_choice = node.get("type") == "calculatedmulti"
     for answer in node.findall("answer"):
         text = answer.find("text")
         formula = (text.text or "").strip() if text is not None else ""
         if text is None or is_multiple_choice or formula in {"", "*"}:
             continue
-        if _WILDCARD.fullmatch(formula) and len(params) > 1:
+        if _WILDCARD.fullmatch(formula) and len(parameters.params) > 1:
             reason = f"its answer {formula} is a data set of its own, which goes with the others"
             raise ItemSkippedError(f"{reason}: write it as a formula")
-        text.text = f"{{{texts.name_formula(formula, 'answer')}:{_DIGITS}}}"
+        text.text = f"{{{parameters.name_formula(formula, 'answer')}:{_DIGITS}}}"
     tags_without_texts = _NO_TEXTS if is_multiple_choice else _NO_TEXTS | {"answer"}
     for parent in node.iter():
         text = parent.find("text")
         if text is not None and parent.tag not in tags_without_texts:
             spec = _answer_format(parent) if parent.tag == "answer" else _DIGITS
-            text.text = texts.fill_text(text.text or "", spec)
-    return node, lambda item: _add_parameters(item, texts, losses)
+            text.text = parameters.fill_text(text.text or "", spec)
+    return CalculatedQuestion(node, parameters)
 
 
 def _answer_format(answer: ET.Element) -> str:
@@ -98,10 +106,9 @@ def _answer_format(answer: ET.Element) -> str:
     return f".{length}{format_letter}" if re.fullmatch(r"\d", length) else _DIGITS
 
 
-def _read_datasets(node: ET.Element) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return the values of each wildcard by our name, and our names by those of Moodle."""
-    params: dict[str, list[str]] = {}
-    names: dict[str, str] = {}
+def _read_datasets(node: ET.Element) -> CalculatedParameters:
+    parameters = CalculatedParameters()
+    params = parameters.params
     for dataset in node.findall("dataset_definitions/dataset_definition"):
         wildcard = dataset.findtext("name/text", "").strip()
         name = re.sub(r"\W", "_", wildcard, flags=re.ASCII)
@@ -109,11 +116,11 @@ def _read_datasets(node: ET.Element) -> tuple[dict[str, list[str]], dict[str, st
         while name in params or name in _FUNCTIONS:
             name += "_"
         values = (v.text or "" for v in dataset.findall("dataset_items/dataset_item/value"))
-        names[wildcard] = name
+        parameters.names_by_wildcard[wildcard] = name
         params[name] = [*dict.fromkeys(format_significant_digits(read_number(v)) for v in values)]
         if not params[name]:
             raise ItemSkippedError(f"the data set of its wildcard {{{wildcard}}} has no items")
-    return params, names
+    return parameters
 
 
 def translate_formula(formula: str, names_by_wildcard: dict[str, str]) -> str:
@@ -173,28 +180,28 @@ def _expand_power(base: ast.expr, exponent: ast.expr) -> ast.expr:
     return product
 
 
-def unit_and_tolerance_text(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
+def read_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
     """Return the text after the number of an answer: its unit and its tolerance."""
     tolerance = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
     tolerance_type = answer.findtext("tolerancetype", _RELATIVE).strip()
     if tolerance_type == _GEOMETRIC:
         losses.add("its geometric tolerance counts as a relative one")
-    tolerance_text = (
-        f"{format_significant_digits(100 * tolerance)}%"
-        if tolerance_type in {_RELATIVE, _GEOMETRIC}
-        else ""
-    )
-    tolerance_text = tolerance_text or format_significant_digits(tolerance)
+    tolerance_text = format_significant_digits(tolerance)
+    if tolerance_type in {_RELATIVE, _GEOMETRIC}:
+        tolerance_text = f"{format_significant_digits(100 * tolerance)}%"
     return " ".join(filter(None, (unit, f"± {tolerance_text}" if tolerance else "")))
 
 
-def _add_parameters(item: Item, texts: CalculatedParameters, losses: PicturesAndLosses) -> Item:
-    texts_using_names = " ".join(
-        [item.stem, item.explanation, item.mistake, *item.hints, *texts.lets.values()]
+def add_used_parameters(
+    item: Item, parameters: CalculatedParameters, losses: PicturesAndLosses
+) -> Item:
+    """Return the item with the parameters that it names, and all expressions."""
+    texts = " ".join(
+        [item.stem, item.explanation, item.mistake, *item.hints, *parameters.lets.values()]
     )
-    texts_using_names += " ".join(f"{o.text} {o.feedback}" for o in item.options)
-    used_names = set(re.findall(r"\w+", texts_using_names))
-    params = {name: values for name, values in texts.params.items() if name in used_names}
+    texts += " ".join(f"{option.text} {option.feedback}" for option in item.options)
+    used_names = set(re.findall(r"\w+", texts))
+    params = {name: values for name, values in parameters.params.items() if name in used_names}
     if not params:
         raise ItemSkippedError("it uses none of its data sets")
     longest_count = max(map(len, params.values()))
@@ -207,5 +214,8 @@ def _add_parameters(item: Item, texts: CalculatedParameters, losses: PicturesAnd
         losses.add(
             f"of up to {longest_count} values of a wildcard the first {value_count} are drawn"
         )
-    pairs = tuple((name, tuple(values)) for name, values in params.items())
-    return dataclasses.replace(item, params=pairs, lets=tuple(texts.lets.items()))
+    return dataclasses.replace(
+        item,
+        params=tuple(ComputedParameter(name, tuple(values)) for name, values in params.items()),
+        lets=tuple(NamedExpression(*named) for named in parameters.lets.items()),
+    )

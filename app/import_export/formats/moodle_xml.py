@@ -5,6 +5,7 @@ import functools
 import html
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 from xml.etree import ElementTree as ET
 
@@ -19,8 +20,9 @@ from app.import_export.formats.metadata_tags import (
 )
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
-    prepare_calculated,
-    unit_and_tolerance_text,
+    add_used_parameters,
+    insert_placeholders,
+    read_unit_and_tolerance,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
@@ -51,14 +53,14 @@ from app.import_export.text_conversion import (
     SourceItem,
     add_default_feedback_as_mistake,
     add_unit_to_stem,
-    build_cloze,
+    build_cloze_item,
     convert_html,
     convert_text,
     has_decimal_comma,
+    make_range_around,
     read_number,
     read_source_items,
     read_weight_in_percent,
-    span_around,
     split_unit_from_stem,
 )
 from app.import_export.xml_files import add_child, document_bytes, read_xml
@@ -72,8 +74,15 @@ _NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
 _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
-def read_gaps(text: str, losses: PicturesAndLosses) -> tuple[str, tuple[ItemBlank, ...]]:
-    """Return the text with a `BLANK` for each gap, and the gaps; raises ItemSkippedError."""
+class GappedText(NamedTuple):
+    """A text with a `BLANK` for each gap, and the gaps."""
+
+    text: str
+    blanks: tuple[ItemBlank, ...]
+
+
+def read_gaps(text: str, losses: PicturesAndLosses) -> GappedText:
+    """Return a text in Moodle syntax with its gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
     while opening := _HEAD.search(text, at):
@@ -85,7 +94,7 @@ def read_gaps(text: str, losses: PicturesAndLosses) -> tuple[str, tuple[ItemBlan
         at = body.end()
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
-    return "".join([*pieces, text[at:]]), tuple(blanks)
+    return GappedText("".join([*pieces, text[at:]]), tuple(blanks))
 
 
 def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
@@ -93,16 +102,16 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
         losses.add("the tolerance of a number in a gap is left out: add what else counts")
     elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
         raise ItemSkippedError(f"gaps of the type {kind} are not known")
-    answers = list(_read_gap_answers(body, losses))
-    right = [answer for answer, weight, _ in answers if weight >= 100]
+    answers = _read_gap_answers(body, losses)
+    right = [answer.text for answer in answers if answer.percent >= 100]
     if _NUMBER.match(kind):
-        right = [word for answer in right for word in _written_and_plain_number(answer)]
+        right = [spelling for text in right for spelling in _spell_number_both_ways(text)]
     accepted = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not accepted:
         raise ItemSkippedError("a gap has no right answer")
-    hints = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
-    wrong_answers = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
-    if any(0 < weight < 100 for _, weight, _ in answers):
+    hints = [answer.feedback for answer in answers if answer.text == "*" and answer.percent <= 0]
+    wrong_answers = [a.text for a in answers if a.percent < 100 and a.text and a.text != "*"]
+    if any(0 < answer.percent < 100 for answer in answers):
         answer_kind = "a choice" if _CHOSEN.match(kind) else "a word"
         losses.add(f"{answer_kind} of a gap that is partly right counts as wrong")
     if _CHOSEN.match(kind) and wrong_answers:
@@ -113,17 +122,24 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     return ItemBlank(accepted, "".join(hints[:1]))
 
 
-def _written_and_plain_number(answer: str) -> tuple[str, ...]:
+def _spell_number_both_ways(answer: str) -> tuple[str, ...]:
     """Return a number as written and in digits only; its tolerance is left out."""
     number_text = answer.partition(":")[0].strip()
     return number_text, format_significant_digits(read_number(number_text))
 
 
-def _read_gap_answers(body: str, losses: PicturesAndLosses) -> list[tuple[str, float, str]]:
-    """Return the answers of a gap with weight and feedback."""
+class _GapAnswer(NamedTuple):
+    """An answer of a gap, and what it is worth in percent."""
+
+    text: str
+    percent: float
+    feedback: str
+
+
+def _read_gap_answers(body: str, losses: PicturesAndLosses) -> list[_GapAnswer]:
     answers = []
-    for _, part in split_at_marks(body, "~"):
-        answer, *notes = [text for _, text in split_at_marks(part, "#")]
+    for part in split_at_marks(body, "~"):
+        answer, *notes = [marked.text for marked in split_at_marks(part.text, "#")]
         note = " ".join(_remove_gap_escapes(n) for n in notes if n.strip())
         if note and answer.strip() != "*":
             losses.add("feedback on single answers of a gap is left out")
@@ -133,7 +149,7 @@ def _read_gap_answers(body: str, losses: PicturesAndLosses) -> list[tuple[str, f
             weight, answer = 100.0, answer[1:]
         elif match := _WEIGHT.match(answer):
             weight, answer = read_weight_in_percent(match[1]), answer[match.end() :]
-        answers.append((_remove_gap_escapes(answer), weight, note))
+        answers.append(_GapAnswer(_remove_gap_escapes(answer), weight, note))
     return answers
 
 
@@ -213,9 +229,9 @@ def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
     if read is None:
         reason = f"questions of the type “{kind}” have no counterpart here"
         raise ItemSkippedError(_REASONS.get(kind, reason))
-    add_parameters = None
+    parameters = None
     if kind in CALCULATED:
-        node, add_parameters = prepare_calculated(node, losses)
+        node, parameters = insert_placeholders(node)
     stem = "" if kind == "cloze" else _read_node_text(node.find("questiontext"), losses)
     hints = tuple(_read_node_text(h, losses) for h in node.findall("hint"))
     item = Item(
@@ -228,7 +244,8 @@ def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
     converted = read(node, item, losses)
     if not converted.stem:
         raise ItemSkippedError("it has no text")
-    converted = add_parameters(converted) if add_parameters else converted
+    if parameters:
+        converted = add_used_parameters(converted, parameters, losses)
     incorrect_feedback = _read_node_text(node.find("incorrectfeedback"), losses)
     if incorrect_feedback and incorrect_feedback.rstrip(".") not in _EMPTY_WORDS:
         converted = add_default_feedback_as_mistake(converted, incorrect_feedback, losses)
@@ -324,6 +341,7 @@ def _read_short_answer(node: ET.Element, item: Item, losses: PicturesAndLosses) 
 
 
 def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+    """Read numbers, or the templates of a calculated question."""
     stem, unit = split_unit_from_stem(item.stem)
     unit = unit or _read_unit(node, losses)
     texts = [n.text or "" for n in node.iter() if n.tag in {"text", "tolerance"}]
@@ -331,35 +349,25 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
     options = []
     for answer in node.findall("answer"):
         text = answer.findtext("text", "").strip()
-        weight = _read_answer_percent(answer)
+        right, credit = credit_of_score(_read_answer_percent(answer), 100)
         if text in {"", "*"}:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
-        tolerance = answer.findtext("tolerance", "").strip() or "0"
-        try:
-            center, half = (read_number(t, may_use_decimal_comma=comma) for t in (text, tolerance))
-            span = span_around(center, half, unit)
-        except ItemSkippedError as error:
-            losses.add(f"an answer is left out: {error}; add it as a number if it is one")
-            continue
-        right, credit = credit_of_score(weight, 100)
-        options.append(ItemOption("", right, _read_feedback(answer, losses), span, credit))
-    options.sort(key=lambda o: not o.right)
-    return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
-
-
-def _read_calculated(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
-    stem, unit = split_unit_from_stem(item.stem)
-    unit = unit or _read_unit(node, losses)
-    options = []
-    for answer in node.findall("answer"):
-        template = answer.findtext("text", "").strip()
-        if template in {"", "*"}:
-            item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
-            continue
-        text = f"`{template} {unit_and_tolerance_text(answer, unit, losses)}`".replace(" `", "`")
-        right, credit = credit_of_score(_read_answer_percent(answer), 100)
-        options.append(ItemOption(text, right, _read_feedback(answer, losses), credit=credit))
+        template, span = "", None
+        if node.get("type") in CALCULATED:
+            template = f"`{text} {read_unit_and_tolerance(answer, unit, losses)}`"
+        else:
+            tolerance = answer.findtext("tolerance", "").strip() or "0"
+            try:
+                center, half_width = (
+                    read_number(number, may_use_decimal_comma=comma) for number in (text, tolerance)
+                )
+                span = make_range_around(center, half_width, unit)
+            except ItemSkippedError as error:
+                losses.add(f"an answer is left out: {error}; add it as a number if it is one")
+                continue
+        feedback = _read_feedback(answer, losses)
+        options.append(ItemOption(template.replace(" `", "`"), right, feedback, span, credit))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
@@ -401,7 +409,7 @@ def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
     text, blanks = read_gaps(raw, losses)
-    return build_cloze(item, convert_html(text, losses), blanks)
+    return build_cloze_item(item, convert_html(text, losses), blanks)
 
 
 def _read_gap_select(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
@@ -425,7 +433,7 @@ def _read_gap_select(node: ET.Element, item: Item, losses: PicturesAndLosses) ->
     text = convert_html(_PLACED.sub(gap, raw), losses)
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
-    return build_cloze(item, text, blanks)
+    return build_cloze_item(item, text, blanks)
 
 
 _READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
@@ -435,8 +443,8 @@ _READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
     "truefalse": _read_true_false,
     "shortanswer": _read_short_answer,
     "numerical": _read_numeric,
-    "calculated": _read_calculated,
-    "calculatedsimple": _read_calculated,
+    "calculated": _read_numeric,
+    "calculatedsimple": _read_numeric,
     "calculatedmulti": _read_choices,
     "matching": _read_matching,
     "ddmatch": _read_matching,
@@ -457,18 +465,17 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
     if category:
         node = add_child(root, "question", type="category")
         add_child(add_child(node, "category"), "text", f"$course$/top/{category}")
-    questions, refused, lost = convert_items(items, _question_element, "moodle")
+    questions, refused, lost = convert_items(items, _build_question, "moodle")
     root.extend(questions)
     return ExportResult(document_bytes(root), len(questions), refused, lost)
 
 
-def _question_element(item: Item) -> ET.Element:
+def _build_question(item: Item) -> ET.Element:
     if item.kind not in _WRITERS:
         raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
-    name, write = _WRITERS[item.kind]
-    node = ET.Element("question", type=name)
+    node = ET.Element("question", type=_WRITERS[item.kind].question_type)
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
-    _add_html(node, "questiontext", _stem_html(item))
+    _add_html(node, "questiontext", _write_stem(item))
     shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
     explanation = explanation_with_extras(
         item, include_mistake=not shows_mistake, include_hints=False
@@ -476,7 +483,7 @@ def _question_element(item: Item) -> ET.Element:
     _add_html(node, "generalfeedback", to_html_with_pictures(explanation))
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)
-    write(node, item)
+    _WRITERS[item.kind].add_answers(node, item)
     if item.mistake and item.kind in _COMBINED:
         _add_html(node, "incorrectfeedback", to_html_with_pictures(item.mistake))
     if item.mistake and item.kind in _WRITING_TYPED:
@@ -512,14 +519,14 @@ def _add_html(parent: ET.Element, name: str, text: str) -> ET.Element:
     return node
 
 
-def _stem_html(item: Item) -> str:
+def _write_stem(item: Item) -> str:
     if item.kind == "cloze":
-        return _gapped_html(item)
+        return _write_html_with_gaps(item)
     unit = next((o.span.unit for o in item.options if o.span), "")
     return to_html_with_pictures(add_unit_to_stem(item.stem, unit))
 
 
-def _gapped_html(item: Item) -> str:
+def _write_html_with_gaps(item: Item) -> str:
     """Return the heading, and the text with its gaps in Moodle syntax."""
     pieces = to_html_with_pictures(f"{item.stem}\n\n{item.text}").split(BLANK)
     if len(pieces) != len(item.blanks) + 1:
@@ -598,13 +605,18 @@ def _write_no_answer_elements(_node: ET.Element, _item: Item) -> None:
     """Write nothing: all of it is in the question text."""
 
 
-_WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {
-    "single": ("multichoice", _write_choices),
-    "multiple": ("multichoice", _write_choices),
-    "true-false": ("truefalse", _write_true_false),
-    "short": ("shortanswer", _write_short_answer),
-    "numeric": ("numerical", _write_numeric),
-    "match": ("matching", _write_matching),
-    "order": ("ordering", _write_ordering),
-    "cloze": ("cloze", _write_no_answer_elements),
+class _Writer(NamedTuple):
+    question_type: str
+    add_answers: Callable[[ET.Element, Item], None]
+
+
+_WRITERS = {
+    "single": _Writer("multichoice", _write_choices),
+    "multiple": _Writer("multichoice", _write_choices),
+    "true-false": _Writer("truefalse", _write_true_false),
+    "short": _Writer("shortanswer", _write_short_answer),
+    "numeric": _Writer("numerical", _write_numeric),
+    "match": _Writer("matching", _write_matching),
+    "order": _Writer("ordering", _write_ordering),
+    "cloze": _Writer("cloze", _write_no_answer_elements),
 }

@@ -11,11 +11,12 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
 from app.import_export.formats.qti_elements import (
-    attribute_in_any_spelling,
-    collapsed_text,
     elements_below,
+    first_below,
     inner_html,
-    qti3_element_name,
+    plain_text_of_element,
+    qti_attribute,
+    qti_element_name,
 )
 from app.import_export.html_to_markdown import convert_plain_text
 from app.import_export.items import (
@@ -31,12 +32,12 @@ from app.import_export.items import (
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     add_default_feedback_as_mistake,
-    build_cloze,
+    build_cloze_item,
     convert_html,
+    make_range_around,
+    make_range_between,
     read_number,
     report_unused_feedback,
-    span_around,
-    span_between,
 )
 from app.markup.markdown_tokens import parse_markdown, plain_text
 
@@ -49,15 +50,26 @@ _MISSED = frozenset({"general_incorrect_fb", "incorrect_fb"})
 _SCORES = frozenset({"", "score", "que_score"})
 """The variables that hold the score; others count something else."""
 _UNNAMED = "question"  # the default name of an item in Canvas
-Place = Callable[[str], str]
 
 
 class _ScoringRule(NamedTuple):
-    """A condition of the scoring: its test, its score, its feedback."""
+    """A condition of the scoring, its score, and the names of its feedback."""
 
-    element: ET.Element
+    condition: ET.Element
     score: float
-    said: tuple[str, ...]
+    feedback_ids: tuple[str, ...]
+
+
+class _JointRule(NamedTuple):
+    """A rule for several choices at once."""
+
+    score: float
+    right_values: list[str]
+
+
+class _ResponseLabel(NamedTuple):
+    ident: str
+    element: ET.Element
 
 
 class Qti12Item(NamedTuple):
@@ -68,13 +80,10 @@ class Qti12Item(NamedTuple):
     element: ET.Element
 
 
-def find_items(root: ET.Element) -> Iterator[Qti12Item]:
+def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
     """Yield every item in a file."""
     nodes = list(elements_below(root, "item"))
-    titles = [
-        attribute_in_any_spelling(node, "title") or attribute_in_any_spelling(node, "ident")
-        for node in nodes
-    ]
+    titles = [qti_attribute(node, "title") or qti_attribute(node, "ident") for node in nodes]
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
         is_unique = count[title] == 1 and title.lower() != _UNNAMED
@@ -92,47 +101,48 @@ class _Qti12Reader:
     losses: PicturesAndLosses
     responses: list[ET.Element] = dataclasses.field(init=False)
     rules: list[_ScoringRule] = dataclasses.field(init=False)
-    notes: dict[str, str] = dataclasses.field(init=False)
-    shown: ET.Element = dataclasses.field(init=False)
+    feedback_by_id: dict[str, str] = dataclasses.field(init=False)
+    presentation: ET.Element = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         self.responses = list(elements_below(self.root, *_RESPONSES))
         first_declared = itertools.islice(elements_below(self.root, "decvar"), 1)
         score_variables = _SCORES | {
-            attribute_in_any_spelling(node, "varname").lower() for node in first_declared
+            qti_attribute(node, "varname").lower() for node in first_declared
         }
         self.rules = [
-            _scoring_rule(n, score_variables) for n in elements_below(self.root, "respcondition")
+            _read_scoring_rule(n, score_variables)
+            for n in elements_below(self.root, "respcondition")
         ]
-        self.notes = {
-            attribute_in_any_spelling(node, "ident"): self._text(node)
+        self.feedback_by_id = {
+            qti_attribute(node, "ident"): self._text(node)
             for node in elements_below(self.root, "itemfeedback")
         }
 
     def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        presentation = next(elements_below(self.root, "presentation"), None)
+        presentation = first_below(self.root, "presentation")
         if presentation is None:
             raise ItemSkippedError("it has no text")
-        if next(elements_below(presentation, *_OTHERS), None) is not None:
+        if first_below(presentation, *_OTHERS) is not None:
             raise ItemSkippedError("it is answered in a drawing, or in a way of its own")
         if not self.responses:
             raise ItemSkippedError("nothing is asked in it")
-        self.shown = presentation
-        general_feedback = [self.notes[n] for n in self.notes if n in _GENERAL]
+        self.presentation = presentation
+        general_feedback = [self.feedback_by_id[n] for n in self.feedback_by_id if n in _GENERAL]
         read = self._choose_reader()
         stem = "" if read == self._read_cloze else self._text(presentation)
         explanation = "\n\n".join(filter(None, general_feedback))
         converted = read(Item(name, "single", stem, explanation=explanation))
         if not converted.stem:
             raise ItemSkippedError("it has no text")
-        feedback = next((self.notes[n] for n in self.notes if n in _MISSED), "")
+        feedback = next((self.feedback_by_id[n] for n in self.feedback_by_id if n in _MISSED), "")
         converted = add_default_feedback_as_mistake(converted, feedback, self.losses)
-        report_unused_feedback(converted, self.notes.values(), self.losses)
+        report_unused_feedback(converted, self.feedback_by_id.values(), self.losses)
         return converted
 
     def _choose_reader(self) -> Callable[[Item], Item]:
-        question_type, response_kind = self._question_type(), qti3_element_name(self.responses[0])
+        question_type, response_kind = self._question_type(), qti_element_name(self.responses[0])
         if "essay" in question_type or "file_upload" in question_type:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
         if "calculated" in question_type:
@@ -148,23 +158,21 @@ class _Qti12Reader:
             raise ItemSkippedError("it asks several questions at once: divide it")
         if response_kind == "response_lid":
             return self._read_choices
-        bounds = next(elements_below(self.root, "vargte", "varlte", "vargt", "varlt"), None)
-        is_numeric = (
-            bounds is not None or "numeric" in question_type or response_kind == "response_num"
-        )
+        has_bounds = first_below(self.root, "vargte", "varlte", "vargt", "varlt") is not None
+        is_numeric = has_bounds or "numeric" in question_type or response_kind == "response_num"
         return self._read_numeric if is_numeric else self._read_short_answer
 
     def _have_same_choices(self) -> bool:
         """Return whether all responses offer the same choices, as match rows do."""
         choice_sets = {
-            tuple(sorted(self._text(label) for _, label in _response_labels(response)))
+            tuple(sorted(self._text(label.element) for label in _response_labels(response)))
             for response in self.responses
         }
         return len(choice_sets) == 1 and choice_sets != {()}
 
     def _question_type(self) -> str:
         for field in elements_below(self.root, "qtimetadatafield"):
-            entry = {qti3_element_name(part): collapsed_text(part) for part in field}
+            entry = {qti_element_name(part): plain_text_of_element(part) for part in field}
             if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
                 return entry.get("fieldentry", "").lower()
         return ""
@@ -173,11 +181,11 @@ class _Qti12Reader:
 
     def _read_choices(self, item: Item) -> Item:
         response = self.responses[0]
-        multiple_answers = attribute_in_any_spelling(response, "rcardinality").lower() == "multiple"
+        multiple_answers = qti_attribute(response, "rcardinality").lower() == "multiple"
         weights = (
             self._multiple_choice_percents() if multiple_answers else self._single_choice_percents()
         )
-        reasons = self._choice_reasons(attribute_in_any_spelling(response, "ident"))
+        reasons = self._choice_reasons(qti_attribute(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
             for name, label in _response_labels(response)
@@ -188,7 +196,7 @@ class _Qti12Reader:
 
     def _single_choice_percents(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
-        scores = self._response_scores(attribute_in_any_spelling(self.responses[0], "ident"))
+        scores = self._response_scores(qti_attribute(self.responses[0], "ident"))
         best = max(scores.values(), default=0.0) or 1.0
         return {name: 100 * score / best for name, score in scores.items()}
 
@@ -198,34 +206,34 @@ class _Qti12Reader:
         Canvas scores hits minus misses, whatever its rules say. In other files a rule for several
         choices at once is all or nothing.
         """
-        response = attribute_in_any_spelling(self.responses[0], "ident")
+        response = qti_attribute(self.responses[0], "ident")
         required = [
-            (r, _values_condition_requires(r.element, response)) for r in self.rules if r.score > 0
+            (r, _list_required_values(r.condition, response)) for r in self.rules if r.score > 0
         ]
         joint_rules = [
-            (rule.score, values)
+            _JointRule(rule.score, values)
             for rule, values in required
-            if len(values) > 1 or next(elements_below(rule.element, "not"), None) is not None
+            if len(values) > 1 or first_below(rule.condition, "not") is not None
         ]
         if not joint_rules:
             scores = self._response_scores(response)
             total = sum(score for score in scores.values() if score > 0) or 1.0
             return {name: 100 * score / total for name, score in scores.items()}
-        right = max(joint_rules)[1]
+        right = max(joint_rules).right_values
         if not right:
             raise ItemSkippedError("it is right where nothing is ticked")
-        if len({score for score, _ in joint_rules}) > 1:
+        if len({rule.score for rule in joint_rules}) > 1:
             self.losses.add("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
         cost = gain if "multiple_answers" in self._question_type() else 100.0
-        choice_ids = (name for name, _ in _response_labels(self.responses[0]))
+        choice_ids = (label.ident for label in _response_labels(self.responses[0]))
         return {name: gain if name in right else -cost for name in choice_ids}
 
     def _response_scores(self, response: str) -> dict[str, float]:
         """Return what each value of a response earns by itself."""
         scores: dict[str, float] = {}
         for rule in self.rules:
-            for name in _values_condition_requires(rule.element, response):
+            for name in _list_required_values(rule.condition, response):
                 scores[name] = max(rule.score, scores.get(name, rule.score))
         return scores
 
@@ -233,33 +241,30 @@ class _Qti12Reader:
         """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
-            values = _values_condition_requires(rule.element, response)
-            specific_ids = [n for n in rule.said if n not in _GENERAL | _MISSED]
-            texts = [self.notes[n] for n in specific_ids if self.notes.get(n)]
+            values = _list_required_values(rule.condition, response)
+            specific_ids = [n for n in rule.feedback_ids if n not in _GENERAL | _MISSED]
+            texts = [self.feedback_by_id[n] for n in specific_ids if self.feedback_by_id.get(n)]
             if len(values) == 1 and texts:
                 reasons.setdefault(values[0], texts[0])
         return reasons
 
-    def _right_values(self, response: ET.Element) -> list[str]:
-        scores = self._response_scores(attribute_in_any_spelling(response, "ident"))
+    def _list_right_values(self, response: ET.Element) -> list[str]:
+        scores = self._response_scores(qti_attribute(response, "ident"))
         return [name for name, score in scores.items() if score > 0]
 
     # --- typed answers ---
 
     def _read_short_answer(self, item: Item) -> Item:
-        name = attribute_in_any_spelling(self.responses[0], "ident")
+        name = qti_attribute(self.responses[0], "ident")
         accepted = {w: s for w, s in self._response_scores(name).items() if s > 0}
         if not accepted:
             raise ItemSkippedError("it names no right answer")
         best = max(accepted.values())
         options = tuple(
-            _weighted_option(ItemOption(word, False), score, best)
+            _with_credit_for_score(ItemOption(word, False), score, best)
             for word, score in accepted.items()
         )
-        flags = (
-            attribute_in_any_spelling(n, "case").lower()
-            for n in elements_below(self.root, "varequal")
-        )
+        flags = (qti_attribute(n, "case").lower() for n in elements_below(self.root, "varequal"))
         case = "yes" in flags
         return dataclasses.replace(item, kind="short", options=options, case=case)
 
@@ -268,13 +273,13 @@ class _Qti12Reader:
             (rule.score, span)
             for rule in self.rules
             if rule.score > 0
-            for span in _condition_spans(rule.element)
+            for span in _read_accepted_ranges(rule.condition)
         ]
         if not scored_spans:
             raise ItemSkippedError("it names no right number")
         best = max(score for score, _ in scored_spans)
         options = [
-            _weighted_option(ItemOption("", False, span=span), score, best)
+            _with_credit_for_score(ItemOption("", False, span=span), score, best)
             for score, span in scored_spans
         ]
         return dataclasses.replace(item, kind="numeric", options=tuple(options))
@@ -288,7 +293,7 @@ class _Qti12Reader:
         for response in self.responses:
             labels = dict(_response_labels(response))
             right_texts |= {name: self._text(label) for name, label in labels.items()}
-            value = next(iter(self._right_values(response)), "")
+            value = next(iter(self._list_right_values(response)), "")
             if value not in labels:
                 raise ItemSkippedError("a row of it has no partner")
             used_ids.add(value)
@@ -311,19 +316,19 @@ class _Qti12Reader:
 
         spellings = {s for n in gaps for s in (n, html.escape(n, quote=False))}
         pattern = re.compile(rf"\[({'|'.join(map(re.escape, spellings))})\]")
-        text = self._text(self.shown, lambda raw: pattern.sub(replace, raw))
+        text = self._text(self.presentation, lambda raw: pattern.sub(replace, raw))
         if len(blanks) != len(gaps):
             raise ItemSkippedError("a gap has no place in its text, or more than one")
-        return build_cloze(item, text, blanks)
+        return build_cloze_item(item, text, blanks)
 
     def _gap_name(self, response: ET.Element) -> str:
         """Return the name of a gap in the text."""
-        return attribute_in_any_spelling(response, "ident").removeprefix("response_")
+        return qti_attribute(response, "ident").removeprefix("response_")
 
     def _read_blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
-        right = self._right_values(response)
+        right = self._list_right_values(response)
         labels = {n: self._plain_label_text(label) for n, label in _response_labels(response)}
-        if qti3_element_name(response) != "response_lid":
+        if qti_element_name(response) != "response_lid":
             labels = {word: word for word in right}
         answers = [word for n, word in labels.items() if word and n in right]
         others = [word for n, word in labels.items() if word and n not in right]
@@ -342,86 +347,74 @@ class _Qti12Reader:
     def _plain_label_text(self, label: ET.Element) -> str:
         return " ".join(plain_text(parse_markdown(self._text(label))).split())
 
-    def _text(self, node: ET.Element, replace_text: Place | None = None) -> str:
+    def _text(self, node: ET.Element, replace_text: Callable[[str], str] | None = None) -> str:
         """Return the texts of an element, without those of responses inside it.
 
         `replace_text` may change them before they are read.
         """
-        if next((n for n in node.iter() if qti3_element_name(n) in _MEDIA), None) is not None:
+        if any(qti_element_name(n) in _MEDIA for n in node.iter()):
             self.losses.add("a picture or recording is left out: describe what it holds")
         texts = []
-        for part in _text_nodes(node):
-            is_html = "html" in attribute_in_any_spelling(part, "texttype").lower()
-            raw = inner_html(part, lambda _: None) if len(part) else _raw_text(part)
+        for part in _list_text_nodes(node):
+            is_html = "html" in qti_attribute(part, "texttype").lower()
+            raw = inner_html(part, lambda _: None) if len(part) else "".join(part.itertext())
             raw = replace_text(raw) if replace_text else raw
             texts.append(convert_html(raw, self.losses) if is_html else convert_plain_text(raw))
         return "\n\n".join(text for text in texts if text)
 
 
-def _weighted_option(option: ItemOption, score: float, best: float) -> ItemOption:
+def _with_credit_for_score(option: ItemOption, score: float, best: float) -> ItemOption:
     right, credit = credit_of_score(score, best)
     return dataclasses.replace(option, right=right, credit=credit)
 
 
-def _text_nodes(node: ET.Element) -> Iterator[ET.Element]:
+def _list_text_nodes(node: ET.Element) -> Iterator[ET.Element]:
     for child in node:
-        name = qti3_element_name(child)
+        name = qti_element_name(child)
         if name == "mattext":
             yield child
         elif name not in _RESPONSES and not name.startswith("render"):
-            yield from _text_nodes(child)
+            yield from _list_text_nodes(child)
 
 
-def _raw_text(node: ET.Element) -> str:
-    return "".join(node.itertext())
-
-
-def _response_labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
+def _response_labels(response: ET.Element) -> Iterator[_ResponseLabel]:
     for label in elements_below(response, "response_label"):
-        yield attribute_in_any_spelling(label, "ident"), label
+        yield _ResponseLabel(qti_attribute(label, "ident"), label)
 
 
-def _scoring_rule(node: ET.Element, score_variables: frozenset[str]) -> _ScoringRule:
+def _read_scoring_rule(node: ET.Element, score_variables: frozenset[str]) -> _ScoringRule:
     score = 0.0
     for variable in elements_below(node, "setvar"):
-        name = attribute_in_any_spelling(variable, "varname") or attribute_in_any_spelling(
-            variable, "variablename"
-        )
+        name = qti_attribute(variable, "varname") or qti_attribute(variable, "variablename")
         if name.lower() in score_variables:
-            value = read_number(collapsed_text(variable))
-            score += (
-                -value
-                if attribute_in_any_spelling(variable, "action").lower() == "subtract"
-                else value
-            )
-    feedback = (
-        attribute_in_any_spelling(n, "linkrefid") for n in elements_below(node, "displayfeedback")
-    )
+            value = read_number(plain_text_of_element(variable))
+            score += -value if qti_attribute(variable, "action").lower() == "subtract" else value
+    feedback = (qti_attribute(n, "linkrefid") for n in elements_below(node, "displayfeedback"))
     return _ScoringRule(node, score, tuple(feedback))
 
 
-def _values_condition_requires(node: ET.Element, response: str) -> list[str]:
+def _list_required_values(node: ET.Element, response: str) -> list[str]:
     """Return the values that a condition requires, without those it forbids."""
     values: list[str] = []
     for child in node:
-        name = qti3_element_name(child)
-        if name == "varequal" and attribute_in_any_spelling(child, "respident") in {"", response}:
-            values.append(collapsed_text(child))
+        name = qti_element_name(child)
+        if name == "varequal" and qti_attribute(child, "respident") in {"", response}:
+            values.append(plain_text_of_element(child))
         elif name in {"conditionvar", "and", "or"}:
-            values += _values_condition_requires(child, response)
+            values += _list_required_values(child, response)
     return values
 
 
-def _condition_spans(node: ET.Element) -> list[NumberRange]:
+def _read_accepted_ranges(node: ET.Element) -> list[NumberRange]:
     """Return the numbers that a condition accepts.
 
     Raises ItemSkippedError for a range with only one end.
     """
-    lows = [read_number(collapsed_text(n)) for n in elements_below(node, "vargte", "vargt")]
-    highs = [read_number(collapsed_text(n)) for n in elements_below(node, "varlte", "varlt")]
+    lows = [read_number(plain_text_of_element(n)) for n in elements_below(node, "vargte", "vargt")]
+    highs = [read_number(plain_text_of_element(n)) for n in elements_below(node, "varlte", "varlt")]
     if len(lows) != len(highs):
         raise ItemSkippedError("one of its ranges has one end only: give it the other")
-    ranges = [span_between(*ends) for ends in zip(lows, highs, strict=True)]
-    exact = [read_number(collapsed_text(n)) for n in elements_below(node, "varequal")]
+    ranges = [make_range_between(*ends) for ends in zip(lows, highs, strict=True)]
+    exact = [read_number(plain_text_of_element(n)) for n in elements_below(node, "varequal")]
     exact_outside_ranges = (p for p in exact if not any(r.low <= p <= r.high for r in ranges))
-    return [*ranges, *(span_around(point, 0.0) for point in exact_outside_ranges)]
+    return [*ranges, *(make_range_around(point, 0.0) for point in exact_outside_ranges)]

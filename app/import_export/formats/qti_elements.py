@@ -13,11 +13,11 @@ from app.markup.mathml import MathError, latex_to_mathml
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VOID = frozenset({"br", "hr", "img"})
-_UNSEEN = frozenset(
+_ELEMENTS_NOT_SHOWN = frozenset(
     {"feedback-inline", "feedback-block", "rubric-block", "stylesheet", "catalog-info"}
 )
 # Attributes that define how an element is shown, or whether it is visible.
-_SHOWN = (
+_KEPT_ATTRIBUTES = (
     *("alt", "bgcolor", "class", "colspan", "color", "hidden", "href", "id", "open"),
     "popover",
     *("reversed", "rowspan", "src", "start", "style", "type", "value"),
@@ -25,13 +25,13 @@ _SHOWN = (
 Replace = Callable[[ET.Element], str | None]
 
 
-def qti3_element_name(node: ET.Element) -> str:
+def qti_element_name(node: ET.Element) -> str:
     """Return the QTI 3 name of an element, without prefix and namespace."""
     local = str(node.tag).rpartition("}")[2]
     return _CAMEL.sub("-", local).lower().removeprefix("qti-")
 
 
-def attribute_in_any_spelling(node: ET.Element, name: str) -> str:
+def qti_attribute(node: ET.Element, name: str) -> str:
     """Return an attribute by its QTI 3 name, in any spelling."""
     first, *rest = name.split("-")
     camel = first + "".join(word.capitalize() for word in rest)
@@ -40,7 +40,7 @@ def attribute_in_any_spelling(node: ET.Element, name: str) -> str:
 
 def elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
     """Return all elements below `node` with one of the names, in order."""
-    return (n for n in node.iter() if n is not node and qti3_element_name(n) in names)
+    return (n for n in node.iter() if n is not node and qti_element_name(n) in names)
 
 
 def first_below(node: ET.Element, *names: str) -> ET.Element | None:
@@ -50,11 +50,10 @@ def first_below(node: ET.Element, *names: str) -> ET.Element | None:
 
 def is_hint_element(node: ET.Element) -> bool:
     """Return whether a note for tutors contains one of our hints."""
-    return "hint" in attribute_in_any_spelling(node, "class").split()
+    return "hint" in qti_attribute(node, "class").split()
 
 
-def collapsed_text(node: ET.Element | None) -> str:
-    """Return the plain text of an element."""
+def plain_text_of_element(node: ET.Element | None) -> str:
     return "" if node is None else " ".join("".join(node.itertext()).split())
 
 
@@ -67,7 +66,7 @@ def inner_html(node: ET.Element, replace: Replace) -> str:
 
 
 def _element_html(node: ET.Element, replace: Replace) -> str:
-    name = qti3_element_name(node)
+    name = qti_element_name(node)
     replacement = replace(node)
     if replacement is not None:
         return replacement
@@ -75,10 +74,10 @@ def _element_html(node: ET.Element, replace: Replace) -> str:
         return _formula_html(node)
     if name in {"printed-variable", "include"}:
         raise ItemSkippedError("parts of its text are put in by a program")
-    if name in _UNSEEN:
+    if name in _ELEMENTS_NOT_SHOWN:
         return ""
     inside = inner_html(node, replace)
-    attributes = {k: node.get(k) for k in _SHOWN}
+    attributes = {k: node.get(k) for k in _KEPT_ATTRIBUTES}
     attribute_text = "".join(
         f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None
     )
@@ -127,20 +126,18 @@ class QtiBuilder:
     version: str
 
     def create_root(self, name: str, **attributes: str) -> ET.Element:
-        """Return a new element without a parent."""
         node = ET.Element(self.spell_name(name))
         self._set_attributes(node, attributes)
         return node
 
     def add(self, parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
-        """Append a child element."""
         node = ET.SubElement(parent, self.spell_name(name))
         self._set_attributes(node, attributes)
         node.text = remove_illegal_characters(text) or None
         return node
 
     def add_markdown(self, parent: ET.Element, markdown: str, *, as_paragraphs: bool) -> None:
-        """Put a text into an element, as paragraphs if `block`."""
+        """Put a text into an element."""
         element = parse_own_html(to_html_with_pictures(markdown))
         if as_paragraphs and _has_inline_content(element):
             paragraph = ET.SubElement(parent, "p")
@@ -156,32 +153,29 @@ class QtiBuilder:
     def add_inline_feedback(
         self, parent: ET.Element, markdown: str, outcome: str, outcome_value: str
     ) -> None:
-        """Add feedback in the body, shown when `outcome` is `name`."""
-        condition = {
-            "outcome_identifier": outcome,
-            "identifier": outcome_value,
-            "show_hide": "show",
-        }
+        """Add feedback in the body, shown when the outcome has the value."""
         if _has_inline_content(parse_own_html(to_html_with_pictures(markdown))):
-            self.add_markdown(
-                self.add(parent, "feedback_inline", **condition), markdown, as_paragraphs=False
-            )
-            return
-        node = self.add(parent, "feedback_block", **condition)
-        if self.version == "3.0":
-            node = self.add(node, "content_body")
-        self.add_markdown(node, markdown, as_paragraphs=True)
+            node = self._add_shown_for_outcome(parent, "feedback_inline", outcome, outcome_value)
+            self.add_markdown(node, markdown, as_paragraphs=False)
+        else:
+            node = self._add_shown_for_outcome(parent, "feedback_block", outcome, outcome_value)
+            self.add_block_content(node, markdown)
 
     def add_modal_feedback(
-        self, root: ET.Element, outcome: str, outcome_value: str, markdown: str
+        self, root: ET.Element, markdown: str, outcome: str, outcome_value: str
     ) -> None:
-        """Add feedback on the whole item, shown when `outcome` is `name`."""
-        condition = {
-            "outcome_identifier": outcome,
-            "identifier": outcome_value,
-            "show_hide": "show",
-        }
-        node = self.add(root, "modal_feedback", **condition)
+        """Add feedback on the whole item, shown when the outcome has the value."""
+        node = self._add_shown_for_outcome(root, "modal_feedback", outcome, outcome_value)
+        self.add_block_content(node, markdown)
+
+    def _add_shown_for_outcome(
+        self, parent: ET.Element, name: str, outcome: str, outcome_value: str
+    ) -> ET.Element:
+        condition = {"outcome_identifier": outcome, "identifier": outcome_value}
+        return self.add(parent, name, **condition, show_hide="show")
+
+    def add_block_content(self, node: ET.Element, markdown: str) -> None:
+        """Put paragraphs into an element, in the content body that QTI 3.0 has for them."""
         if self.version == "3.0":
             node = self.add(node, "content_body")
         self.add_markdown(node, markdown, as_paragraphs=True)
@@ -206,7 +200,6 @@ class QtiBuilder:
 
 
 def _has_inline_content(element: ET.Element) -> bool:
-    """Return whether content is inline, so that it needs a paragraph."""
     return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
 
 

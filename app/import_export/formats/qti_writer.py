@@ -3,7 +3,7 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from xml.etree import ElementTree as ET
 
 from app.import_export.formats.export_losses import LONGEST_LABEL, convert_items
@@ -19,6 +19,7 @@ from app.import_export.items import (
     format_significant_digits,
     image_bytes,
     item_label,
+    number_until_unused,
 )
 from app.import_export.text_conversion import add_unit_to_stem
 from app.import_export.xml_files import add_child, document_bytes
@@ -74,8 +75,7 @@ def add_hints(make: QtiBuilder, body: ET.Element, item: Item) -> None:
         node.set("class", HINT)
         if make.version == "3.0":
             node.set("use", "ext:hint")
-            node = make.add(node, "content_body")
-        make.add_markdown(node, hint, as_paragraphs=True)
+        make.add_block_content(node, hint)
 
 
 def add_all_or_nothing_scoring(make: QtiBuilder, processing: ET.Element) -> None:
@@ -110,7 +110,9 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     )
     has_weights = item.partial == "net" if multiple_answers else any(o.credit for o in item.options)
     if has_weights:
-        _add_mapping(make, node, zip(choice_ids, choice_weight_percents(item), strict=True))
+        scores = (percent / 100 for percent in choice_weight_percents(item))
+        score_by_choice = dict(zip(choice_ids, scores, strict=True))
+        _add_mapping(make, node, score_by_choice, lower_bound="0", upper_bound="1")
     add_outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
     make.add_markdown(body, item.stem, as_paragraphs=True)
@@ -134,13 +136,12 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 
 
 def _add_mapping(
-    make: QtiBuilder, node: ET.Element, percent_weights: Iterable[tuple[str, float]]
+    make: QtiBuilder, node: ET.Element, score_by_value: dict[str, float], **bounds: str
 ) -> None:
-    """Add a mapping with the worth of each value, given in percent."""
-    mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
-    for name, weight in percent_weights:
-        value = format_significant_digits(weight / 100)
-        make.add(mapping, "map_entry", map_key=name, mapped_value=value)
+    mapping = make.add(node, "mapping", **bounds)
+    for value, score in score_by_value.items():
+        score_text = format_significant_digits(score)
+        make.add(mapping, "map_entry", map_key=value, mapped_value=score_text)
 
 
 def _add_choice(make: QtiBuilder, interaction: ET.Element, name: str, option: ItemOption) -> None:
@@ -174,7 +175,7 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_explanation_rules(make, processing, item)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
-            make.add_modal_feedback(root, "FEEDBACK", f"f{number}", option.feedback)
+            make.add_modal_feedback(root, option.feedback, "FEEDBACK", f"f{number}")
 
 
 def _add_score_and_feedback(
@@ -242,10 +243,8 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     node = add_response_declaration(
         make, root, answers, cardinality="multiple", base_type="directedPair"
     )
-    mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
-    for pair in answers:
-        share = format_significant_digits(1 / len(answers))
-        make.add(mapping, "map_entry", map_key=pair, mapped_value=share)
+    scores = dict.fromkeys(answers, 1 / len(answers)) if answers else {}
+    _add_mapping(make, node, scores, lower_bound="0", default_value="0")
     add_outcomes(make, root)
     body = make.add(root, "item_body")
     settings = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
@@ -339,19 +338,20 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
 
     Each names the `language` of its text, if known.
     """
-    files: dict[str, bytes] = {}
+    documents: dict[str, bytes] = {}
     pictures: dict[str, dict[str, bytes]] = {}
 
     def add_file(item: Item) -> None:
         root = _item_element(QtiBuilder(version), item)
         if language:
             root.set(_LANGUAGE, language)
-        name = f"items/{_unique_identifier(item, files)}.xml"
+        name = _make_identifier(item, documents)
         pictures[name] = _use_package_files(root, item)
-        files[name] = document_bytes(root, indent=False)
+        documents[name] = document_bytes(root, indent=False)
 
     added, refused, lost = convert_items(items, add_file, "qti")
-    return ExportResult(_write_package(files, pictures, version), len(added), refused, lost)
+    package = _write_package(documents, pictures, version)
+    return ExportResult(package, len(added), refused, lost)
 
 
 def _use_package_files(root: ET.Element, item: Item) -> dict[str, bytes]:
@@ -373,7 +373,7 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
         raise ItemSkippedError(f"QTI has no question of the type {item.kind}")
     root = make.create_root(
         "assessment_item",
-        identifier=_unique_identifier(item, ()),
+        identifier=_make_identifier(item, ()),
         title=item.name or item_label(item),
         adaptive="false",
         time_dependent="false",
@@ -387,33 +387,31 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
     if body is not None:
         add_hints(make, body, item)
     if item.mistake:
-        make.add_modal_feedback(root, "MISTAKEN", "MISTAKE", item.mistake)
+        make.add_modal_feedback(root, item.mistake, "MISTAKEN", "MISTAKE")
     if item.explanation:
-        make.add_modal_feedback(root, "EXPLAINED", "EXPLANATION", item.explanation)
+        make.add_modal_feedback(root, item.explanation, "EXPLAINED", "EXPLANATION")
     return root
 
 
-def _unique_identifier(item: Item, taken_paths: dict[str, bytes] | tuple[()]) -> str:
+def _make_identifier(item: Item, taken: Collection[str]) -> str:
     """Return an unused XML name from the item's name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
     name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
-    unique, count = name, 1
-    while f"items/{unique}.xml" in taken_paths:
-        count += 1
-        unique = f"{name}-{count}"
-    return unique
+    return number_until_unused(name, taken)
 
 
 def _write_package(
-    files: dict[str, bytes], pictures: dict[str, dict[str, bytes]], version: str
+    documents: dict[str, bytes], pictures: dict[str, dict[str, bytes]], version: str
 ) -> bytes:
-    """Return the package: its items, and the pictures of each."""
-    contents = {name: c for files_of_item in pictures.values() for name, c in files_of_item.items()}
-    pictures_by_item = {name: list(pictures[name]) for name in files}
+    """Return the package; `documents` and `pictures` are by the identifier of their item."""
+    files = {f"items/{name}.xml": document for name, document in documents.items()}
+    for files_of_item in pictures.values():
+        files |= files_of_item
+    pictures_by_item = {f"items/{name}.xml": list(pictures[name]) for name in documents}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("imsmanifest.xml", _write_manifest(pictures_by_item, version))
-        for name, content in {**files, **contents}.items():
+        for name, content in files.items():
             archive.writestr(name, content)
     return out.getvalue()
 

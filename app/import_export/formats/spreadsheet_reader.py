@@ -10,17 +10,20 @@ import functools
 import io
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from app.import_export.formats.text_lists import (
-    find_labels_by_label_and_text,
-    find_named_labels,
+    KindAndOptions,
+    NamedChoices,
+    find_choices_by_label_and_text,
+    find_named_choices,
     infer_choice_kind,
     is_label,
     read_answer_without_choices,
-    warn_number_as_text,
+    warn_if_number_is_text,
 )
-from app.import_export.formats.xlsx_table import QUESTION, read_own_table_row
+from app.import_export.formats.xlsx_table import QUESTION, column_letters, read_own_table_row
 from app.import_export.html_to_markdown import convert_plain_text
 from app.import_export.items import (
     ImportResult,
@@ -78,32 +81,32 @@ _ANSWERING = re.compile(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TableHeader:
-    """The position of each column: by name, by the label of a choice, and of a reason.
+    """The index of each column: by name, by the label of a choice or of its reason.
 
-    `wrong` are columns of wrong answers, `cells` all titles as written.
+    `titles` are all titles as written.
     """
 
     column_by_name: Mapping[str, int]
-    choices: Mapping[str, int]
-    reasons: Mapping[str, int]
-    wrong: tuple[int, ...]
-    cells: tuple[str, ...]
+    choice_columns: Mapping[str, int]
+    reason_columns: Mapping[str, int]
+    wrong_answer_columns: tuple[int, ...]
+    titles: tuple[str, ...]
+
+    def title_of_column(self, column: int) -> str:
+        return self.titles[column] if column < len(self.titles) else ""
 
     def is_column_read(self, column: int) -> bool:
         """Return whether a column has a known meaning."""
-        known_columns = (self.column_by_name, self.choices, self.reasons)
-        return column in self.wrong or any(column in k.values() for k in known_columns)
+        columns = (self.column_by_name, self.choice_columns, self.reason_columns)
+        is_known = any(column in known.values() for known in columns)
+        return is_known or column in self.wrong_answer_columns
 
     def describe_column(self, column: int) -> str:
-        """Return a phrase that names a column."""
-        cell = self.cells[column] if column < len(self.cells) else ""
-        title = " ".join(cell.split())[:40]
-        return f"“{title}”" if title else f"{_column_letters(column)}, which has no name,"
+        title = " ".join(self.title_of_column(column).split())[:40]
+        return f"“{title}”" if title else f"{column_letters(column)}, which has no name,"
 
     def may_unread_column_hold_answer(self, column: int) -> bool:
-        """Return whether an unknown column may hold a choice or an answer."""
-        cell = self.cells[column] if column < len(self.cells) else ""
-        name = _plain_column_name(cell)
+        name = _plain_column_name(self.title_of_column(column))
         names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
         return not name or bool(names_known_column or _ANSWERING.search(name))
 
@@ -112,12 +115,12 @@ class TableHeader:
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        name = _plain_column_name(self.cells[column]) if column < len(self.cells) else ""
+        name = _plain_column_name(self.title_of_column(column))
         is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
         return _ASIDE.search(name) is not None and not is_numbered
 
 
-def parse_header(cells: Sequence[str]) -> TableHeader | None:
+def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
     """Return the header in a row, or None if it names no question and answer."""
     named: dict[str, int] = {}
     choices: dict[str, int] = {}
@@ -166,18 +169,9 @@ def _plain_column_name(cell: str) -> str:
     return " ".join(re.sub("[_-]", " ", plain).split()).rstrip(").")
 
 
-def _column_letters(column: int) -> str:
-    """Return a column's letters, as spreadsheets name it: A, AB."""
-    name, number = "", column + 1
-    while number:
-        number, rest = divmod(number - 1, 26)
-        name = chr(ord("A") + rest) + name
-    return name
-
-
 _MOST_ROWS = 20_000
-_ABOVE = 20  # rows in which the header row is searched, below a title
-_SIGNS = ",;\t|"
+_MOST_ROWS_ABOVE_HEADER = 20  # rows in which the header row is searched, below a title
+_SEPARATORS = ",;\t|"
 _TOLD_SIGN = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 # Error values of cells, and what a too narrow cell shows.
@@ -190,7 +184,13 @@ _CHOSEN = re.compile(
     rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|drop|radio"
     r"|\b(?:mcq?|tf)\b"
 )
-Row = tuple[int, Sequence[str]]
+
+
+class TableRow(NamedTuple):
+    """The cells of a row, and its number or the first of its lines in the file."""
+
+    line: int
+    cells: Sequence[str]
 
 
 def read_spreadsheet(data: bytes) -> ImportResult:
@@ -205,20 +205,21 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     decoded = decode_or_guess(data)
     text = decoded.text
     declared_separator = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
-    separators = declared_separator[1] if declared_separator else _SIGNS
-    header, rows, table_index = _find_header_row([_split_rows(text, sign) for sign in separators])
-    table = _SheetTable(header, list(rows), may_use_decimal_comma=separators[table_index] == ";")
+    separators = declared_separator[1] if declared_separator else _SEPARATORS
+    found = _find_header([_split_rows(text, separator) for separator in separators])
+    comma = separators[found.table_index] == ";"
+    table = _SheetTable(found.header, list(found.rows_below), may_use_decimal_comma=comma)
     return read_source_items(table.sources(), *filter(None, (decoded.guess_note,)))
 
 
-def _split_rows(text: str, separator: str) -> Iterator[Row]:
+def _split_rows(text: str, separator: str) -> Iterator[TableRow]:
     """Yield the rows of a text with the number of their first line; `separator` ends a cell."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         line = 1
         for row in reader:
             cells = (cell.strip() for cell in row)
-            yield line, [_mark_cell_error(cell) for cell in cells]
+            yield TableRow(line, [_mark_cell_error(cell) for cell in cells])
             line = reader.line_num + 1
     except csv.Error:
         reason = f"its line {reader.line_num} cannot be split into cells"
@@ -234,15 +235,23 @@ def _mark_cell_error(cell: str) -> str:
     return f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
 
 
-def _find_header_row(tables: Sequence[Iterator[Row]]) -> tuple[TableHeader, Iterator[Row], int]:
-    """Return the first header found, the rows below it, and the index of its table."""
+class _FoundHeader(NamedTuple):
+    """A header, the rows below it, and the index of the table that has it."""
+
+    header: TableHeader
+    rows_below: Iterator[TableRow]
+    table_index: int
+
+
+def _find_header(tables: Sequence[Iterator[TableRow]]) -> _FoundHeader:
+    """Return the first header at the top of one of these readings of a table."""
     longest_row: Sequence[str] = ()
     first_error: UnusableFileError | None = None
     for table_index, rows in enumerate(tables):
         try:
-            for _, cells in itertools.islice(rows, _ABOVE):
-                if header := parse_header(cells):
-                    return header, rows, table_index
+            for _, cells in itertools.islice(rows, _MOST_ROWS_ABOVE_HEADER):
+                if header := parse_header_or_none(cells):
+                    return _FoundHeader(header, rows, table_index)
                 longest_row = cells if len(cells) > len(longest_row) and any(cells) else longest_row
         except UnusableFileError as error:
             first_error = first_error or error
@@ -266,17 +275,18 @@ def _read_book(data: bytes) -> ImportResult:
     with open_archive(io.BytesIO(data), refusal):
         pass  # checks that it does not expand too much or leave its folder
     book = read_workbook(data, refusal)
-    notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
+    notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden_names]
     tables: dict[str, _SheetTable] = {}
     first_error: UnusableFileError | None = None
     for name, cells in book.sheets:
         try:
-            header, rows, _ = _find_header_row([iter([*enumerate(cells, 1)])])
+            rows = (TableRow(number, row) for number, row in enumerate(cells, 1))
+            found = _find_header([rows])
         except UnusableFileError as error:
             first_error = first_error or error
             notes.append(f"The sheet “{name}” is not read. {error}")
             continue
-        tables[name] = _SheetTable(header, list(rows))
+        tables[name] = _SheetTable(found.header, list(found.rows_below))
     if not tables:
         raise first_error or UnusableFileError("The table is empty.")
     sources = (
@@ -291,59 +301,52 @@ def _read_book(data: bytes) -> ImportResult:
 
 
 class _SheetTable:
-    """The rows below the header.
-
-    `comma`: the author may use decimal commas.
-    """
+    """The rows below the header, and how their answers are to be read."""
 
     def __init__(
-        self, header: TableHeader, rows: Iterable[Row], *, may_use_decimal_comma: bool = False
+        self, header: TableHeader, rows: Iterable[TableRow], *, may_use_decimal_comma: bool = False
     ) -> None:
         # Concatenated tables repeat the header row.
         self.rows = [
             _SheetRow(header, cells, line)
             for line, cells in rows
-            if any(cells) and tuple(cells) != header.cells
+            if any(cells) and tuple(cells) != header.titles
         ]
         if self.rows and self.rows[-1].line > _MOST_ROWS:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.readable_cell_or_empty("answer") for row in self.rows if not row.has_choices())
-        self.comma = may_use_decimal_comma or any(map(has_decimal_comma, typed))
-        self.letters = self._answers_are_labels()
+        self.may_use_decimal_comma = may_use_decimal_comma or any(map(has_decimal_comma, typed))
+        self.answers_are_labels = self._are_answers_labels()
 
-    def _answers_are_labels(self) -> bool:
+    def _are_answers_labels(self) -> bool:
         """Return whether some answers can only be labels, and none only text."""
-        readings = [row.answer_as_labels_and_texts() for row in self.rows if row.has_choices()]
-        some_are_labels = any(by_label and not by_text for by_label, by_text in readings)
-        return some_are_labels and not any(
-            by_text and not by_label for by_label, by_text in readings
-        )
+        named = [row.find_choices_named_by_answer() for row in self.rows if row.has_choices()]
+        some_are_labels = any(n.by_label and not n.by_text for n in named)
+        return some_are_labels and not any(n.by_text and not n.by_label for n in named)
 
     def sources(self, prefix: str = "") -> Iterator[SourceItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
-            if QUESTION in row.heads.cells:
-                title = (
-                    " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
-                )
-                yield SourceItem(f"{prefix}{title}", row.line, row.read_item_of_own_format)
-                continue
             name = " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
-            read = functools.partial(
-                row.read_item, may_use_decimal_comma=self.comma, answers_are_labels=self.letters
+            read: Callable[[PicturesAndLosses], Item] = functools.partial(
+                row.read_item,
+                may_use_decimal_comma=self.may_use_decimal_comma,
+                answers_are_labels=self.answers_are_labels,
             )
+            if QUESTION in row.header.titles:
+                read = row.read_item_of_own_format
             yield SourceItem(f"{prefix}{name}", row.line, read)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _SheetRow:
-    heads: TableHeader
+    header: TableHeader
     cells: Sequence[str]
     line: int
 
     def readable_cell_or_empty(self, name: str) -> str:
         """Return the cell of a named column, empty if it is missing or has an error."""
-        return self._readable_cell_or_empty_at(self.heads.column_by_name.get(name, -1))
+        return self._readable_cell_or_empty_at(self.header.column_by_name.get(name, -1))
 
     def _readable_cell_or_empty_at(self, column: int) -> str:
         cell = self.cells[column] if 0 <= column < len(self.cells) else ""
@@ -351,44 +354,40 @@ class _SheetRow:
 
     def require_readable_cell(self, name: str) -> str:
         """Return the cell of a named column, empty if missing; raises ItemSkippedError."""
-        return self._require_readable_cell_at(self.heads.column_by_name.get(name, -1))
+        return self._require_readable_cell_at(self.header.column_by_name.get(name, -1))
 
     def _require_readable_cell_at(self, column: int) -> str:
         cell = self.cells[column] if 0 <= column < len(self.cells) else ""
         if cell.startswith(UNREADABLE):
-            name, fault = (self.heads.describe_column(column), cell.removeprefix(UNREADABLE))
+            name, fault = self.header.describe_column(column), cell.removeprefix(UNREADABLE)
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
     def read_item_of_own_format(self, _losses: PicturesAndLosses) -> Item:
         """Return the question of a row of a table that we wrote."""
-        titles = enumerate(self.heads.cells)
+        titles = enumerate(self.header.titles)
         return read_own_table_row(
             {title: self._require_readable_cell_at(column) for column, title in titles if title}
         )
 
     def has_choices(self) -> bool:
-        """Return whether any choice column has a value."""
         return any(
             column < len(self.cells) and self.cells[column]
-            for column in self.heads.choices.values()
+            for column in self.header.choice_columns.values()
         )
 
-    def answer_as_labels_and_texts(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the choices that its answer names by label, and those by text.
-
-        Empty for true or false, which authors write out in tables with letters.
-        """
-        columns = self.heads.choices.items()
+    def find_choices_named_by_answer(self) -> NamedChoices:
+        """Return no choices for true or false, which authors write out in tables with letters."""
+        columns = self.header.choice_columns.items()
         choices = {label: self._readable_cell_or_empty_at(column) for label, column in columns}
         filled = {label: text for label, text in choices.items() if text}
         answer = self.readable_cell_or_empty("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
-                return find_labels_by_label_and_text(answer, filled)
+                return find_choices_by_label_and_text(answer, filled)
         except ItemSkippedError:
             pass
-        return frozenset(), frozenset()
+        return NamedChoices()
 
     def read_item(
         self, _losses: PicturesAndLosses, *, may_use_decimal_comma: bool, answers_are_labels: bool
@@ -396,7 +395,7 @@ class _SheetRow:
         """Return the question of this row; raises ItemSkippedError."""
         if not self.require_readable_cell("question"):
             raise ItemSkippedError("it has no question")
-        losses = tuple(self._check_unread_cells())
+        losses = tuple(self._describe_unread_cells())
         try:
             kind, options = self._read_answer(
                 may_use_decimal_comma=may_use_decimal_comma, answers_are_labels=answers_are_labels
@@ -417,33 +416,33 @@ class _SheetRow:
             tags=_split_list_cell(self.require_readable_cell("tags")),
             lost=(
                 *losses,
-                *self._check_declared_type(kind, options),
-                *warn_number_as_text(kind, options),
+                *self._describe_loss_of_declared_type(kind, options),
+                *warn_if_number_is_text(kind, options),
             ),
         )
 
-    def _check_unread_cells(self) -> Iterator[str]:
+    def _describe_unread_cells(self) -> Iterator[str]:
         """Yield remarks on cells in columns that are not read; raises ItemSkippedError.
 
         It raises if such a cell may be a choice or an answer, because the question would be a
         different one without it.
         """
         offers_choices = self.has_choices() or any(
-            map(self._readable_cell_or_empty_at, self.heads.wrong)
+            map(self._readable_cell_or_empty_at, self.header.wrong_answer_columns)
         )
         for column, cell in enumerate(self.cells):
-            is_row_number = cell.isdigit() and column < self.heads.column_by_name["question"]
-            if not cell or self.heads.is_column_read(column):
+            is_row_number = cell.isdigit() and column < self.header.column_by_name["question"]
+            if not cell or self.header.is_column_read(column):
                 continue
-            if column >= len(self.heads.cells):
+            if column >= len(self.header.titles):
                 raise ItemSkippedError(
                     "it has more cells than the table has columns: write words with "
                     "a comma between quotation marks"
                 )
-            name = self.heads.describe_column(column)
-            is_harmless = offers_choices or self.heads.is_metadata(column)
+            name = self.header.describe_column(column)
+            is_harmless = offers_choices or self.header.is_metadata(column)
             if (
-                self.heads.may_unread_column_hold_answer(column) or not is_harmless
+                self.header.may_unread_column_hold_answer(column) or not is_harmless
             ) and not is_row_number:
                 raise ItemSkippedError(
                     f"the column {name} is not read and may hold a choice or an answer:"
@@ -454,7 +453,7 @@ class _SheetRow:
 
     def _read_answer(
         self, *, may_use_decimal_comma: bool, answers_are_labels: bool
-    ) -> tuple[Kind, tuple[ItemOption, ...]]:
+    ) -> KindAndOptions:
         answer = self.require_readable_cell("answer")
         if not answer:
             raise ItemSkippedError("it has no answer")
@@ -464,34 +463,29 @@ class _SheetRow:
             answer, may_use_decimal_comma=may_use_decimal_comma
         )
 
-    def _read_choices(
-        self, answer: str, *, answers_are_labels: bool
-    ) -> tuple[Kind, tuple[ItemOption, ...]]:
-        columns = self.heads.choices.items()
+    def _read_choices(self, answer: str, *, answers_are_labels: bool) -> KindAndOptions:
+        columns = self.header.choice_columns.items()
         choices = {label: self._require_readable_cell_at(column) for label, column in columns}
         filled = {label: text for label, text in choices.items() if text}
-        if any(map(self._readable_cell_or_empty_at, self.heads.wrong)):
+        if any(map(self._readable_cell_or_empty_at, self.header.wrong_answer_columns)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
-        right = find_named_labels(answer, filled, labels_first=answers_are_labels)
+        right = find_named_choices(answer, filled, labels_first=answers_are_labels)
         options = tuple(
             ItemOption(
                 convert_plain_text(text),
                 label in right,
                 convert_plain_text(
-                    self._require_readable_cell_at(self.heads.reasons.get(label, -1))
+                    self._require_readable_cell_at(self.header.reason_columns.get(label, -1))
                 ),
             )
             for label, text in filled.items()
         )
-        return infer_choice_kind(options), options
+        return KindAndOptions(infer_choice_kind(options), options)
 
-    def _build_choices_with_distractors(
-        self, answer: str
-    ) -> tuple[Kind, tuple[ItemOption, ...]] | None:
+    def _build_choices_with_distractors(self, answer: str) -> KindAndOptions | None:
         """Return the answer and the wrong answers as choices, if there are any."""
-        wrong = [
-            text for column in self.heads.wrong if (text := self._require_readable_cell_at(column))
-        ]
+        columns = self.header.wrong_answer_columns
+        wrong = [text for text in map(self._require_readable_cell_at, columns) if text]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
         if is_label(answer) and wrong and not any(map(is_label, wrong)):
@@ -503,9 +497,11 @@ class _SheetRow:
             ItemOption(convert_plain_text(text), number == 0)
             for number, text in enumerate((answer, *wrong))
         )
-        return (infer_choice_kind(options), options) if wrong else None
+        return KindAndOptions(infer_choice_kind(options), options) if wrong else None
 
-    def _check_declared_type(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
+    def _describe_loss_of_declared_type(
+        self, kind: Kind, options: Sequence[ItemOption]
+    ) -> Iterator[str]:
         """Yield what is lost of the type that the row declares; raises ItemSkippedError."""
         declared_type = self.require_readable_cell("type")
         plain_type = declared_type.lower().replace("-", " ").replace("_", " ")

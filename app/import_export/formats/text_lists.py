@@ -5,6 +5,7 @@ import functools
 import html
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from app.import_export.formats.export_losses import write_blocks
 from app.import_export.html_to_markdown import convert_plain_text
@@ -21,8 +22,8 @@ from app.import_export.markdown_to_html import to_html
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
+    read_range_or_none,
     read_source_items,
-    read_span,
 )
 
 _PARTS = (re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"), re.compile(r"\s*[;|\n]\s*"))
@@ -38,7 +39,7 @@ _MOST_PARTS = 100
 Choices = Mapping[str, str]
 
 
-def find_named_labels(
+def find_named_choices(
     answer: str, choices: Choices, *, labels_first: bool = False
 ) -> frozenset[str]:
     """Return the labels of the choices that an answer names, by label, text or both.
@@ -47,12 +48,12 @@ def find_named_labels(
     precedence over an equal text. Raises ItemSkippedError if the answer names no choice, or one by
     its label and another by its text.
 
-    >>> sorted(find_named_labels("A and c", {"A": "one", "B": "two", "C": "three"}))
+    >>> sorted(find_named_choices("A and c", {"A": "one", "B": "two", "C": "three"}))
     ['A', 'C']
-    >>> sorted(find_named_labels("B) 443", {"A": "80", "B": "443"}))
+    >>> sorted(find_named_choices("B) 443", {"A": "80", "B": "443"}))
     ['B']
     """
-    by_label, by_words = find_labels_by_label_and_text(answer, choices)
+    by_label, by_words = find_choices_by_label_and_text(answer, choices)
     if by_label and labels_first:
         return by_label
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
@@ -68,15 +69,21 @@ def find_named_labels(
     return by_label or by_words
 
 
-def find_labels_by_label_and_text(
-    answer: str, choices: Choices
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the labels that an answer names as labels, and those its text names."""
-    by_label = _named_labels(answer, lambda part: _find_by_label(part, choices))
-    by_words = _named_labels(answer, lambda part: _find_by_words(part, choices))
+class NamedChoices(NamedTuple):
+    """The labels of the choices that an answer names by their label, and by their text."""
+
+    by_label: frozenset[str] = frozenset()
+    by_text: frozenset[str] = frozenset()
+
+
+def find_choices_by_label_and_text(answer: str, choices: Choices) -> NamedChoices:
+    by_label = _find_labels_of_whole_or_parts(answer, lambda part: _find_by_label(part, choices))
+    by_words = _find_labels_of_whole_or_parts(answer, lambda part: _find_by_words(part, choices))
     if not by_words:
-        by_words = _named_labels(answer, lambda part: _find_by_label_and_words(part, choices))
-    return by_label, by_words
+        by_words = _find_labels_of_whole_or_parts(
+            answer, lambda part: _find_by_label_and_words(part, choices)
+        )
+    return NamedChoices(by_label, by_words)
 
 
 def _join_labels(labels: frozenset[str]) -> str:
@@ -92,7 +99,7 @@ def _describe_unmatched_answer(answer: str, choices: Choices) -> str:
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
-def _named_labels(answer: str, find_label: Callable[[str], str]) -> frozenset[str]:
+def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]) -> frozenset[str]:
     """Return the label that the whole answer names, or else those of all its parts."""
     label = find_label(answer)
     if label:
@@ -115,7 +122,7 @@ def _find_label(name: str, choices: Choices) -> str:
     if label in choices or not choices:
         return label if choices else ""
     uses_letters = next(iter(choices)).isalpha()
-    if label.isdigit() and uses_letters and not any(map(read_span, choices.values())):
+    if label.isdigit() and uses_letters and not any(map(read_range_or_none, choices.values())):
         label = chr(ord("A") + int(label) - 1)
     elif label.isalpha() and not uses_letters:
         label = str(ord(label) - ord("A") + 1)
@@ -166,7 +173,7 @@ def is_label(answer: str) -> bool:
     return _LABELED.fullmatch(answer.strip()) is not None
 
 
-def warn_number_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
+def warn_if_number_is_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
     """Yield the loss if an answer that may have been meant as a number is text."""
     for option in options:
         if kind == "short" and _NUMERAL.match(option.text):
@@ -176,28 +183,36 @@ def warn_number_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[s
             )
 
 
+class KindAndOptions(NamedTuple):
+    """What an answer makes of its question."""
+
+    kind: Kind
+    options: tuple[ItemOption, ...]
+
+
 def read_answer_without_choices(
     answer: str, *, may_use_decimal_comma: bool = False
-) -> tuple[Kind, tuple[ItemOption, ...]]:
+) -> KindAndOptions:
     """Read an answer without choices: a number, true or false, or words separated by “|”.
 
     `may_use_decimal_comma`: the author may use decimal commas, so “1,024” is ambiguous. Raises
     ItemSkippedError.
     """
     text = answer.strip()
-    if span := read_span(text, may_use_decimal_comma=may_use_decimal_comma):
-        return "numeric", (ItemOption("", True, span=span),)
-    if text[:1] in set("~≈") and read_span(text[1:]):
+    if span := read_range_or_none(text, may_use_decimal_comma=may_use_decimal_comma):
+        return KindAndOptions("numeric", (ItemOption("", True, span=span),))
+    if text[:1] in set("~≈") and read_range_or_none(text[1:]):
         raise ItemSkippedError(f"its answer “{text[:40]}” is about a number: write 5 ± 0.5")
     if _DIGITS.fullmatch(text):
         raise ItemSkippedError(f"its answer “{text[:40]}” is not a number: write its digits")
     if text.casefold() in {"true", "false"}:
         true = text.casefold() == "true"
-        return "true-false", (ItemOption("True", true), ItemOption("False", not true))
+        options = (ItemOption("True", true), ItemOption("False", not true))
+        return KindAndOptions("true-false", options)
     answers = [part.strip() for part in text.split("|") if part.strip()]
     if not answers:
         raise ItemSkippedError(f"its answer “{text[:40]}” has no words")
-    return "short", tuple(ItemOption(accepted, True) for accepted in answers)
+    return KindAndOptions("short", tuple(ItemOption(accepted, True) for accepted in answers))
 
 
 _OPTION = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
@@ -207,11 +222,16 @@ _TAG = re.compile(r"</?[a-z][^>]*>")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+class _AikenOption(NamedTuple):
+    letter: str
+    lines: list[str]
+
+
 @dataclasses.dataclass(slots=True)
 class _AikenDraft:
     line: int
     stem: list[str]
-    options: list[tuple[str, list[str]]] = dataclasses.field(default_factory=list)
+    options: list[_AikenOption] = dataclasses.field(default_factory=list)
     answer: str = ""
     why: str = ""
     after_empty_line: bool = False  # whether the last line was empty
@@ -256,12 +276,12 @@ def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     elif answer and draft.options:
         draft.answer = answer[1].strip()
     elif option and (option[2] or _is_next_letter(option[1], draft)):
-        draft.options.append((option[1], [option[3].strip()]))
+        draft.options.append(_AikenOption(option[1], [option[3].strip()]))
     elif draft.after_empty_line:
         # Text separated from a question by an empty line does not belong to it.
         return False
     elif draft.options:
-        draft.options[-1][1].append(line.rstrip())
+        draft.options[-1].lines.append(line.rstrip())
     else:
         draft.stem.append(line.rstrip())
     return True
@@ -274,7 +294,7 @@ def _is_next_letter(letter: str, draft: _AikenDraft) -> bool:
 
 def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
     """Return the question of a draft; raises ItemSkippedError."""
-    letters = [letter for letter, _ in draft.options]
+    letters = [option.letter for option in draft.options]
     if not letters:
         raise ItemSkippedError("it has no question or no options")
     if letters != sorted(set(letters)) or letters[0] != "A":
@@ -285,21 +305,23 @@ def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
         )
     if not draft.answer:
         raise ItemSkippedError("there is no line “ANSWER: X” below its options")
-    texts = {letter: convert_plain_text("\n".join(lines)) for letter, lines in draft.options}
-    text_by_letter = {letter: " ".join(lines) for letter, lines in draft.options}
-    right_letters = _right_label(draft.answer, text_by_letter)
-    options = tuple(ItemOption(text, key in right_letters) for key, text in texts.items())
+    raw_texts = {option.letter: " ".join(option.lines) for option in draft.options}
+    right_letters = _find_right_letters(draft.answer, raw_texts)
+    options = tuple(
+        ItemOption(convert_plain_text("\n".join(option.lines)), option.letter in right_letters)
+        for option in draft.options
+    )
     stem = convert_plain_text("\n".join(draft.stem), join_wrapped_lines=True)
     return Item(
         "", infer_choice_kind(options), stem, options, explanation=convert_plain_text(draft.why)
     )
 
 
-def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
+def _find_right_letters(answer: str, options: dict[str, str]) -> frozenset[str]:
     """Return the letter that an answer names, alone or before the text of its option."""
     if re.fullmatch("[A-Z]", answer) and answer not in options:
         raise ItemSkippedError(f"its answer {answer} is not among its options")
-    labels = find_named_labels(answer, options, labels_first=True)
+    labels = find_named_choices(answer, options, labels_first=True)
     if len(labels) > 1:
         raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
     return labels

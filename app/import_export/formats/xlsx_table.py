@@ -7,13 +7,15 @@ pairs as `left → right` and its titles in `answer`, a cloze its blanks in the 
 
 import io
 import re
+import string
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 from xml.sax.saxutils import escape
 
-from app.import_export.course_items import fill_blanks, format_range
+from app.import_export.course_items import format_range, write_blanks_into_text
 from app.import_export.formats.export_losses import convert_items
+from app.import_export.html_to_markdown import number_to_letters
 from app.import_export.items import (
     BLANK,
     ExportResult,
@@ -24,7 +26,9 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
 )
-from app.import_export.text_conversion import read_span
+from app.import_export.markdown_text import remove_markdown_escapes
+from app.import_export.text_conversion import read_range_or_none
+from app.import_export.xml_files import remove_illegal_characters
 
 QUESTION = "question (Markdown)"
 _HEAD = ("id", "topic", "type", QUESTION, "answer")
@@ -37,7 +41,6 @@ _ARROW = " → "
 _LONGEST_CELL = 32_767  # of Excel
 _CREDIT = re.compile(r"([A-Z]{1,2})(?:\s+(\d{1,3}(?:\.\d+)?)\s*%)?")
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 Row = dict[str, str]
 
 
@@ -47,7 +50,7 @@ def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     most_choices = max(
         (sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0
     )
-    labels = [_column_label(number) for number in range(most_choices)]
+    labels = [column_letters(number) for number in range(most_choices)]
     choices = [name for label in labels for name in (label, f"{label} feedback")]
     columns = [*_HEAD, *choices, *_TAIL]
     table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
@@ -84,33 +87,44 @@ def _item_row(item: Item) -> Row:
 def _answer_cells(item: Item) -> Row:
     """Return the cells of the answer: the choices with their feedback, and the key."""
     if item.kind == "cloze":
-        text = fill_blanks(item.text, item.blanks)
+        text = write_blanks_into_text(item.text, item.blanks)
         return {QUESTION: f"{item.stem}\n\n{text}", "answer": "in the question"}
     if item.kind == "match":
-        cells = [(f"{pair.left}{_ARROW}{pair.right}".lstrip(), pair.why) for pair in item.pairs]
-        return {"answer": _ARROW.join(item.titles).strip(), **_choice_cells(cells)}
-    choices = (*item.steps, *item.options)
-    cells = [(format_range(o.span) if o.span else o.text, o.feedback) for o in choices]
+        choices = [
+            _LabeledChoice(column_letters(number), f"{p.left}{_ARROW}{p.right}".lstrip(), p.why)
+            for number, p in enumerate(item.pairs)
+        ]
+        return {"answer": _ARROW.join(item.titles).strip(), **_choice_cells(choices)}
+    options = (*item.steps, *item.options)
+    choices = [
+        _LabeledChoice(column_letters(n), format_range(o.span) if o.span else o.text, o.feedback)
+        for n, o in enumerate(options)
+    ]
     right = [
-        _column_label(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
-        for number, option in enumerate(choices)
+        column_letters(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
+        for number, option in enumerate(options)
         if number < len(item.steps) or (not item.steps and (option.right or option.credit))
     ]
-    return {"answer": ", ".join(right), **_choice_cells(cells)}
+    return {"answer": ", ".join(right), **_choice_cells(choices)}
 
 
-def _choice_cells(cells: Iterable[tuple[str, str]]) -> Row:
+class _LabeledChoice(NamedTuple):
+    label: str
+    text: str
+    feedback: str
+
+
+def _choice_cells(choices: Iterable[_LabeledChoice]) -> Row:
     row = {}
-    for number, (text, feedback) in enumerate(cells):
-        row[_column_label(number)] = text
-        row[f"{_column_label(number)} feedback"] = feedback
+    for choice in choices:
+        row[choice.label] = choice.text
+        row[f"{choice.label} feedback"] = choice.feedback
     return row
 
 
-def _column_label(number: int) -> str:
-    """Return the label of a choice: A to Z, then AA, AB and so on."""
-    letter = chr(ord("A") + number % 26)
-    return letter if number < 26 else _column_label(number // 26 - 1) + letter
+def column_letters(column: int) -> str:
+    """Return the letters of a column, or of a choice: A to Z, then AA, AB and so on."""
+    return number_to_letters(column + 1, string.ascii_uppercase)
 
 
 def read_own_table_row(cells: Mapping[str, str]) -> Item:
@@ -159,9 +173,9 @@ def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
     choices = list(_filled_choices(row))
     if kind == "match":
         left, _, right = row.get("answer", "").partition(_ARROW.strip())
-        pairs = tuple(_read_pair(text, feedback) for _, text, feedback in choices)
+        pairs = tuple(_read_pair(choice.text, choice.feedback) for choice in choices)
         return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
-    credit_by_label = _read_answer_key(row.get("answer", ""), [label for label, _, _ in choices])
+    credit_by_label = _read_answer_key(row.get("answer", ""), [choice.label for choice in choices])
     if kind == "order":
         option_by_label = {
             label: ItemOption(text, label in credit_by_label, why) for label, text, why in choices
@@ -181,11 +195,10 @@ def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
     return {"stem": question, "options": options}
 
 
-def _filled_choices(row: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield label, text and feedback of each choice."""
+def _filled_choices(row: Mapping[str, str]) -> Iterator[_LabeledChoice]:
     for name, cell in row.items():
         if cell and _CREDIT.fullmatch(name):
-            yield name, cell, row.get(f"{name} feedback", "")
+            yield _LabeledChoice(name, cell, row.get(f"{name} feedback", ""))
 
 
 def _read_answer_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
@@ -205,7 +218,7 @@ def _read_option(kind: str, text: str, feedback: str, worth: float | None) -> It
     right, credit = worth == 1, worth if worth is not None and worth < 1 else 0.0
     if kind != "numeric":
         return ItemOption(text, right, feedback, credit=credit)
-    span = read_span(text)
+    span = read_range_or_none(text)
     if span is None:
         raise ItemSkippedError(f"its answer “{text[:40]}” is no number: write 140 GB ± 3")
     return ItemOption("", right, feedback, span, credit)
@@ -223,14 +236,10 @@ def _read_blank(inside: str) -> ItemBlank:
     body, _, hint = inside.partition("?")
     accepted, *wrong = re.split(r"(?:^|\s)~(?:\s|$)", body)
     return ItemBlank(
-        tuple(_unescape(a.strip()) for a in accepted.split("|") if a.strip()),
-        _unescape(hint.strip()),
-        tuple(_unescape(w.strip()) for w in wrong if w.strip()),
+        tuple(remove_markdown_escapes(a.strip()) for a in accepted.split("|") if a.strip()),
+        remove_markdown_escapes(hint.strip()),
+        tuple(remove_markdown_escapes(w.strip()) for w in wrong if w.strip()),
     )
-
-
-def _unescape(markdown: str) -> str:
-    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)
 
 
 _PARTS = {
@@ -278,5 +287,5 @@ def _build_xlsx(table: Sequence[Sequence[str]]) -> bytes:
 def _cell_xml(text: str) -> str:
     if not text:
         return "<c/>"
-    plain = escape(_ILLEGAL.sub("", text))
+    plain = escape(remove_illegal_characters(text))
     return f'<c t="inlineStr"><is><t xml:space="preserve">{plain}</t></is></c>'
