@@ -50,8 +50,6 @@ COVERAGE_COLUMN_TITLES = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveCoverage:
-    """The course content for one objective."""
-
     number: str
     name: str
     pages: int
@@ -124,10 +122,14 @@ def _count_pictures(html: str) -> int:
     return html.count("<figure") or html.count("<img ")
 
 
+def count_exam_questions_by_domain(library: Library) -> Counter[str]:
+    domains = domain_by_objective(library)
+    return Counter(q.domain(domains) for q in library.questions.values() if q.is_for_exams)
+
+
 def count_disjoint_papers_by_title(library: Library) -> dict[str, int]:
     """Return how many full papers of each mock exam share no question."""
-    domains = domain_by_objective(library)
-    available = Counter(q.domain(domains) for q in library.questions.values() if q.is_for_exams)
+    available = count_exam_questions_by_domain(library)
     return {
         exam.title: min((available[d] // n for d, n in exam.domains.items() if n), default=0)
         for exam in library.exams.values()
@@ -160,7 +162,6 @@ class AnswerCue:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the rule is right more often than chance can explain."""
         return self.right_share - self.chance_share > self.significance_margin
 
 

@@ -202,8 +202,6 @@ class _MarkTotal(NamedTuple):
 
 
 class _MeanWithError(NamedTuple):
-    """A mean and its standard error."""
-
     mean: float
     error: float
 

@@ -43,7 +43,6 @@ from app.authoring.statistics_tables import (
     merge_equal_wordings,
 )
 from app.authoring.to_do import (
-    ProblemFilter,
     blind_guess_percent,
     build_author_tasks,
     build_problem_list,
@@ -97,7 +96,6 @@ def show_audit_log(
 def sign_author_out(
     request: Request, author: CurrentAuthor, db: DbSession, now: Now
 ) -> RedirectResponse:
-    """Sign this browser out of the author pages."""
     author_store.revoke_author_sessions(db, [author.id], author.id, now)
     response = RedirectResponse("/", 303)
     forget_author_cookie(request, response)
@@ -150,8 +148,6 @@ def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, Open
 
 
 class ProblemFilterForm(BaseModel):
-    """Which problems to show, and which one is selected."""
-
     severity: Literal["", "error", "warning"] = ""
     file: str = Field("", max_length=200)
     at: str = Field("", max_length=300)
@@ -193,9 +189,7 @@ def show_problem_list(
     context: ReadContext, query: Annotated[ProblemFilterForm, Query()]
 ) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
-    listing = build_problem_list(
-        context.library, ProblemFilter(query.severity, query.file), query.at
-    )
+    listing = build_problem_list(context.library, query.severity, query.file, query.at)
     selected_problem = listing.selected
     folder = context.request.state.live.folder
     return context.page(
@@ -499,7 +493,6 @@ _POLICY_TEXTS = {
 def show_regrading(
     context: ReadContext, item: str, query: Annotated[RegradePreviewForm, Query()]
 ) -> HTMLResponse:
-    """The changes if earlier answers were regraded."""
     question = require_question(context.library, item)
     return context.page(
         "authoring/regrading.html",

@@ -33,8 +33,6 @@ _SCORE_TOLERANCE = 1e-9
 
 
 class RegradePolicy(enum.StrEnum):
-    """What counts for answers that were given before."""
-
     KEY = "key"
     BOTH = "both"
     NEVER_LOWER = "never-lower"
@@ -67,8 +65,6 @@ class ScoreChange:
 
 
 class RefusalCount(NamedTuple):
-    """Why some answers cannot be regraded, and how many."""
-
     reason: RegradeRefusal
     answer_count: int
 

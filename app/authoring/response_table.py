@@ -37,8 +37,6 @@ _MOST_RESPONSES = 50  # distinct responses shown for each group
 
 
 class ResponseOutcome(enum.StrEnum):
-    """How a group of responses is graded."""
-
     ACCEPTED = "accepted"
     PARTLY = "partly"
     FORESEEN = "foreseen"
@@ -131,7 +129,6 @@ class QuestionResponses:
 
     @property
     def can_accept(self) -> bool:
-        """Whether there is a response that the author may accept."""
         group_texts = (r.acceptable_text for group in self.groups for r in group.responses)
         part_texts = (r.acceptable_text for part in self.parts for r in part.responses)
         return any(group_texts) or any(part_texts)
@@ -271,7 +268,6 @@ def _count_equal_texts(texts: Iterable[_EnteredText]) -> list[_CountedText]:
 def _build_part_tables(
     question: Question, results: Sequence[GradeResult]
 ) -> tuple[PartResponseTable, ...]:
-    """Return one table for each part, in the order of the file."""
     typed_keys = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
     marks_by_key: dict[str, list[PartResult]] = defaultdict(list)
     for result in results:

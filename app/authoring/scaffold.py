@@ -9,9 +9,9 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from app.authoring.course_report import count_exam_questions_by_domain
 from app.content.check import parse_as_if_ids_were_added
 from app.content.course_facts import apportion
-from app.content.course_facts import domain_by_objective as domains_of
 from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
@@ -34,8 +34,6 @@ class ScaffoldError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScaffoldTarget:
-    """The course that the new files go into."""
-
     folder: Path
     library: Library
     used_ids: frozenset[str]
@@ -220,8 +218,7 @@ def create_exam(
 
 
 def _apportion_questions_to_domains(library: Library, questions: int) -> dict[str, int]:
-    """Return how many questions of each domain to use, limited by the bank."""
-    available = _count_questions_by_domain(library)
+    available = count_exam_questions_by_domain(library)
     weights = {d.number: d.weight for d in library.syllabus.domains}
     max_questions = questions or _MOST_QUESTIONS
     for number in range(max_questions, 0, -1):
@@ -260,12 +257,6 @@ def _build_insufficient_questions_error(
     )
     explanation += "between two options."
     return ScaffoldError(f"{message} {explanation}{hint}")
-
-
-def _count_questions_by_domain(library: Library) -> Counter[str]:
-    domain_of = domains_of(library)
-    exam_questions = (q for q in library.questions.values() if q.is_for_exams)
-    return Counter(question.domain(domain_of) for question in exam_questions)
 
 
 def _page_template(words: Mapping[str, str], *, with_calculator: bool) -> str:

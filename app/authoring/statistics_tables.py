@@ -135,8 +135,6 @@ class QuestionStatisticsRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamStatisticsRow:
-    """A mock exam and the statistics of its first sittings."""
-
     slug: str
     title: str
     statistics: TestStatistics
@@ -188,7 +186,6 @@ def build_question_rows(
 def add_report_counts(
     rows: Iterable[QuestionStatisticsRow], reports: Iterable[LearnerReport]
 ) -> list[QuestionStatisticsRow]:
-    """Return the rows with the number of open reports about each question."""
     counts = Counter(report.item for report in reports)
     return [
         dataclasses.replace(row, report_count=counts[row.question.id])
@@ -310,7 +307,6 @@ _IGNORED_FOR_DIGEST = frozenset({"feedback", "why", "pinned", "html"})
 
 
 def digest_stem_options_key(question: Question) -> str:
-    """Return a digest of stem, options and key only."""
     fields = QUESTION.dump_python(question, mode="json")
     content = _without_ignored_fields({name: fields[name] for name in _DIGEST_FIELDS})
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
@@ -335,8 +331,6 @@ def _without_ignored_fields(value: Any) -> Any:
 
 
 class RevisionDigest(NamedTuple):
-    """A revision of a question, and the digest of its stem, options and key."""
-
     item: str
     revision: str
     digest: str
@@ -367,8 +361,6 @@ def map_to_newest_equal_revisions(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WordingStatistics:
-    """One revision with its statistics."""
-
     revision: str
     first_shown: dt.datetime | None
     is_current: bool
@@ -390,8 +382,6 @@ class OptionRow:
 
 
 class ParameterText(NamedTuple):
-    """A number that a variant drew, as text."""
-
     name: str
     value: str
 
@@ -470,7 +460,6 @@ def letter_options_as_displayed(variant: Variant) -> dict[str, str]:
 
 
 def build_variant_row(variant: Variant) -> VariantRow:
-    """Return a variant as a row of the variant table."""
     options = types.type_of(variant).options_for_statistics(variant.answer)
     return VariantRow(
         variant.seed,

@@ -287,8 +287,6 @@ def list_seen_wordings(db: Session, item: str) -> list[SeenWording]:
 
 
 class StoredRevision(NamedTuple):
-    """A revision of a question, with its content in JSON."""
-
     item: str
     revision: str
     body: str

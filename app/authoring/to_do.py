@@ -42,19 +42,6 @@ class SourceLine:
     has_problem: bool
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProblemFilter:
-    """Which problems to show, by severity and file; empty means all."""
-
-    severity: str = ""
-    file: str = ""
-
-    def matches_problem(self, problem: ContentProblem) -> bool:
-        return problem.severity.startswith(self.severity) and (
-            not self.file or problem.path == self.file
-        )
-
-
 class FileProblemCount(NamedTuple):
     path: str
     problem_count: int
@@ -72,11 +59,16 @@ class ProblemList:
 
 
 def build_problem_list(
-    library: Library, problem_filter: ProblemFilter, selected_key: str
+    library: Library, severity: str, file: str, selected_key: str
 ) -> ProblemList:
-    """Return the problems of a course; the first one is selected if none has the key."""
+    """Return the problems of a severity in a file, both empty for all.
+
+    The first one is selected if none has the key.
+    """
     all_problems = sorted(library.problems, key=lambda p: (p.severity, p))
-    matching = tuple(p for p in all_problems if problem_filter.matches_problem(p))
+    matching = tuple(
+        p for p in all_problems if p.severity.startswith(severity) and file in {"", p.path}
+    )
     errors = sum(p.severity == "error" for p in all_problems)
     return ProblemList(
         matching,
@@ -127,8 +119,6 @@ GUIDE_PATH = ROOT / "docs" / "authoring.md"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuideSection:
-    """The text under one second-level heading."""
-
     anchor: str
     title: str
     html: str
@@ -232,7 +222,6 @@ def sort_items_with_reasons(items: Iterable[ItemToFix]) -> list[ItemToFix]:
 def build_item_to_fix(
     item: str, kind: str, place: SourceLocation, reasons: Iterable[FixReason]
 ) -> ItemToFix:
-    """Return an item with its reasons in order."""
     return ItemToFix(item, kind, place, tuple(sorted(reasons, key=lambda r: -r.weight)))
 
 
@@ -249,7 +238,6 @@ def build_unregraded_reason(count: int) -> FixReason:
 
 
 def find_card_reasons(card: CardLapses) -> list[FixReason]:
-    """Return what reviews say against a card."""
     reasons = []
     if card.leeches:
         subject = "One learner" if card.leeches == 1 else f"{card.leeches} learners"

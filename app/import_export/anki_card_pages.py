@@ -191,7 +191,6 @@ def _begin_import(
 
 @router.get("/cards/import")
 def show_last_import(ctx: ReadContext) -> Response:
-    """The progress of the last import, or its result."""
     progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)

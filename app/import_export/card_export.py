@@ -52,8 +52,6 @@ _NOTES_AT_ONCE = 50
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExportCourse:
-    """The course whose cards are exported, and the folder of its files."""
-
     library: Library
     folder: Path
 
@@ -75,8 +73,6 @@ def write_learner_cards(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerTime:
-    """The current moment, and the zone of the learner."""
-
     now: dt.datetime
     zone: dt.tzinfo
 
@@ -164,7 +160,6 @@ class _NoteBuilder:
         self._sides_by_file: dict[str, dict[str, CardSides]] = {}
 
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
-        """Yield all notes of a learner."""
         origins = cards.list_anki_origins()
         available_cards = [
             c for c in cards.list_card_ids() if is_card_available(self._library, origins, c)

@@ -239,7 +239,6 @@ def _syllabus_of(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:
 
 
 def list_topics_with_page(folder: Path) -> frozenset[str]:
-    """Return the topics of a course that have a page."""
     parsed_files = _parse_course(folder).items()
     return frozenset(path.split("/")[1] for path, parsed in parsed_files if parsed.topic)
 
@@ -271,7 +270,6 @@ def read_target_topic(folder: Path, slug: str) -> TargetTopic:
 
 
 def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
-    """Return the digest of each picture of a topic, by name."""
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
     pictures = (n for n in names if not explain_unshowable_image(folder, f"topics/{slug}/{n}"))
@@ -279,7 +277,6 @@ def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
 
 
 def attach_pictures(topic_folder: Path, item: Item) -> Item:
-    """Return an item with its pictures from the folder of its topic."""
     course = topic_folder.parent.parent
     usable_names = (
         name

@@ -111,7 +111,6 @@ def _convert_draft(
 
 
 def _is_computed_item(region: Region) -> bool:
-    """Return whether a region of a file is a computed item."""
     if not isinstance(region, ItemSource):
         return False
     return bool(set(_COMPUTED) & set(region.comment.fields.values))
@@ -276,7 +275,6 @@ def _read_step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
 
 
 def _read_pair_table(table: list[Token]) -> dict[str, Any]:
-    """Return the fields of an item that hold its pairs."""
     cells = [[tokens_to_markdown(c) for c in row] + [""] * 3 for row in table_rows(table)]
     if not cells:
         raise ItemSkippedError("it has no table")

@@ -104,7 +104,6 @@ class LearnerCards:
         return [card for card in card_ids if card not in self._excluded]
 
     def list_anki_origins(self) -> dict[str, AnkiOrigin]:
-        """Return where each own card came from."""
         rows = self._db.execute(self._select_of_learner(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
         return {row.card: AnkiOrigin(row.guid, row.ordinal) for row in rows}
 

@@ -61,8 +61,6 @@ T = TypeVar("T")
 
 
 class NoteAndTopic(NamedTuple):
-    """The note shared with a card's reverse, and the card's topic."""
-
     note: str
     topic: str
 
@@ -208,8 +206,6 @@ class ImportedCard:
 
 
 class _LoggedAct(NamedTuple):
-    """A rating or a manual edit of a card, whenever it was."""
-
     card: str
     rating_or_edit: int | str
 
@@ -469,8 +465,6 @@ _MOST_REMOVED_ROWS_OF_BATCH, _REMOVAL_ROWS_OF_CARD = 500, 3
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnDeck:
-    """An own deck: the number of its cards, and of their reviews."""
-
     name: str
     cards: int
     grades: int
@@ -478,14 +472,11 @@ class OwnDeck:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportedSummary:
-    """Content from imports: own decks, and reviews of course cards."""
-
     decks: tuple[OwnDeck, ...]
     grades: int
 
 
 def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
-    """Return all imported content that still exists."""
     if not learner_id:
         return ImportedSummary((), 0)
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
@@ -501,7 +492,6 @@ def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
 
 
 def list_learner_cards(db: Session, learner_id: int) -> list[str]:
-    """Return all cards that a learner has started, suspended or added."""
     if not learner_id:
         return []
     declined = select(ADDED.c.card).where(
@@ -516,7 +506,6 @@ def list_learner_cards(db: Session, learner_id: int) -> list[str]:
 
 
 def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
-    """Return the own cards of a deck, in batches to remove."""
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     cards = db.connection().execute(
         select(OWN.c.card, func.count(LOG.c.id))
@@ -528,7 +517,6 @@ def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[
 
 
 def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
-    """Return the course cards with imported reviews, in batches to remove."""
     query = select(LOG.c.card, func.count()).where(*_imported_rows_filter(learner_id))
     return _batch_by_removal_cost(db.connection().execute(query.group_by(LOG.c.card)))
 
@@ -540,7 +528,6 @@ def _batch_by_removal_cost(cards: Iterable[Row[str, int]]) -> list[tuple[str, ..
 
 
 def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
-    """Delete own cards with all their data."""
     before = load_log_rows_by_card(db, learner_id, cards)
     for table in (LOG, MEMORY, SUSPENSION, ADDED, OWN):
         for names in batch_for_query(cards):
@@ -585,7 +572,6 @@ def _blank_imported_reviews(db: Session, learner_id: int, cards: Iterable[str]) 
 
 
 def _imported_rows_filter(learner_id: int) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for imported log rows of course cards."""
     return (
         LOG.c.learner_id == learner_id,
         LOG.c.token.like(f"{BROUGHT}%"),

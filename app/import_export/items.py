@@ -261,13 +261,11 @@ def number_until_unused(name: str, used: Collection[str]) -> str:
 
 
 def item_label(item: Item) -> str:
-    """Return the name of an item in reports."""
     text = item.stem.replace("\\\n", " ").split()
     return item.name or " ".join(text)[:50] or "(nameless)"
 
 
 def list_losses(item: Item) -> tuple[ItemRemark, ...]:
-    """Return what an item lost in conversion, each with the item's name."""
     return tuple(ItemRemark(item_label(item), item.line, reason, item.path) for reason in item.lost)
 
 

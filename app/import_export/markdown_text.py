@@ -117,7 +117,6 @@ def write_paragraph_line(line: str) -> str:
 
 
 def is_display_formula(line: str) -> bool:
-    """Return whether a line is a formula alone."""
     return _SET_OFF.fullmatch(line) is not None
 
 
@@ -225,8 +224,6 @@ _DEEP = 2  # spaces from which an indent is intended
 
 
 class PlainTextBlock(NamedTuple):
-    """Consecutive lines of one kind."""
-
     kind: Literal["words", "code", "table"]
     lines: tuple[str, ...]
 
@@ -266,7 +263,6 @@ def _find_fence_end_or_zero(lines: Sequence[str], at: int, ends: Sequence[int]) 
 
 
 def _parts_between_fences(lines: Sequence[str]) -> Iterator[PlainTextBlock]:
-    """Yield the parts of lines between fences."""
     is_code = _is_code_by_line(lines)
     at = 0
     while at < len(lines):

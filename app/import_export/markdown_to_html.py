@@ -64,7 +64,6 @@ def plain_text_or_html(markdown: str) -> str:
 
 
 def tokens_to_html(tokens: Sequence[Token], *, pictures: bool = False) -> str:
-    """Return the HTML of parsed tokens."""
     content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
@@ -72,7 +71,6 @@ def tokens_to_html(tokens: Sequence[Token], *, pictures: bool = False) -> str:
 
 
 def tokens_to_markdown(tokens: Sequence[Token]) -> str:
-    """Write tokens as normalized Markdown."""
     return to_markdown(tokens_to_html(tokens, pictures=True), topic_picture_name_or_empty).text
 
 

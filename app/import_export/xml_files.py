@@ -30,7 +30,6 @@ def add_child(parent: ET.Element, tag: str, text: str = "", **attributes: str) -
 
 
 def remove_illegal_characters(text: str) -> str:
-    """Return a text without the characters that XML does not allow."""
     return _ILLEGAL.sub("", text)
 
 

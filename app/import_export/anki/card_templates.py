@@ -49,7 +49,6 @@ def read_note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
 
 
 def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
-    """Return the name of every deck by id."""
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
     rows: Iterable[tuple[Any, Any]]
     if decks:
@@ -230,7 +229,6 @@ def _visible_text(html: str) -> str:
 def _show_first_field_then_others(
     note_type: NoteType, fields: Sequence[str], ordinal: int
 ) -> CardSides:
-    """Return the first field, and all other fields."""
     first, other_fields = fields[0], "<br>".join(filter(None, fields[1:]))
     if not note_type.is_cloze:
         return CardSides(first, other_fields)
@@ -248,7 +246,6 @@ def is_blank_html(html: str) -> bool:
 
 
 def find_picture_names(fields: Sequence[str]) -> set[str]:
-    """Return the names of the picture files that a note shows."""
     tags = (tag[0] for field in fields for tag in _PICTURE.finditer(field))
     return {name for tag in tags if (name := _picture_name_in_tag(tag))}
 

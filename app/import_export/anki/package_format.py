@@ -417,12 +417,10 @@ def build_stored_picture_name_or_empty(content: bytes) -> str:
 
 
 def find_stored_picture_names(html: str) -> list[str]:
-    """Return the names of the stored pictures in a face."""
     return _ADDRESS.findall(html)
 
 
 def use_package_picture_names(html: str) -> str:
-    """Return a face with pictures as package files."""
     return _ADDRESS.sub(r"headroom-\1", html)
 
 

@@ -112,7 +112,6 @@ def _read_small_entry(
 
 
 def _damage_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions raised for damaged compressed data."""
     module = import_zstd_or_none()
     return (EOFError, module.ZstdError) if module else (EOFError,)
 
@@ -240,7 +239,6 @@ class PackageNote:
 
     @property
     def card_text_length(self) -> int:
-        """The text length of one of its cards."""
         return sum(map(len, self.fields)) + self.note_type.longest_template_length
 
 

@@ -59,7 +59,6 @@ def create_temporary_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
 
 
 def insert_row(connection: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
-    """Insert a row with all of its columns."""
     marks = ",".join("?" * len(values))
     connection.execute(
         f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 - the table name is a constant

@@ -118,7 +118,6 @@ def split_blocks(text: str) -> list[GiftBlock]:
 
 
 def _extract_unescaped_braces(line: str) -> str:
-    """Return the unescaped braces of a line."""
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
@@ -147,7 +146,6 @@ def _blocks_from_lines(
 
 
 def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
-    """Return the question that these lines form."""
     text, title, text_format = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
     title_match = _TITLE.match(text)
@@ -263,13 +261,13 @@ class _GiftReader:
             raise ItemSkippedError(self.block.fault)
         if inside is None:
             raise ItemSkippedError("it asks nothing: a description has no place in a quiz")
-        inside, general_feedback = _split_general_feedback(inside)
+        inside, *general_feedback = re.split(r"(?<!\\)####", inside, maxsplit=1)
         if not inside.strip():
             raise ItemSkippedError("an essay cannot be judged by a program")
         item = Item(self.block.title, "single", self._read_stem_with_gap())
         if not item.stem:
             raise ItemSkippedError("it has no text")
-        item = dataclasses.replace(item, explanation=self._text(general_feedback))
+        item = dataclasses.replace(item, explanation=self._text("".join(general_feedback)))
         return apply_tags(
             restore_from_explanation(self._read_answered(item, inside)), self.block.tags
         )
@@ -410,17 +408,6 @@ class _GiftReader:
             options.append(ItemOption("", is_right, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
-
-
-class _AnswersAndFeedback(NamedTuple):
-    answers: str
-    general_feedback: str
-
-
-def _split_general_feedback(inside: str) -> _AnswersAndFeedback:
-    """Split at the `####` before the general feedback."""
-    answers, *feedback = re.split(r"(?<!\\)####", inside, maxsplit=1)
-    return _AnswersAndFeedback(answers, "".join(feedback))
 
 
 def _split_feedback(body: str) -> list[str]:

@@ -39,7 +39,6 @@ def item_tags(item: Item) -> list[str]:
 
 
 def do_column_titles_fit_tags(item: Item) -> bool:
-    """Return whether the titles of the columns can be tags."""
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
 

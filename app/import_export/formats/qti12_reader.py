@@ -61,8 +61,6 @@ class _ScoringRule(NamedTuple):
 
 
 class _JointRule(NamedTuple):
-    """A rule for several choices at once."""
-
     score: float
     right_values: list[str]
 
@@ -81,7 +79,6 @@ class Qti12Item(NamedTuple):
 
 
 def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
-    """Yield every item in a file."""
     nodes = list(elements_below(root, "item"))
     titles = [qti_attribute(node, "title") or qti_attribute(node, "ident") for node in nodes]
     count = Counter(titles)
@@ -238,7 +235,6 @@ class _Qti12Reader:
         return scores
 
     def _choice_reasons(self, response: str) -> dict[str, str]:
-        """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
             values = _list_required_values(rule.condition, response)
@@ -322,7 +318,6 @@ class _Qti12Reader:
         return build_cloze_item(item, text, blanks)
 
     def _gap_name(self, response: ET.Element) -> str:
-        """Return the name of a gap in the text."""
         return qti_attribute(response, "ident").removeprefix("response_")
 
     def _read_blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:

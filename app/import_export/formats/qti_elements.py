@@ -137,7 +137,6 @@ class QtiBuilder:
         return node
 
     def add_markdown(self, parent: ET.Element, markdown: str, *, as_paragraphs: bool) -> None:
-        """Put a text into an element."""
         element = parse_own_html(to_html_with_pictures(markdown))
         if as_paragraphs and _has_inline_content(element):
             paragraph = ET.SubElement(parent, "p")
@@ -181,12 +180,10 @@ class QtiBuilder:
         self.add_markdown(node, markdown, as_paragraphs=True)
 
     def change_element(self, node: ET.Element, name: str, **attributes: str) -> None:
-        """Give an element another name and more attributes."""
         node.tag = self.spell_name(name)
         self._set_attributes(node, attributes)
 
     def spell_name(self, name: str) -> str:
-        """Return an element's name in this version."""
         if self.version == "3.0":
             return "qti-" + name.replace("_", "-")
         return _snake_to_camel_case(name)

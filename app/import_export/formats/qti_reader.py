@@ -52,8 +52,6 @@ from app.import_export.xml_files import XmlDocument, read_archive_files, read_xm
 
 
 class MappedScore(NamedTuple):
-    """A value of a response, and its score by the mapping."""
-
     value: str
     score: float
 
@@ -157,8 +155,6 @@ def read_text_entry_options(
 
 
 class _ScoredCondition(NamedTuple):
-    """A comparison with a value, and the score and feedback of that value."""
-
     value: str
     score: float
     feedback: str

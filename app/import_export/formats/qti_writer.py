@@ -31,7 +31,6 @@ _FULL = "0.99"  # shares of a mark may add up to slightly less than 1
 def add_response_declaration(
     make: QtiBuilder, root: ET.Element, values: list[str], **attributes: str
 ) -> ET.Element:
-    """Add a response declaration with its right values."""
     settings = {"identifier": "RESPONSE"} | attributes
     node = make.add(root, "response_declaration", **settings)
     right = make.add(node, "correct_response")
@@ -41,7 +40,6 @@ def add_response_declaration(
 
 
 def add_outcomes(make: QtiBuilder, root: ET.Element, feedback_cardinality: str = "single") -> None:
-    """Declare the outcomes: score, shown feedback, shown explanation."""
     for name, cardinality, base_type in (
         ("SCORE", "single", "float"),
         ("FEEDBACK", feedback_cardinality, "identifier"),
@@ -92,7 +90,6 @@ def add_all_or_nothing_scoring(make: QtiBuilder, processing: ET.Element) -> None
 def add_sum_of_mappings_scoring(
     make: QtiBuilder, processing: ET.Element, responses: list[str]
 ) -> None:
-    """Score the sum of the mappings."""
     rule = make.add(processing, "set_outcome_value", identifier="SCORE")
     total = make.add(rule, "sum") if len(responses) > 1 else rule
     for name in responses:
@@ -181,7 +178,6 @@ def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 def _add_score_and_feedback(
     make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str
 ) -> None:
-    """Set the score for a value and show its feedback."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
     make.add(
         score,
@@ -304,7 +300,6 @@ def _add_gap_scoring(
 
 
 def _add_gap_field(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
-    """Replace the mark of a gap by a text field or a list."""
     attributes = {"response_identifier": name}
     if not blank.wrong:
         if blank.hint:

@@ -96,7 +96,6 @@ class TableHeader:
         return self.titles[column] if column < len(self.titles) else ""
 
     def is_column_read(self, column: int) -> bool:
-        """Return whether a column has a known meaning."""
         columns = (self.column_by_name, self.choice_columns, self.reason_columns)
         is_known = any(column in known.values() for known in columns)
         return is_known or column in self.wrong_answer_columns

@@ -162,7 +162,6 @@ def _normalize_for_comparison(words: str) -> str:
 
 
 def infer_choice_kind(options: Collection[ItemOption]) -> Kind:
-    """Return the question type for these choices."""
     if sum(option.right for option in options) > 1:
         return "multiple"
     return "true-false" if is_true_or_false(options) else "single"
