@@ -261,9 +261,15 @@ class PrefillReplica:
 
 
 def build_prefill_replica(
-    placed: PlacedModel, traffic: RequestPattern, answers_outside_domain: bool
+    placed: PlacedModel,
+    traffic: RequestPattern,
+    answers_outside_domain: bool,
+    *,
+    answers_over_bridge: bool = False,
 ) -> PrefillReplica:
     """Return a prefill replica; `outside`: answers are in another domain of links.
+
+    `answers_over_bridge`: a bridge joins its cards to those that answer.
 
     Each GPU sends its part of the cache over a link or adapter of its own, after the prompt
     is read.
@@ -276,9 +282,10 @@ def build_prefill_replica(
     seconds = step_time(placed, step).total * slower
     rate = placed.serving.concurrent_batches * tokens / requests.uncached_prompt / seconds
     sent = sequence_bytes_per_gpu(placed, requests.prompt)
-    return PrefillReplica(
-        placed, seconds, rate, send_time(sent, placed.fabric, outside=answers_outside_domain)
+    transfer = send_time(
+        sent, placed.fabric, outside=answers_outside_domain, bridged=answers_over_bridge
     )
+    return PrefillReplica(placed, seconds, rate, transfer)
 
 
 def added_prompt_time(

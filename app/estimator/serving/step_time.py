@@ -407,7 +407,10 @@ def pipeline_time(placed: PlacedModel, rows: float) -> float:
     serving, fabric = placed.serving, placed.fabric
     message = 2 * 2 * rows * placed.model.hidden / serving.tensor
     domains = math.ceil(serving.pipeline / max(1, fabric.domain // serving.stage_gpus))
-    inside = (serving.pipeline - domains) * send_time(message, fabric)
+    bridges = math.ceil(serving.pipeline / max(1, fabric.bridged_gpus // serving.stage_gpus))
+    bridges = max(domains, bridges)
+    inside = (bridges - domains) * send_time(message, fabric)
+    inside += (serving.pipeline - bridges) * send_time(message, fabric, bridged=True)
     if domains == 1:
         return inside
     return inside + (domains - 1) * send_time(message, fabric, outside=True)
