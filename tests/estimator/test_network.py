@@ -135,7 +135,7 @@ def test_cards_beyond_a_bridge_use_pcie(subtests: pytest.Subtests) -> None:
             continue
         with subtests.test(card=card.id):
             pcie, bridged = card.pcie_bandwidth, card.bridged_gpus
-            assert pcie is not None and card.nvlink is not None
+            assert pcie is not None
             assert reached(card.id, bridged, 2.0**30) * 1e9 > pcie
             for gpus in range(bridged + 1, 9):
                 assert reached(card.id, gpus, 2.0**30) * 1e9 < pcie

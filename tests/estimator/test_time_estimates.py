@@ -395,3 +395,19 @@ def test_ranking_planning_and_timing_a_run_rest_on_the_same_software_and_losses(
     # What is left is the layout: the ranking's is that of 1,024 GPUs.
     hours = [float(e["gpu_hours"].value or 0) for e in (choice, plan, time)]
     assert max(hours) < 1.35 * min(hours)
+
+
+@pytest.mark.parametrize(
+    ("setup", "intensity"),
+    # Two operations per weight that a token uses: a weight takes two bytes in BF16, one in FP8.
+    [
+        ({"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2}, 1.0),
+        ({"model": "deepseek-v3", "gpu": "h200-sxm5-141", "tensor_parallel": 8}, 2.0),
+    ],
+)
+def test_the_roofline_divides_by_the_experts_that_a_step_reads(setup, intensity):
+    weights = {"weights": "bf16" if intensity == 1.0 else "published"}
+    chart = registry.run_estimate("latency", setup | weights).pictures[0]
+    marks = {line.label: line.points[0][0] for line in chart.lines if line.style == "mark"}
+    assert marks["Answer"] == pytest.approx(intensity, rel=0.2)
+    assert marks["Prompt"] > 50 * marks["Answer"]

@@ -28,7 +28,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.serving.engine import math_bits
-from app.estimator.serving.replica import describe_draft_model, weight_bytes_per_gpu
+from app.estimator.serving.replica import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
@@ -301,14 +301,14 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
 def _arithmetic_intensity(
     placed: PlacedModel, rows: float, context: float, phase_label: str
 ) -> float:
-    """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
+    """Return the FLOPs per byte that one step reads on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
-    work = 2.0 * (model.active_parameters - model.embedding_parameters)
+    work = 2.0 * (model.active_parameters - model.head_parameters)  # As large as the table.
     scores = sum(
         number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
         for layer, number in model.runs
     )
-    read = weight_bytes_per_gpu(placed)
+    read = weight_bytes_read_per_gpu(placed, rows)
     if phase_label == "Answer":
         each = model.cache_elements_of_sequence(max(1, round(context)))
         read += rows * each * placed.element / tensor
