@@ -411,3 +411,12 @@ def test_the_roofline_divides_by_the_experts_that_a_step_reads(setup, intensity)
     marks = {line.label: line.points[0][0] for line in chart.lines if line.style == "mark"}
     assert marks["Answer"] == pytest.approx(intensity, rel=0.2)
     assert marks["Prompt"] > 50 * marks["Answer"]
+
+
+def test_the_time_for_weights_is_said_to_be_what_computing_does_not_hide():
+    setup = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2}
+    result = registry.run_estimate("latency", setup)
+    line = next(step for step in result.steps if step.figure == "memory_time")
+    assert line.label == "Waiting for weights and cache"
+    assert "without what is hidden behind computing" in line.formula
+    assert any("can be more than the bandwidth" in note for note in result.notes)
