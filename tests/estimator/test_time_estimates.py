@@ -420,3 +420,9 @@ def test_the_time_for_weights_is_said_to_be_what_computing_does_not_hide():
     assert line.label == "Waiting for weights and cache"
     assert "without what is hidden behind computing" in line.formula
     assert any("can be more than the bandwidth" in note for note in result.notes)
+
+
+def test_the_target_per_token_is_said_to_hold_for_the_mean_of_an_answer():
+    for name in ("serving-capacity", "deployment"):
+        field = input_specs(registry.require_estimate(name).inputs)["tpot_target"]
+        assert "averaged over an answer" in field.help

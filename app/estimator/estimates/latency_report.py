@@ -336,7 +336,7 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     placed = result.placed
     notes = [
         result.measurements.note,
-        "Time per output token is the pause between tokens of one sequence.",
+        "Time per output token is the mean pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
         (
             "Waiting for weights is the part of reading them that computing does not hide, so that "

@@ -180,7 +180,7 @@ class ServingCapacityInputs:
         2.0, "Target: first token", "The longest wait for the first token."
     )
     tpot_target: float | None = _latency_target_field(
-        0.05, "Target: per token", "The longest pause between tokens."
+        0.05, "Target: per token", "The longest time per token, averaged over an answer."
     )
     percentile: str = _TARGETS.add_input(
         "p95",
