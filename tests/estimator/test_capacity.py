@@ -163,6 +163,21 @@ def test_instances_that_do_not_fit_are_told_the_slices_that_lack(instances: str,
     assert run_estimate("mig", {"instances": instances}).verdict.text == says
 
 
+def test_the_instances_of_cards_of_80_gb_hold_what_drivers_list(
+    subtests: pytest.Subtests,
+) -> None:
+    for name, instances, gib in [
+        ("h100-sxm5-80", "7x 1g.10gb", 7 * 9.75),
+        ("h100-sxm5-80", "3x 2g.20gb", 3 * 19.62),
+        ("h100-sxm5-80", "2x 3g.40gb", 2 * 39.5),
+        ("a100-sxm4-80", "3x 2g.20gb, 1g.10gb", 3 * 19.5 + 9.5),
+        ("a100-pcie-80", "3x 2g.20gb, 1g.10gb", 3 * 19.5 + 9.5),
+    ]:
+        with subtests.test(name=name, instances=instances):
+            found = run_estimate("mig", {"gpu": name, "instances": instances})
+            assert found["memory"].value == pytest.approx(gib * 2**30)
+
+
 def test_the_bar_of_partitions_counts_slices() -> None:
     """In bytes it was longer than the label, and its parts than their names."""
     (picture,) = run_estimate("mig", {"instances": "3g, 2g, 1g"}).pictures
