@@ -111,6 +111,12 @@ def test_an_engine_takes_its_share_of_what_a_program_is_shown() -> None:
     assert usable.value == pytest.approx(71.19 * 2**30, rel=1e-4)
 
 
+def test_programs_on_an_a100_with_80_gb_see_less_than_its_driver_prints() -> None:
+    """PyTorch prints 79.2 GiB with driver 580, and 79.25 GiB with two digits."""
+    card = find_accelerator("a100-sxm4-80")
+    assert card.engine_visible_memory == 79.25 * 2**30 < card.capacity == 80 * 2**30
+
+
 def test_a_gb200_has_the_instances_that_its_driver_lists() -> None:
     """Seven of 1g.23gb, each of 22.00 GiB (mig-parted issue 227)."""
     found = run_estimate("mig", {"gpu": "gb200", "instances": "7x 1g.23gb"})
