@@ -111,6 +111,12 @@ def test_an_engine_takes_its_share_of_what_a_program_is_shown() -> None:
     assert usable.value == pytest.approx(71.19 * 2**30, rel=1e-4)
 
 
+def test_programs_on_an_a100_with_80_gb_see_less_than_its_driver_prints() -> None:
+    """PyTorch prints 79.2 GiB with driver 580, and 79.25 GiB with two digits."""
+    card = find_accelerator("a100-sxm4-80")
+    assert card.engine_visible_memory == 79.25 * 2**30 < card.capacity == 80 * 2**30
+
+
 def test_a_gb200_has_the_instances_that_its_driver_lists() -> None:
     """Seven of 1g.23gb, each of 22.00 GiB (mig-parted issue 227)."""
     found = run_estimate("mig", {"gpu": "gb200", "instances": "7x 1g.23gb"})
@@ -161,6 +167,21 @@ def test_every_estimate_of_memory_says_label_and_reading() -> None:
 )
 def test_instances_that_do_not_fit_are_told_the_slices_that_lack(instances: str, says: str) -> None:
     assert run_estimate("mig", {"instances": instances}).verdict.text == says
+
+
+def test_the_instances_of_cards_of_80_gb_hold_what_drivers_list(
+    subtests: pytest.Subtests,
+) -> None:
+    for name, instances, gib in [
+        ("h100-sxm5-80", "7x 1g.10gb", 7 * 9.75),
+        ("h100-sxm5-80", "3x 2g.20gb", 3 * 19.62),
+        ("h100-sxm5-80", "2x 3g.40gb", 2 * 39.5),
+        ("a100-sxm4-80", "3x 2g.20gb, 1g.10gb", 3 * 19.5 + 9.5),
+        ("a100-pcie-80", "3x 2g.20gb, 1g.10gb", 3 * 19.5 + 9.5),
+    ]:
+        with subtests.test(name=name, instances=instances):
+            found = run_estimate("mig", {"gpu": name, "instances": instances})
+            assert found["memory"].value == pytest.approx(gib * 2**30)
 
 
 def test_the_bar_of_partitions_counts_slices() -> None:

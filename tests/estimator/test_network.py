@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from app.estimator import data_files
 from app.estimator.hardware import collectives as networks
-from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.catalog import find_accelerator, list_accelerators
 from app.estimator.hardware.collectives import Collective
+from app.estimator.registry import run_estimate
 
 H200 = networks.gpu_interconnect(find_accelerator("h200-sxm5-141"))
 B200 = networks.gpu_interconnect(find_accelerator("b200-sxm"), nic="efa")
@@ -109,3 +110,59 @@ def test_every_link_says_what_its_numbers_were_fitted_on() -> None:
     rows = data_files.load_table("links.toml", "link")
     assert all(row["fitted_on"] for row in rows.values())
     assert [networks.find_link_model(name).id for name in rows] == list(rows)
+
+
+def reached(card: str, gpus: int, size: float) -> float:
+    """Return the bus bandwidth of an all-reduce within one server [GB/s]."""
+    fabric = networks.gpu_interconnect(find_accelerator(card))
+    seconds = networks.collective_time("all_reduce", gpus, size, fabric)
+    return networks.bus_bandwidth("all_reduce", gpus, size, seconds) / 1e9
+
+
+@pytest.mark.parametrize(
+    ("card", "gpus", "busbw"),
+    # nccl issue 1161: two H100 PCIe, 1 GiB; nccl-tests issue 178: A100 in bridged pairs, up to
+    # 12 GiB, two and three of them.
+    [("h100-pcie-80", 2, 115.4), ("a100-pcie-80", 2, 208.0), ("a100-pcie-80", 3, 20.0)],
+)
+def test_bridged_cards_reach_their_published_bandwidth(card: str, gpus: int, busbw: float) -> None:
+    assert reached(card, gpus, 2.0**30) == pytest.approx(busbw, rel=0.1)
+
+
+def test_cards_beyond_a_bridge_use_pcie(subtests: pytest.Subtests) -> None:
+    for card in list_accelerators():
+        if not card.bridged_gpus:
+            continue
+        with subtests.test(card=card.id):
+            pcie, bridged = card.pcie_bandwidth, card.bridged_gpus
+            assert pcie is not None
+            assert reached(card.id, bridged, 2.0**30) * 1e9 > pcie
+            for gpus in range(bridged + 1, 9):
+                assert reached(card.id, gpus, 2.0**30) * 1e9 < pcie
+
+
+def test_the_catalog_says_how_many_cards_a_bridge_joins() -> None:
+    bridged = {a.id: a.bridged_gpus for a in list_accelerators() if a.nvlink}
+    named = {a.id for a in list_accelerators() if "bridge" in a.interconnect and a.nvlink}
+    assert {card for card, gpus in bridged.items() if gpus} == named
+    assert (bridged["a100-pcie-80"], bridged["h200-nvl-141"]) == (2, 4)
+
+
+def test_bridges_join_neighbors_only() -> None:
+    # Of eight cards in groups of two for every fourth card, no two share a bridge.
+    fabric = networks.gpu_interconnect(find_accelerator("h100-pcie-80"))
+    beside = networks.collective_time("all_reduce", 2, 1e9, fabric)
+    apart = networks.collective_time("all_reduce", 2, 1e9, fabric, groups_per_domain=4)
+    assert apart > 2 * beside
+    assert networks.send_time(1e9, fabric, bridged=True) < networks.send_time(1e9, fabric)
+
+
+def test_a_page_of_bridged_cards_names_no_switch() -> None:
+    eight, two = (
+        run_estimate("collectives", {"gpu": "a100-pcie-80", "gpus": gpus, "message": 1.0737e9})
+        for gpus in (8, 2)
+    )
+    assert "PCIe 4 through the host: 31.5\u00a0GB/s in one direction." in eight.notes
+    assert "NVLink 3 bridge: 300\u00a0GB/s in one direction." in two.notes
+    assert [change.flips_at for change in two.changes] == ["3"]
+    assert "NVSwitch" not in str(eight) + str(two)

@@ -395,3 +395,34 @@ def test_ranking_planning_and_timing_a_run_rest_on_the_same_software_and_losses(
     # What is left is the layout: the ranking's is that of 1,024 GPUs.
     hours = [float(e["gpu_hours"].value or 0) for e in (choice, plan, time)]
     assert max(hours) < 1.35 * min(hours)
+
+
+@pytest.mark.parametrize(
+    ("setup", "intensity"),
+    # Two operations per weight that a token uses: a weight takes two bytes in BF16, one in FP8.
+    [
+        ({"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2}, 1.0),
+        ({"model": "deepseek-v3", "gpu": "h200-sxm5-141", "tensor_parallel": 8}, 2.0),
+    ],
+)
+def test_the_roofline_divides_by_the_experts_that_a_step_reads(setup, intensity):
+    weights = {"weights": "bf16" if intensity == 1.0 else "published"}
+    chart = registry.run_estimate("latency", setup | weights).pictures[0]
+    marks = {line.label: line.points[0][0] for line in chart.lines if line.style == "mark"}
+    assert marks["Answer"] == pytest.approx(intensity, rel=0.2)
+    assert marks["Prompt"] > 50 * marks["Answer"]
+
+
+def test_the_time_for_weights_is_said_to_be_what_computing_does_not_hide():
+    setup = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2}
+    result = registry.run_estimate("latency", setup)
+    line = next(step for step in result.steps if step.figure == "memory_time")
+    assert line.label == "Waiting for weights and cache"
+    assert "without what is hidden behind computing" in line.formula
+    assert any("can be more than the bandwidth" in note for note in result.notes)
+
+
+def test_the_target_per_token_is_said_to_hold_for_the_mean_of_an_answer():
+    for name in ("serving-capacity", "deployment"):
+        field = input_specs(registry.require_estimate(name).inputs)["tpot_target"]
+        assert "averaged over an answer" in field.help

@@ -600,28 +600,19 @@ def time_per_token_on_gpus(
         weights=inputs.weights, cache=inputs.cache, tensor=count, expert_tensor=count
     )
     try:
-        placed = place_model(
-            model, gpu, gpu_interconnect(_find_gpu_with_usable_nvlink(gpu.id, count)), serving
-        )
+        placed = place_model(model, gpu, gpu_interconnect(gpu), serving)
     except ValueError:
         return None
     return decode_time(placed, inputs.concurrent, inputs.context).total
-
-
-def _find_gpu_with_usable_nvlink(gpu_id: str, count: int) -> Accelerator:
-    """Return the GPU with the link that connects so many: bridges connect only pairs."""
-    gpu = find_accelerator(gpu_id)
-    if count > 2 and "bridge" in gpu.interconnect:
-        return dataclasses.replace(gpu, nvlink=None)
-    return gpu
 
 
 @functools.lru_cache(maxsize=2048)
 def _gpu_hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
     """GPU-hours for one token of a run without lost time [h]; None if unknown."""
     try:
-        on = _find_gpu_with_usable_nvlink(gpu, _SERVER)
-        return gpu_hours_per_token(find_model(model), on, number_format, software)
+        return gpu_hours_per_token(
+            find_model(model), find_accelerator(gpu), number_format, software
+        )
     except (ValueError, TypeError):
         return None
 

@@ -17,6 +17,7 @@ from app.estimator.common_inputs import (
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import (
     Collective,
+    InnerLink,
     Interconnect,
     bytes_sent,
     collective_time,
@@ -85,6 +86,11 @@ class CollectivesResult:
     crosses_domains: bool
 
     @property
+    def inner_link(self) -> InnerLink:
+        """Return the link within the domain that all of the GPUs there use."""
+        return self.fabric.find_inner_link(min(self.inputs.gpus, self.fabric.domain))
+
+    @property
     def bottleneck(self) -> str:
         """Return what bounds the time: latency, links of the domain, or the network."""
         if self.seconds < 3 * self.latency_floor:
@@ -114,7 +120,7 @@ class CollectivesResult:
     @property
     def link_share(self) -> float:
         """Return the share of the rate of the link, or of the adapter if the network limits."""
-        bytes_moved, rate = self.bytes_sent, self.fabric.link_rate
+        bytes_moved, rate = self.bytes_sent, self.inner_link.rate
         if self.bottleneck == "network":
             bytes_moved, rate = self.bytes_across, self.fabric.nic_rate
         return self.transfer_rate(bytes_moved) / rate
@@ -193,7 +199,11 @@ def find_flips(
                 "Bound by bandwidth.",
             )
         )
-    if not result.crosses_domains and inputs.gpus > 1:
+    bridged_gpus = fabric.bridged_gpus
+    if 1 < inputs.gpus <= bridged_gpus < fabric.domain:
+        now, then = format_number(inputs.gpus), format_number(bridged_gpus + 1)
+        changes.append(VerdictFlip("gpus", "GPUs", now, then, "Leaves the bridge for PCIe."))
+    elif not result.crosses_domains and inputs.gpus > 1:
         changes.append(
             VerdictFlip(
                 "gpus",

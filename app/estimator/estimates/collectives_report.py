@@ -154,8 +154,9 @@ def _describe_limiting_link(result: CollectivesResult) -> str:
         used_rate = format_value(share * fabric.nic_rate, "B/s")
         rate = format_value(fabric.nic_rate, "B/s")
         return f"{used_rate} between nodes, of the network adapter's {rate}."
-    text = f"Of the {format_value(fabric.link_rate, 'B/s')} of {fabric.link.name}."
-    adds_in_switch = inputs.operation == "all_reduce" and fabric.link.switch_gain > 1
+    link = result.inner_link
+    text = f"Of the {format_value(link.rate, 'B/s')} of {link.model.name}."
+    adds_in_switch = inputs.operation == "all_reduce" and link.model.switch_gain > 1
     if share > 1 and adds_in_switch:
         text += " The switch adds up, so a GPU sends less than is counted."
     return text
@@ -256,7 +257,8 @@ def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> C
         points.append((size, bus_bandwidth(operation, ranks, size, seconds)))
     message_seconds = collective_time(operation, ranks, inputs.message, fabric)
     mark = (inputs.message, bus_bandwidth(operation, ranks, inputs.message, message_seconds))
-    limit = tuple((size, fabric.link_rate) for size, _ in (points[0], points[-1]))
+    link_rate = fabric.find_inner_link(min(ranks, fabric.domain)).rate
+    limit = tuple((size, link_rate) for size, _ in (points[0], points[-1]))
     return Chart(
         "Bandwidth by message size",
         "Message",
@@ -310,8 +312,9 @@ def _parallelism_traffic_table(
 
 def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
     inputs, fabric, across = result.inputs, result.fabric, result.bytes_across
+    link = result.inner_link
     notes = [
-        f"{fabric.link.name}: {format_value(fabric.link_rate, 'B/s')} in one direction.",
+        f"{link.model.name}: {format_value(link.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
     bus_note = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
@@ -321,8 +324,11 @@ def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
             "exceed the rate of an adapter."
         )
     notes.append(bus_note)
-    if fabric.link.crowding:
-        notes.append("Cards without NVLink share the host's lanes and slow each other.")
+    if fabric.bridge is not None:
+        reach = format_number(fabric.bridged_gpus)
+        notes.append(f"Bridges join up to {reach} neighboring cards; more cards use PCIe.")
+    if link.model.crowding:
+        notes.append("Cards joined by PCIe share the host's lanes and slow each other.")
     if inputs.in_network and inputs.gpus <= fabric.domain:
         notes.append("Within one link domain the network reduces nothing.")
     return tuple(notes)

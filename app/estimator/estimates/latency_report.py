@@ -28,7 +28,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.serving.engine import math_bits
-from app.estimator.serving.replica import describe_draft_model, weight_bytes_per_gpu
+from app.estimator.serving.replica import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
@@ -77,7 +77,7 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
     ),
     _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
     _time_output("decode_time", "One decoding step", lambda r: r.decode.total),
-    _time_output("memory_time", "Reading weights and cache", lambda r: r.memory_time),
+    _time_output("memory_time", "Waiting for weights and cache", lambda r: r.memory_time),
     _time_output("compute_time", "Computing", lambda r: r.decode.compute),
     _time_output("communication_time", "Exchanging between GPUs", lambda r: r.decode.communication),
     _time_output("overhead_time", "Launches and host", lambda r: r.overhead_time),
@@ -200,7 +200,7 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.line(
             "memory_time",
-            "time for the weights + time for the cache, at the reached bandwidth",
+            "reading the weights, without what is hidden behind computing + reading the cache",
             format_exact_sum((result.decode.weights, result.decode.attention), "s"),
             result.memory_time,
             "pope-2022",
@@ -301,14 +301,14 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
 def _arithmetic_intensity(
     placed: PlacedModel, rows: float, context: float, phase_label: str
 ) -> float:
-    """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
+    """Return the FLOPs per byte that one step reads on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
-    work = 2.0 * (model.active_parameters - model.embedding_parameters)
+    work = 2.0 * (model.active_parameters - model.head_parameters)  # As large as the table.
     scores = sum(
         number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
         for layer, number in model.runs
     )
-    read = weight_bytes_per_gpu(placed)
+    read = weight_bytes_read_per_gpu(placed, rows)
     if phase_label == "Answer":
         each = model.cache_elements_of_sequence(max(1, round(context)))
         read += rows * each * placed.element / tensor
@@ -317,7 +317,7 @@ def _arithmetic_intensity(
 
 def _build_step_parts_table(result: LatencyResult) -> ResultTable:
     names = (
-        ("Weights", "weights"),
+        ("Waiting for weights", "weights"),
         ("Computing", "compute"),
         ("Attention and cache", "attention"),
         ("Exchange", "communication"),
@@ -336,8 +336,12 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     placed = result.placed
     notes = [
         result.measurements.note,
-        "Time per output token is the pause between tokens of one sequence.",
+        "Time per output token is the mean pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
+        (
+            "Waiting for weights is the part of reading them that computing does not hide, so that "
+            "their bytes divided by it can be more than the bandwidth."
+        ),
     ]
     if placed.serving.stages_take_turns:
         notes.append(

@@ -180,7 +180,7 @@ class ServingCapacityInputs:
         2.0, "Target: first token", "The longest wait for the first token."
     )
     tpot_target: float | None = _latency_target_field(
-        0.05, "Target: per token", "The longest pause between tokens."
+        0.05, "Target: per token", "The longest time per token, averaged over an answer."
     )
     percentile: str = _TARGETS.add_input(
         "p95",
@@ -375,12 +375,17 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     prefill = None
     if inputs.prefill_gpus and inputs.decode_gpus:
         setup = _prefill_decode_setup(inputs, inputs.prefill_gpus)
-        outside = inputs.prefill_gpus + inputs.decode_gpus > fabric.domain
+        gpus = inputs.prefill_gpus + inputs.decode_gpus
         reading = place_model(model, gpu, fabric, setup)
         if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
-        prefill = build_prefill_replica(reading, traffic, outside)
+        prefill = build_prefill_replica(
+            reading,
+            traffic,
+            gpus > fabric.domain,
+            answers_over_bridge=gpus <= fabric.bridged_gpus,
+        )
     return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 

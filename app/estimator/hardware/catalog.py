@@ -46,6 +46,7 @@ class Accelerator:
     `memory` [B] is the size on the label, `driver_memory` the total that the driver prints,
     `engine_memory` the total that a program sees; `memory_bandwidth` [B/s], peaks
     [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W];
+    `bridged_gpus`: the most GPUs that a bridge joins, None if no bridge carries `nvlink` [1];
     `host`: time to launch a kernel relative to an x86 server [1];
     `announced` parts are not sold yet, and their values may change.
     """
@@ -74,6 +75,7 @@ class Accelerator:
     tdp: float | None = None
     interconnect: str = ""
     nvlink: float | None = None
+    bridged_gpus: int | None = None
     pcie_generation: int | None = None
     mig_instances: int = 0
     host: float | None = None

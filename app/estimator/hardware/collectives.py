@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
@@ -123,12 +123,20 @@ class LinkModel:
     crowding: float = 0.0
 
 
+class InnerLink(NamedTuple):
+    """A link within a domain, and its rate [B/s, one way, per GPU]."""
+
+    model: LinkModel
+    rate: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Interconnect:
     """Links that join GPUs: inside a domain, and between domains.
 
     `domain` GPUs [1] reach each other at `rate` [B/s, one way, per GPU] over
-    `link`; beyond it each GPU has `nic_rate` [B/s, one way] over `nic`.
+    `link`; beyond it each GPU has `nic_rate` [B/s, one way] over `nic`. A `bridge`
+    joins each `bridged_gpus` neighbors [1] of a domain besides.
     """
 
     link: LinkModel
@@ -136,6 +144,14 @@ class Interconnect:
     domain: int = 8
     nic: LinkModel | None = None
     nic_rate: float = 0.0
+    bridge: InnerLink | None = None
+    bridged_gpus: int = 1
+
+    def find_inner_link(self, gpus: int) -> InnerLink:
+        """Return the link that joins so many neighbors: the bridge if it reaches all of them."""
+        if self.bridge is not None and gpus <= self.bridged_gpus:
+            return self.bridge
+        return InnerLink(self.link, self.link_rate)
 
 
 @functools.cache
@@ -159,8 +175,10 @@ def inner_link_model(gpu: Accelerator) -> LinkModel:
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> inner_link_model(find_accelerator("L40S")).id
     'pcie-4'
+    >>> inner_link_model(find_accelerator("h100-pcie-80")).id  # Bridges join only pairs.
+    'pcie-5'
     """
-    if not gpu.nvlink:
+    if not gpu.nvlink or gpu.bridged_gpus:
         return find_link_model("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
     if gpu.vendor == "AMD":
         return find_link_model("mesh")
@@ -169,19 +187,36 @@ def inner_link_model(gpu: Accelerator) -> LinkModel:
     return find_link_model("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
 
 
+def _bridge_link(gpu: Accelerator) -> InnerLink | None:
+    """Return the link over the bridge between neighboring cards; None without one."""
+    if not gpu.nvlink or not gpu.bridged_gpus:
+        return None
+    name = "nvlink-4-bridge" if gpu.architecture == "Hopper" else "nvlink-3-bridge"
+    return InnerLink(find_link_model(name), gpu.nvlink)
+
+
 def gpu_interconnect(
     gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", gpus_per_domain: int = 0
 ) -> Interconnect:
     """Return the links of a GPU: the inner links and one network adapter per GPU.
 
-    `gpu`: an accelerator; without NVLink its PCIe lanes are the link; `nic_rate`: rate of the
-    network per GPU, one way [B/s]; 50 GB/s is NDR; `nic`: the kind of network, an id of
-    `links`; `domain`: GPUs connected by the inner link; 0 takes 72 for a rack-wide domain and 8
-    otherwise.
+    `gpu`: an accelerator; its PCIe lanes are the link without NVLink, and beyond a bridge;
+    `nic_rate`: rate of the network per GPU, one way [B/s]; 50 GB/s is NDR; `nic`: the kind of
+    network, an id of `links`; `domain`: GPUs connected by the inner link; 0 takes 72 for a
+    rack-wide domain and 8 otherwise.
     """
-    rate = gpu.nvlink or gpu.pcie_bandwidth or 15.75e9
+    bridge = _bridge_link(gpu)
+    rate = (None if bridge else gpu.nvlink) or gpu.pcie_bandwidth or 15.75e9
     size = gpus_per_domain or (72 if "72" in gpu.interconnect else 8)
-    return Interconnect(inner_link_model(gpu), rate, size, find_link_model(nic), nic_rate)
+    return Interconnect(
+        inner_link_model(gpu),
+        rate,
+        size,
+        find_link_model(nic),
+        nic_rate,
+        bridge,
+        gpu.bridged_gpus or 1,
+    )
 
 
 def collective_time(
@@ -212,7 +247,10 @@ def collective_time(
     ranks_per_domain = max(1, min(ranks, fabric.domain // max(1, groups_per_domain)))
     groups = math.ceil(ranks / ranks_per_domain)
     inner = _combine_overlapping_times(
-        *domain_latency_and_transfer(operation, ranks_per_domain, message, fabric), OVERLAP
+        *domain_latency_and_transfer(
+            operation, ranks_per_domain, message, fabric, groups_per_domain
+        ),
+        OVERLAP,
     )
     if groups == 1:
         return inner
@@ -238,8 +276,12 @@ def engine_collective_time(
     )
 
 
-def send_time(message: float, fabric: Interconnect, *, outside: bool = False) -> float:
+def send_time(
+    message: float, fabric: Interconnect, *, outside: bool = False, bridged: bool = False
+) -> float:
     """Time to send a message from one GPU to another, in or outside of its domain [s].
+
+    `bridged`: to one that a bridge joins to it, where the cards have bridges.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> fabric = gpu_interconnect(find_accelerator("H100"))
@@ -248,7 +290,8 @@ def send_time(message: float, fabric: Interconnect, *, outside: bool = False) ->
     """
     if message <= 0:
         return 0.0
-    link, rate = (fabric.nic, fabric.nic_rate) if outside else (fabric.link, fabric.link_rate)
+    inner = fabric.find_inner_link(fabric.bridged_gpus if bridged else fabric.domain)
+    link, rate = (fabric.nic, fabric.nic_rate) if outside else inner
     if link is None or rate <= 0:
         raise ValueError("GPUs of different domains need a network")
     if link.id == "mesh":
@@ -259,15 +302,24 @@ def send_time(message: float, fabric: Interconnect, *, outside: bool = False) ->
 
 
 def domain_latency_and_transfer(
-    operation: Collective, ranks: int, message: float, fabric: Interconnect
+    operation: Collective,
+    ranks: int,
+    message: float,
+    fabric: Interconnect,
+    groups_per_domain: int = 1,
 ) -> tuple[float, float]:
-    """Latency and transfer within one domain [s]."""
+    """Latency and transfer within one domain [s].
+
+    A ring enters and leaves every bridge once, so bridged cards crowd the host like one.
+    """
     if ranks == 1:
         return 0.0, 0.0
-    link = fabric.link
-    rate = fabric.link_rate * link.share
+    link, rate = fabric.find_inner_link(ranks * max(1, groups_per_domain))
+    rate *= link.share
     if link.crowding:
-        rate *= (2 / ranks) ** link.crowding
+        ranks_per_bridge = max(1, fabric.bridged_gpus // max(1, groups_per_domain))
+        bridges = ranks if operation == "alltoall" else math.ceil(ranks / ranks_per_bridge)
+        rate *= (2 / bridges) ** link.crowding
     if link.id == "mesh":
         rate *= (ranks - 1) / (fabric.domain - 1)
     if operation == "alltoall":

@@ -56,6 +56,7 @@ _ACCELERATOR = (
     *(CatalogField(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense") for name in RATES),
     CatalogField("nvlink", "Link to other chips", _LINKS, "B/s", "GB/s", "one way"),
     CatalogField("interconnect", "Kind of link", _LINKS),
+    CatalogField("bridged_gpus", "GPUs that a bridge joins", _LINKS, says="at most", optional=True),
     CatalogField("pcie_generation", "PCIe generation", _LINKS),
     CatalogField("tdp", "Power", _POWER, "W", says="at most"),
     CatalogField("mig_instances", "MIG instances", _POWER, says="at most"),

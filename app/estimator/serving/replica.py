@@ -28,6 +28,7 @@ from app.estimator.serving.step_time import (
     draft_and_verify_step_time,
     prefill_time,
     step_time,
+    unread_expert_bytes,
 )
 from app.estimator.units import format_value
 
@@ -61,6 +62,17 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
     dense = table.bytes_per_gpu(serving.tensor) - table.expert_bytes / serving.tensor
     experts = table.expert_bytes / (serving.expert * serving.expert_tensor)
     return dense + experts + expert_padding_bytes_per_gpu(placed, stage)
+
+
+def weight_bytes_read_per_gpu(placed: PlacedModel, rows: float) -> float:
+    """Bytes of weights on one GPU that a step of `rows` tokens reads [B].
+
+    All but the experts that no token chooses, and an input table that is no output head.
+    """
+    unread = unread_expert_bytes(placed, rows) + expert_padding_bytes_per_gpu(placed)
+    table = 0 if placed.model.tied else placed.model.embedding_parameters
+    unread += table * placed.form.rest / 8 / placed.serving.tensor
+    return weight_bytes_per_gpu(placed) - unread
 
 
 def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
@@ -261,9 +273,15 @@ class PrefillReplica:
 
 
 def build_prefill_replica(
-    placed: PlacedModel, traffic: RequestPattern, answers_outside_domain: bool
+    placed: PlacedModel,
+    traffic: RequestPattern,
+    answers_outside_domain: bool,
+    *,
+    answers_over_bridge: bool = False,
 ) -> PrefillReplica:
     """Return a prefill replica; `outside`: answers are in another domain of links.
+
+    `answers_over_bridge`: a bridge joins its cards to those that answer.
 
     Each GPU sends its part of the cache over a link or adapter of its own, after the prompt
     is read.
@@ -276,9 +294,10 @@ def build_prefill_replica(
     seconds = step_time(placed, step).total * slower
     rate = placed.serving.concurrent_batches * tokens / requests.uncached_prompt / seconds
     sent = sequence_bytes_per_gpu(placed, requests.prompt)
-    return PrefillReplica(
-        placed, seconds, rate, send_time(sent, placed.fabric, outside=answers_outside_domain)
+    transfer = send_time(
+        sent, placed.fabric, outside=answers_outside_domain, bridged=answers_over_bridge
     )
+    return PrefillReplica(placed, seconds, rate, transfer)
 
 
 def added_prompt_time(

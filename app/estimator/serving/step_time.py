@@ -290,18 +290,44 @@ def padded_rows(placed: PlacedModel, rows: float) -> float:
     return math.ceil(rows / TILE) * TILE
 
 
+class ExpertsHit(NamedTuple):
+    """Experts of a layer that tokens choose on one GPU: in the mean, and where it is most."""
+
+    mean: float
+    most: float
+
+
+def _experts_hit_per_gpu(placed: PlacedModel, layer: Layer, rows: float) -> ExpertsHit:
+    serving, mlp = placed.serving, layer.mlp
+    tokens, skew = rows * serving.replicas, placed.steps.routing_skew
+    hit = expected_experts_hit(mlp.experts, mlp.experts_per_token, tokens, skew) / serving.expert
+    most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
+    return ExpertsHit(hit, most)
+
+
+def unread_expert_bytes(placed: PlacedModel, rows: float) -> float:
+    """Return the bytes of experts on one GPU that no token of a step with `rows` chooses [B]."""
+    return sum(
+        number
+        * (
+            work.layer.mlp.experts / placed.serving.expert
+            - _experts_hit_per_gpu(placed, work.layer, rows).most
+        )
+        * work.expert_bytes
+        for work, (_, number) in zip(placed.layer_costs, placed.model.runs, strict=True)
+        if work.expert
+    )
+
+
 def _add_routed_experts(
     sums: _StepTimeSums, placed: PlacedModel, work: LayerCosts, batch: StepBatch
 ) -> None:
     """Add routed experts: chosen experts are read once."""
     serving, mlp = placed.serving, work.layer.mlp
-    tokens = batch.rows * serving.replicas
     common = placed.steps
-    hit = expected_experts_hit(mlp.experts, mlp.experts_per_token, tokens, common.routing_skew)
-    hit /= serving.expert
-    pairs = tokens * mlp.experts_per_token / serving.expert
-    most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
-    pairs, hit = pairs * most / hit, most
+    mean_hit, hit = _experts_hit_per_gpu(placed, work.layer, batch.rows)
+    pairs = batch.rows * serving.replicas * mlp.experts_per_token / serving.expert
+    pairs *= hit / mean_hit
     if batch.rows > placed.engine.max_unpadded_rows:
         pairs += hit * common.padding_rows_per_expert
     rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
@@ -407,7 +433,10 @@ def pipeline_time(placed: PlacedModel, rows: float) -> float:
     serving, fabric = placed.serving, placed.fabric
     message = 2 * 2 * rows * placed.model.hidden / serving.tensor
     domains = math.ceil(serving.pipeline / max(1, fabric.domain // serving.stage_gpus))
-    inside = (serving.pipeline - domains) * send_time(message, fabric)
+    bridges = math.ceil(serving.pipeline / max(1, fabric.bridged_gpus // serving.stage_gpus))
+    bridges = max(domains, bridges)
+    inside = (bridges - domains) * send_time(message, fabric)
+    inside += (serving.pipeline - bridges) * send_time(message, fabric, bridged=True)
     if domains == 1:
         return inside
     return inside + (domains - 1) * send_time(message, fabric, outside=True)
