@@ -575,7 +575,9 @@ def test_llama_cpp_shares_whole_layers_among_any_number_of_cards() -> None:
     # 70B in Q4_K_M was measured on three and on six RTX 3090s (XiongjieDai/GPU-Benchmarks).
     three = {"model": "llama-3.3-70b", "weights": "gguf-q4-k-m", "engine": "llama.cpp"}
     three |= {"gpu": "rtx-3090", "tensor_parallel": 3}
-    assert registry.run_estimate("inference-memory", three | {"concurrent": 1})["fits"].value is True
+    assert (
+        registry.run_estimate("inference-memory", three | {"concurrent": 1})["fits"].value is True
+    )
     six = registry.run_estimate("latency", three | {"tensor_parallel": 6, "prompt": 1, "batch": 1})
     step = six["tpot"]
     assert step.low is not None
@@ -583,3 +585,35 @@ def test_llama_cpp_shares_whole_layers_among_any_number_of_cards() -> None:
     assert step.low < 1 / 16.9 < step.high
     with pytest.raises(InvalidInputsError, match="heads cannot be divided over 3"):
         registry.run_estimate("latency", three | {"weights": "int4", "engine": "vllm"})
+
+
+def test_the_least_recomputation_that_fits_is_taken_whichever_kind_it_is() -> None:
+    job = {"model": "llama-3.1-70b", "gpus": 512}
+    for name in ("training-time", "training-memory"):
+        answer, chosen = ask(name, **job), ask(name, **job, recompute="operators")
+        assert "Recomputation: every second matrix product" in answer.notes[0]
+        assert [f for f in answer.figures if f.name != "fewest_gpus"] == [
+            f for f in chosen.figures if f.name != "fewest_gpus"
+        ]
+        assert answer["fits"].value is True
+        typed = ask(name, **job, recompute="full")
+        figure = {"training-time": "memory", "training-memory": "per_gpu"}[name]
+        assert number(answer, figure) > number(typed, figure)
+    assert number(ask("training-time", **job), "time") < number(
+        ask("training-time", **job, recompute="full"), "time"
+    )
+
+
+def test_software_that_recomputes_whole_layers_alone_is_not_told_to_recompute_products() -> None:
+    tight = {"model": "llama-3.1-8b", "gpus": 1, "gpu": "rtx-4090", "sequence": 2048}
+    for name in ("training-memory", "training-time"):
+        assert "Recomputation: full" in ask(name, **tight, method="lora").notes[0]
+    job = {"model": "llama-3.1-70b", "gpus": 512, "framework": "transformers"}
+    assert "every second" not in ask("training-memory", **job).notes[0]
+
+
+def test_the_fastest_layout_may_recompute_every_second_matrix_product() -> None:
+    job = {"model": "llama-3.1-405b", "gpus": 1024, "sequence": 8192}
+    plan = ask("parallelism-plan", **job)
+    assert plan["recompute"].value == "operators"
+    assert "every second matrix product recomputed" in plan.verdict.text + str(plan.tables)

@@ -298,6 +298,7 @@ def with_least_recompute(
         inputs,
         lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
         gpu.engine_visible_memory,
+        only_whole_layers=inputs.method != "full",
     )
     return changed
 
@@ -393,6 +394,7 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
     ("recompute", "selective"),
     ("zero", "1"),
     ("zero", "2"),
+    ("recompute", "operators"),
     ("recompute", "full"),
     ("zero", "3"),
     ("tensor_parallel", 2),
