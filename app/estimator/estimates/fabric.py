@@ -443,12 +443,11 @@ def switch_count_chart(result: FabricResult) -> Chart:
     reach = max(2 * hosts.system_count, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     points: list[tuple[float, float]] = []
-    for nodes in range(stride, reach + stride, stride):
-        tree = build_plane_tree(result.way, nodes * hosts.hosts_per_system, hosts.rails)
-        if tree is None:
-            break
-        height = float(tree.switches * result.planes)
-        points += [(float(nodes - stride), height), (float(nodes), height)]
+    for stop in range(stride, reach + stride, stride):
+        for nodes in sorted({stop - stride + 1, stop}):
+            tree = build_plane_tree(result.way, nodes * hosts.hosts_per_system, hosts.rails)
+            if tree is not None:
+                points.append((float(nodes), float(tree.switches * result.planes)))
     here = (float(hosts.system_count), float(result.compute_network_switches))
     return Chart(
         "Switches by number of systems",
