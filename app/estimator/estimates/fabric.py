@@ -349,7 +349,12 @@ def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | N
         leaves = count_rail_leaves(hosts, rails, down)
     else:
         leaves = -(-endpoints // down)
-    return build_fat_tree(leaves, wiring.switch_ports, wiring.oversubscription, wiring.tiers)
+    links_to_nodes = 0
+    if wiring.oversubscription > 1:  # Published non-blocking designs connect leaves as if full.
+        links_to_nodes = -(-endpoints // leaves)
+    return build_fat_tree(
+        leaves, wiring.switch_ports, wiring.oversubscription, wiring.tiers, links_to_nodes
+    )
 
 
 def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
@@ -455,7 +460,7 @@ def switch_count_chart(result: FabricResult) -> Chart:
         "Compute switches",
         "node",
         "",
-        (ChartLine("Full leaves", tuple(points)), ChartLine("Asked for", (here,), "mark")),
+        (ChartLine("Needed", tuple(points)), ChartLine("Asked for", (here,), "mark")),
     )
 
 
@@ -463,7 +468,7 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
     """Return the nearest input values that need a different number of switches."""
     hosts, way = result.hosts, result.way
     capacity = result.tree.leaves * result.tree.down // hosts.rails // hosts.hosts_per_system
-    more = max(capacity, hosts.system_count) + 1
+    more = _next_system_count_with_other_switches(result, max(capacity, hosts.system_count) + 1)
     ratio = 1.0 if way.oversubscription > 1 else 2.0
     layout = "tree" if way.layout == "rail" else "rail"
     other = dataclasses.replace
@@ -485,6 +490,14 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
         for field, label, now, value, new in tried
         if (becomes := _describe_switch_change(result, new, more if field == "nodes" else 0))
     )
+
+
+def _next_system_count_with_other_switches(result: FabricResult, last: int) -> int:
+    """Return the first larger number of systems that needs other switches, `last` at most."""
+    for systems in range(result.hosts.system_count + 1, last):
+        if _describe_switch_change(result, result.way, systems):
+            return systems
+    return last
 
 
 def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
