@@ -617,3 +617,37 @@ def test_the_fastest_layout_may_recompute_every_second_matrix_product() -> None:
     plan = ask("parallelism-plan", **job)
     assert plan["recompute"].value == "operators"
     assert "every second matrix product recomputed" in plan.verdict.text + str(plan.tables)
+
+
+def test_a_run_says_how_many_failures_to_expect_and_what_they_cost() -> None:
+    # 30,000 h ÷ 512 GPUs are 58.6 h between failures: a run of 60 days meets 24.6 of them.
+    job = {"model": "llama-3.1-70b", "gpus": 512, "tokens": 2.04e12}
+    answer = ask("training-time", **job)
+    seconds, failures = number(answer, "time"), number(answer, "failures")
+    assert seconds == pytest.approx(60 * 86400, rel=0.01)
+    assert failures == pytest.approx(seconds / (30_000 * 3600 / 512))
+    assert failures == pytest.approx(24.6, rel=0.01)
+    assert "The chance of none is less than 0.1%" in answer["failures"].note
+    low, high = answer["failures"].low, answer["failures"].high
+    assert low is not None
+    assert high is not None
+    assert low < failures * 30 / 51 < failures < high
+    parts = next(t for t in answer.tables if t.label == "Parts of the whole run")
+    times = {row[0]: row[1][0] for row in parts.rows}
+    assert sum(times.values()) == pytest.approx(seconds)
+    # Each failure costs its restart, and half of an interval with its checkpoint.
+    interval = number(answer, "checkpoint_interval")
+    assert times["Restarts"] == pytest.approx(0.86 * failures * 600, rel=0.01)
+    assert times["Lost work"] == pytest.approx(0.86 * failures * (interval + 9.9) / 2, rel=0.02)
+    labels = [step.label for step in answer.steps]
+    assert {"Expected failures", "Chance of no failure", "Time lost to restarts"} <= set(labels)
+    short = ask("training-time", **{**job, "tokens": 1e9})
+    assert number(short, "failures") < 0.05
+    run = ask("training-run", model="llama-3.1-8b")
+    assert run["failures"].note == _time_section(run)["failures"].note != ""
+    typed = ask("training-time", **job, mtbf_per_gpu="51000 h")
+    assert number(typed, "failures") == pytest.approx(failures * 30 / 51, rel=0.01)
+
+
+def _time_section(run: Estimate) -> Estimate:
+    return next(s.estimate for s in run.sections if s.name == "training-time")
