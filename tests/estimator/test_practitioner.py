@@ -651,3 +651,12 @@ def test_a_run_says_how_many_failures_to_expect_and_what_they_cost() -> None:
 
 def _time_section(run: Estimate) -> Estimate:
     return next(s.estimate for s in run.sections if s.name == "training-time")
+
+
+def test_the_commitment_is_listed_where_it_changes_the_verdict() -> None:
+    cluster = {"gpus": 8, "life": "3 years"}
+    for now, outcome in (("used", "Buying is cheaper."), ("all", "Renting is cheaper.")):
+        changes = ask("cost", **cluster, commitment=now).changes
+        assert [c.becomes for c in changes if c.field == "commitment"] == [outcome]
+    never = ask("cost", gpus=8, life="3 years", utilisation="95%", rent="20 USD/h")
+    assert "commitment" not in {c.field for c in never.changes}
