@@ -660,3 +660,22 @@ def test_the_commitment_is_listed_where_it_changes_the_verdict() -> None:
         assert [c.becomes for c in changes if c.field == "commitment"] == [outcome]
     never = ask("cost", gpus=8, life="3 years", utilisation="95%", rent="20 USD/h")
     assert "commitment" not in {c.field for c in never.changes}
+
+
+def test_the_room_is_cooled_by_the_heat_of_the_machines_not_of_the_site() -> None:
+    answer = ask("power-cooling", nodes=3)
+    assert "for the room's cooling" in answer["heat"].label
+    assert number(answer, "heat_btu") == 114_853
+    assert answer["heat_btu"].note == "9.57 tons of refrigeration, of 12,000 BTU/h each."
+    labels = [str(row[0]) for row in answer.tables[0].rows]
+    assert "which the room's cooling removes" in labels[2]
+    assert "cooling plant's own power" in labels[3]
+
+
+def test_racks_are_said_in_words_that_agree_and_only_where_they_change_something() -> None:
+    becomes = {c.becomes for c in ask("power-cooling", nodes=4).changes}
+    assert "Holds 4 systems: 1 rack." in becomes
+    assert not any("Holds 4" in c.becomes for c in ask("power-cooling", nodes=3).changes)
+    alone = ask("power-cooling", nodes=3, other=0)
+    said = " ".join((alone.verdict.text, *alone.notes, *(f.note for f in alone.figures)))
+    assert "network" not in said.lower()
