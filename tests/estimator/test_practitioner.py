@@ -679,3 +679,14 @@ def test_racks_are_said_in_words_that_agree_and_only_where_they_change_something
     alone = ask("power-cooling", nodes=3, other=0)
     said = " ".join((alone.verdict.text, *alone.notes, *(f.note for f in alone.figures)))
     assert "network" not in said.lower()
+
+
+def test_limits_that_rest_on_an_estimated_overhead_have_a_range() -> None:
+    answer = ask("inference-memory", model="llama-3.1-8b", gpu="l40s")
+    for name in ("max_context", "max_concurrent"):
+        figure = answer[name]
+        assert figure.low is not None
+        assert figure.high is not None
+        assert figure.low < number(answer, name) < figure.high
+    given = ask("inference-memory", model="llama-3.1-8b", gpu="l40s", cache_memory="20 GB")
+    assert given["max_context"].low is None
