@@ -520,8 +520,8 @@ def describe_manager_links(result: FabricResult) -> str:
         return ""
     return (
         f"All leaf ports are taken by {format_number(result.hosts.system_count)} systems, so that the "
-        f"{result.way.manager_links} links of fabric managers are left out: leave the place of one "
-        "system free for them, as published designs do, or connect them in its stead."
+        f"{result.way.manager_links} links of fabric managers are left out: take one "
+        "system fewer, as published designs do, and the fabric managers get its ports."
     )
 
 
