@@ -690,3 +690,25 @@ def test_limits_that_rest_on_an_estimated_overhead_have_a_range() -> None:
         assert figure.low < number(answer, name) < figure.high
     given = ask("inference-memory", model="llama-3.1-8b", gpu="l40s", cache_memory="20 GB")
     assert given["max_context"].low is None
+
+
+def test_the_working_of_drafts_shows_the_step_that_checks_them() -> None:
+    steps = {
+        step.label: step
+        for step in ask(
+            "latency",
+            model="deepseek-v3",
+            gpu="h200-sxm5-141",
+            tensor_parallel=8,
+            batch=32,
+            prompt=1000,
+            answer=1000,
+            draft_tokens=1,
+            acceptance="85%",
+        ).steps
+    }
+    check = steps["The step that checks the drafts, with 64 tokens"].value
+    drafted = steps["One step with its drafts"].value
+    assert drafted == pytest.approx(check + 0.05 * steps["One decoding step"].value)
+    assert steps["Time per output token"].value == pytest.approx(drafted / 1.85)
+    assert "One step with its drafts" not in {s.label for s in ask("latency").steps}
