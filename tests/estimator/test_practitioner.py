@@ -712,3 +712,15 @@ def test_the_working_of_drafts_shows_the_step_that_checks_them() -> None:
     assert drafted == pytest.approx(check + 0.05 * steps["One decoding step"].value)
     assert steps["Time per output token"].value == pytest.approx(drafted / 1.85)
     assert "One step with its drafts" not in {s.label for s in ask("latency").steps}
+
+
+def test_the_time_of_a_run_names_the_layout_that_it_is_for() -> None:
+    # The run searches for the fastest layout; this calculator takes the usual one.
+    text = ask("training-time").verdict.text
+    assert "with ZeRO 3 (FSDP) and no recomputation" in text
+    same = ask("training-time", zero="1")
+    assert "with ZeRO 1 and no recomputation" in same.verdict.text
+    run = ask("training-run", gpus=64)
+    assert number(run, "time") == pytest.approx(number(same, "time"), rel=0.001)
+    late = ask("training-time", deadline="10 days", tensor_parallel=2, pipeline_parallel=2)
+    assert "tensor parallel 2, pipeline parallel 2, ZeRO 1" in late.verdict.text

@@ -250,7 +250,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {duration}."
         return dataclasses.replace(verdict, text=text)
-    mfu_text = f"{result.mfu:.0%} of the peak"
+    mfu_text = f"{result.mfu:.0%} of the peak{_describe_layout(result.plan)}"
     packing_text = _describe_packing(result)
     if inputs.deadline is None:
         return Verdict("info", f"{duration}.", f"On {gpus_text}, at {mfu_text}.{packing_text}")
@@ -262,6 +262,29 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     return Verdict(
         "tight" if is_close else "fits", "Just in time." if is_close else "In time.", text
     )
+
+
+def _describe_layout(plan: TrainingPlan) -> str:
+    """Return the layout that the time is for, as it may not be the fastest; empty on one GPU."""
+    if plan.gpus == 1:
+        return ""
+    degrees = (
+        ("tensor", plan.tensor),
+        ("pipeline", plan.pipeline),
+        ("context", plan.context),
+        ("expert", plan.expert),
+    )
+    parts = [f"{name} parallel {degree}" for name, degree in degrees if degree > 1]
+    if plan.data > 1:
+        parts.append(f"ZeRO {plan.zero}" + " (FSDP)" * (plan.zero == 3))
+    recompute = {
+        "none": "no recomputation",
+        "selective": "selective recomputation",
+        "operators": "every second matrix product recomputed",
+        "full": "full recomputation",
+    }[plan.recompute]
+    named = ", ".join(parts)
+    return f", with {named} and {recompute}" if named else f", with {recompute}"
 
 
 def _describe_packing(result: TrainingTimeResult) -> str:
