@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
+from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_CHOICES,
     GGUF_CHOICES,
@@ -17,6 +18,7 @@ from app.estimator.models.number_formats import (
     PUBLISHED_CHOICES,
 )
 from app.estimator.serving import engine
+from app.estimator.training.flops import recomputed_flops_per_token
 from app.estimator.training.training_plan import SOFTWARE, USUAL_SOFTWARE
 
 MODEL = InputGroup("Model", "training-versus-inference")
@@ -138,15 +140,28 @@ def fill_in_zero(inputs: Any, framework: str) -> Any:
     return dataclasses.replace(inputs, zero="3" if shards_weights else "1")
 
 
-def fill_in_recompute(inputs: Any, memory: Callable[[Any], float], capacity: float) -> Any:
+def fill_in_recompute(
+    inputs: Any,
+    memory: Callable[[Any], float],
+    capacity: float,
+    *,
+    only_whole_layers: bool = False,
+) -> Any:
     """Return the inputs with the least recomputation that fits where they leave it open.
 
     It fits if `memory` of the inputs is within the share of the capacity [B] that a plan may
-    fill; if nothing fits, everything is recomputed.
+    fill; if nothing fits, everything is recomputed. Which kind recomputes less depends on the
+    length of the sequence: the longer it is, the more of the work is the core of attention. `only_whole_layers`: the
+    software cannot recompute every second matrix product, as torchtune's adapters and
+    Transformers.
     """
     if inputs.recompute != LEAST_RECOMPUTE:
         return inputs
-    for recompute in ("none", "selective"):
+    model = find_model(inputs.model)
+    kinds = ("none", "selective") if only_whole_layers else ("none", "selective", "operators")
+    for recompute in sorted(
+        kinds, key=lambda kind: recomputed_flops_per_token(model, inputs.sequence, kind)
+    ):
         changed = dataclasses.replace(inputs, recompute=recompute)
         if memory(changed) <= FILLED_SHARE * capacity:
             return changed
@@ -158,7 +173,8 @@ def recompute_note(typed: Any, inputs: Any) -> tuple[str, ...]:
     if typed.recompute != LEAST_RECOMPUTE:
         return ()
     share = f"{FILLED_SHARE:.0%} of the memory"
-    return (f"Recomputation: {inputs.recompute}, as little as fits in {share}.",)
+    recompute = {"operators": "every second matrix product"}.get(inputs.recompute, inputs.recompute)
+    return (f"Recomputation: {recompute}, as little as fits in {share}.",)
 
 
 FILLED_SHARE = 0.95

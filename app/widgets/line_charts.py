@@ -84,8 +84,11 @@ def line_chart_table(chart: Chart) -> ResultTable:
     lines = [one for one in chart.lines if one.points]
     places = sorted({p[0] for one in lines for p in one.points})
     if len(places) > _MOST_ROWS:
-        step = (len(places) - 1) / (_MOST_ROWS - 1)
-        places = [places[round(i * step)] for i in range(_MOST_ROWS)]
+        marked = {p[0] for one in lines if one.style == "mark" for p in one.points}
+        count = max(2, _MOST_ROWS - len(marked))
+        others = [place for place in places if place not in marked] or places
+        step = (len(others) - 1) / (count - 1)
+        places = sorted({*marked, *(others[round(i * step)] for i in range(count))})
     known = [dict(one.points) for one in lines]
     rows = tuple(
         (

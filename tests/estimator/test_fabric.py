@@ -161,9 +161,51 @@ def test_a_128th_node_takes_the_ports_of_the_fabric_manager_and_no_switch():
 
 
 def test_what_changes_nothing_is_no_change():
-    answer = entry.estimate(FabricInputs(nodes=15))  # half the cables fill no fewer switches
-    assert "4 leaf and 2 spine switches." in answer.verdict.lead
+    answer = entry.estimate(FabricInputs(nodes=8))  # One switch has no uplinks to leave out.
+    assert answer.verdict.lead == "One switch."
     assert "oversubscription" not in {c.field for c in answer.changes}
+    half = entry.estimate(FabricInputs(nodes=15))  # 30 links of a leaf need 15 uplinks, not 21.
+    assert "4 leaf and 2 spine switches." in half.verdict.lead
+    becomes = {c.field: c.becomes for c in half.changes}
+    assert becomes["oversubscription"] == "4 leaf and 1 spine switches."
+
+
+def test_the_chart_has_the_switches_of_the_headline_at_every_number_of_systems(
+    subtests: pytest.Subtests,
+):
+    for nodes in (1, 20, 32, 33, 64, 65, 127, 500):
+        for ratio in (1.0, 2.0):
+            with subtests.test(nodes=nodes, ratio=ratio):
+                inputs = FabricInputs(nodes=nodes, oversubscription=ratio)
+                needed, asked = entry.estimate(inputs).pictures[0].lines
+                systems = [place for place, _ in needed.points]
+                assert len(set(systems)) == len(systems)
+                for place, height in (*needed.points[:6], *asked.points):
+                    assert found(nodes=int(place), oversubscription=ratio)["switches"] == height
+
+
+def test_leaves_that_are_not_full_have_no_more_uplinks_than_the_ratio_needs():
+    of = found(nodes=64, oversubscription=2.0)
+    assert (of["leaves"], of["spines"], of["leaf_spine_links"]) == (16, 4, 16 * 16)
+    assert of["oversubscription"] == 2
+    assert of["bisection"] == 512 * 50e9 / 2 / 2
+    # 33 links of a leaf need 17 uplinks, which are even only over 17 spines; 20 take five.
+    of = found(nodes=65, oversubscription=2.0)
+    assert (of["leaves"], of["spines"], of["oversubscription"]) == (16, 5, 33 / 20)
+    text = entry.estimate(FabricInputs(nodes=65, oversubscription=2.0)).verdict.text
+    assert "1.65:1 oversubscribed" in text
+
+
+@given(nodes=SMALL, ratio=RATIOS)
+def test_no_leaf_has_more_links_to_nodes_for_each_uplink_than_asked(nodes: int, ratio: float):
+    of = found(nodes=nodes, oversubscription=ratio)
+    assert 0 < of["oversubscription"] <= ratio + 1e-9
+    for change in entry.estimate(FabricInputs(nodes=nodes, oversubscription=ratio)).changes:
+        if change.field == "nodes":
+            more = int(change.flips_at.replace(",", ""))
+            before, then = (found(nodes=n, oversubscription=ratio) for n in (more - 1, more))
+            assert before["switches"] == of["switches"] or before["leaves"] == of["leaves"]
+            assert (then["leaves"], then["spines"]) != (of["leaves"], of["spines"])
 
 
 def test_eight_nodes_fit_on_one_switch_when_nothing_else_is_on_it():

@@ -575,7 +575,9 @@ def test_llama_cpp_shares_whole_layers_among_any_number_of_cards() -> None:
     # 70B in Q4_K_M was measured on three and on six RTX 3090s (XiongjieDai/GPU-Benchmarks).
     three = {"model": "llama-3.3-70b", "weights": "gguf-q4-k-m", "engine": "llama.cpp"}
     three |= {"gpu": "rtx-3090", "tensor_parallel": 3}
-    assert registry.run_estimate("inference-memory", three | {"concurrent": 1})["fits"].value is True
+    assert (
+        registry.run_estimate("inference-memory", three | {"concurrent": 1})["fits"].value is True
+    )
     six = registry.run_estimate("latency", three | {"tensor_parallel": 6, "prompt": 1, "batch": 1})
     step = six["tpot"]
     assert step.low is not None
@@ -583,3 +585,142 @@ def test_llama_cpp_shares_whole_layers_among_any_number_of_cards() -> None:
     assert step.low < 1 / 16.9 < step.high
     with pytest.raises(InvalidInputsError, match="heads cannot be divided over 3"):
         registry.run_estimate("latency", three | {"weights": "int4", "engine": "vllm"})
+
+
+def test_the_least_recomputation_that_fits_is_taken_whichever_kind_it_is() -> None:
+    job = {"model": "llama-3.1-70b", "gpus": 512}
+    for name in ("training-time", "training-memory"):
+        answer, chosen = ask(name, **job), ask(name, **job, recompute="operators")
+        assert "Recomputation: every second matrix product" in answer.notes[0]
+        assert [f for f in answer.figures if f.name != "fewest_gpus"] == [
+            f for f in chosen.figures if f.name != "fewest_gpus"
+        ]
+        assert answer["fits"].value is True
+        typed = ask(name, **job, recompute="full")
+        figure = {"training-time": "memory", "training-memory": "per_gpu"}[name]
+        assert number(answer, figure) > number(typed, figure)
+    assert number(ask("training-time", **job), "time") < number(
+        ask("training-time", **job, recompute="full"), "time"
+    )
+
+
+def test_software_that_recomputes_whole_layers_alone_is_not_told_to_recompute_products() -> None:
+    tight = {"model": "llama-3.1-8b", "gpus": 1, "gpu": "rtx-4090", "sequence": 2048}
+    for name in ("training-memory", "training-time"):
+        assert "Recomputation: full" in ask(name, **tight, method="lora").notes[0]
+    job = {"model": "llama-3.1-70b", "gpus": 512, "framework": "transformers"}
+    assert "every second" not in ask("training-memory", **job).notes[0]
+
+
+def test_the_fastest_layout_may_recompute_every_second_matrix_product() -> None:
+    job = {"model": "llama-3.1-405b", "gpus": 1024, "sequence": 8192}
+    plan = ask("parallelism-plan", **job)
+    assert plan["recompute"].value == "operators"
+    assert "every second matrix product recomputed" in plan.verdict.text + str(plan.tables)
+
+
+def test_a_run_says_how_many_failures_to_expect_and_what_they_cost() -> None:
+    # 30,000 h ÷ 512 GPUs are 58.6 h between failures: a run of 60 days meets 24.6 of them.
+    job = {"model": "llama-3.1-70b", "gpus": 512, "tokens": 2.04e12}
+    answer = ask("training-time", **job)
+    seconds, failures = number(answer, "time"), number(answer, "failures")
+    assert seconds == pytest.approx(60 * 86400, rel=0.01)
+    assert failures == pytest.approx(seconds / (30_000 * 3600 / 512))
+    assert failures == pytest.approx(24.6, rel=0.01)
+    assert "The chance of none is less than 0.1%" in answer["failures"].note
+    low, high = answer["failures"].low, answer["failures"].high
+    assert low is not None
+    assert high is not None
+    assert low < failures * 30 / 51 < failures < high
+    parts = next(t for t in answer.tables if t.label == "Parts of the whole run")
+    times = {row[0]: row[1][0] for row in parts.rows}
+    assert sum(times.values()) == pytest.approx(seconds)
+    # Each failure costs its restart, and half of an interval with its checkpoint.
+    interval = number(answer, "checkpoint_interval")
+    assert times["Restarts"] == pytest.approx(0.86 * failures * 600, rel=0.01)
+    assert times["Lost work"] == pytest.approx(0.86 * failures * (interval + 9.9) / 2, rel=0.02)
+    labels = [step.label for step in answer.steps]
+    assert {"Expected failures", "Chance of no failure", "Time lost to restarts"} <= set(labels)
+    short = ask("training-time", **{**job, "tokens": 1e9})
+    assert number(short, "failures") < 0.05
+    run = ask("training-run", model="llama-3.1-8b")
+    assert run["failures"].note == _time_section(run)["failures"].note != ""
+    typed = ask("training-time", **job, mtbf_per_gpu="51000 h")
+    assert number(typed, "failures") == pytest.approx(failures * 30 / 51, rel=0.01)
+
+
+def _time_section(run: Estimate) -> Estimate:
+    return next(s.estimate for s in run.sections if s.name == "training-time")
+
+
+def test_the_commitment_is_listed_where_it_changes_the_verdict() -> None:
+    cluster = {"gpus": 8, "life": "3 years"}
+    for now, outcome in (("used", "Buying is cheaper."), ("all", "Renting is cheaper.")):
+        changes = ask("cost", **cluster, commitment=now).changes
+        assert [c.becomes for c in changes if c.field == "commitment"] == [outcome]
+    never = ask("cost", gpus=8, life="3 years", utilisation="95%", rent="20 USD/h")
+    assert "commitment" not in {c.field for c in never.changes}
+
+
+def test_the_room_is_cooled_by_the_heat_of_the_machines_not_of_the_site() -> None:
+    answer = ask("power-cooling", nodes=3)
+    assert "for the room's cooling" in answer["heat"].label
+    assert number(answer, "heat_btu") == 114_853
+    assert answer["heat_btu"].note == "9.57 tons of refrigeration, of 12,000 BTU/h each."
+    labels = [str(row[0]) for row in answer.tables[0].rows]
+    assert "which the room's cooling removes" in labels[2]
+    assert "cooling plant's own power" in labels[3]
+
+
+def test_racks_are_said_in_words_that_agree_and_only_where_they_change_something() -> None:
+    becomes = {c.becomes for c in ask("power-cooling", nodes=4).changes}
+    assert "Holds 4 systems: 1 rack." in becomes
+    assert not any("Holds 4" in c.becomes for c in ask("power-cooling", nodes=3).changes)
+    alone = ask("power-cooling", nodes=3, other=0)
+    said = " ".join((alone.verdict.text, *alone.notes, *(f.note for f in alone.figures)))
+    assert "network" not in said.lower()
+
+
+def test_limits_that_rest_on_an_estimated_overhead_have_a_range() -> None:
+    answer = ask("inference-memory", model="llama-3.1-8b", gpu="l40s")
+    for name in ("max_context", "max_concurrent"):
+        figure = answer[name]
+        assert figure.low is not None
+        assert figure.high is not None
+        assert figure.low < number(answer, name) < figure.high
+    given = ask("inference-memory", model="llama-3.1-8b", gpu="l40s", cache_memory="20 GB")
+    assert given["max_context"].low is None
+
+
+def test_the_working_of_drafts_shows_the_step_that_checks_them() -> None:
+    steps = {
+        step.label: step
+        for step in ask(
+            "latency",
+            model="deepseek-v3",
+            gpu="h200-sxm5-141",
+            tensor_parallel=8,
+            batch=32,
+            prompt=1000,
+            answer=1000,
+            draft_tokens=1,
+            acceptance="85%",
+        ).steps
+    }
+    check = steps["The step that checks the drafts, with 64 tokens"].value
+    drafted = steps["One step with its drafts"].value
+    assert drafted == pytest.approx(check + 0.05 * steps["One decoding step"].value)
+    assert steps["Time per output token"].value == pytest.approx(drafted / 1.85)
+    assert "One step with its drafts" not in {s.label for s in ask("latency").steps}
+
+
+def test_the_time_of_a_run_names_the_layout_that_it_is_for() -> None:
+    # The run searches for the fastest layout; this calculator takes the usual one.
+    text = ask("training-time").verdict.text
+    assert "with ZeRO 3 (FSDP) and no recomputation" in text
+    same = ask("training-time", zero="1")
+    assert "with ZeRO 1 and no recomputation" in same.verdict.text
+    run = ask("training-run", gpus=64)
+    assert number(run, "time") == pytest.approx(number(same, "time"), rel=0.001)
+    late = ask("training-time", deadline="10 days", tensor_parallel=2, pipeline_parallel=2)
+    assert "tensor parallel 2, pipeline parallel 2, ZeRO 1" in late.verdict.text

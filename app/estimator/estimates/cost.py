@@ -397,7 +397,21 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
         changes.append(
             VerdictFlip("price", "Price of a GPU in its server", current_text, varied_text, outcome)
         )
-    return tuple(changes)
+    return (*changes, *_commitment_flips(result))
+
+
+def _commitment_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
+    """Return the other commitment if the cheaper option changes with it."""
+    inputs = result.inputs
+    other = "used" if inputs.commitment == "all" else "all"
+    changed = compute_cost(dataclasses.replace(inputs, commitment=other))
+    if changed.buying == result.buying:
+        return ()
+    spec = next(f for f in dataclasses.fields(inputs) if f.name == "commitment").metadata["input"]
+    labels = dict(spec.choices)
+    outcome = f"{'Buying' if changed.buying else 'Renting'} is cheaper."
+    now, then = labels[inputs.commitment], labels[other]
+    return (VerdictFlip("commitment", spec.label, now, then, outcome),)
 
 
 def _break_even_rent(result: CostResult) -> float:

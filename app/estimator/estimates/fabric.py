@@ -349,7 +349,12 @@ def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | N
         leaves = count_rail_leaves(hosts, rails, down)
     else:
         leaves = -(-endpoints // down)
-    return build_fat_tree(leaves, wiring.switch_ports, wiring.oversubscription, wiring.tiers)
+    links_to_nodes = 0
+    if wiring.oversubscription > 1:  # Published non-blocking designs connect leaves as if full.
+        links_to_nodes = -(-endpoints // leaves)
+    return build_fat_tree(
+        leaves, wiring.switch_ports, wiring.oversubscription, wiring.tiers, links_to_nodes
+    )
 
 
 def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
@@ -443,12 +448,11 @@ def switch_count_chart(result: FabricResult) -> Chart:
     reach = max(2 * hosts.system_count, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     points: list[tuple[float, float]] = []
-    for nodes in range(stride, reach + stride, stride):
-        tree = build_plane_tree(result.way, nodes * hosts.hosts_per_system, hosts.rails)
-        if tree is None:
-            break
-        height = float(tree.switches * result.planes)
-        points += [(float(nodes - stride), height), (float(nodes), height)]
+    for stop in range(stride, reach + stride, stride):
+        for nodes in sorted({stop - stride + 1, stop}):
+            tree = build_plane_tree(result.way, nodes * hosts.hosts_per_system, hosts.rails)
+            if tree is not None:
+                points.append((float(nodes), float(tree.switches * result.planes)))
     here = (float(hosts.system_count), float(result.compute_network_switches))
     return Chart(
         "Switches by number of systems",
@@ -456,7 +460,7 @@ def switch_count_chart(result: FabricResult) -> Chart:
         "Compute switches",
         "node",
         "",
-        (ChartLine("Full leaves", tuple(points)), ChartLine("Asked for", (here,), "mark")),
+        (ChartLine("Needed", tuple(points)), ChartLine("Asked for", (here,), "mark")),
     )
 
 
@@ -464,7 +468,7 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
     """Return the nearest input values that need a different number of switches."""
     hosts, way = result.hosts, result.way
     capacity = result.tree.leaves * result.tree.down // hosts.rails // hosts.hosts_per_system
-    more = max(capacity, hosts.system_count) + 1
+    more = _next_system_count_with_other_switches(result, max(capacity, hosts.system_count) + 1)
     ratio = 1.0 if way.oversubscription > 1 else 2.0
     layout = "tree" if way.layout == "rail" else "rail"
     other = dataclasses.replace
@@ -488,6 +492,14 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
     )
 
 
+def _next_system_count_with_other_switches(result: FabricResult, last: int) -> int:
+    """Return the first larger number of systems that needs other switches, `last` at most."""
+    for systems in range(result.hosts.system_count + 1, last):
+        if _describe_switch_change(result, result.way, systems):
+            return systems
+    return last
+
+
 def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = result.hosts
@@ -508,8 +520,8 @@ def describe_manager_links(result: FabricResult) -> str:
         return ""
     return (
         f"All leaf ports are taken by {format_number(result.hosts.system_count)} systems, so that the "
-        f"{result.way.manager_links} links of fabric managers are left out: leave the place of one "
-        "system free for them, as published designs do, or connect them in its stead."
+        f"{result.way.manager_links} links of fabric managers are left out: take one "
+        "system fewer, as published designs do, and the fabric managers get its ports."
     )
 
 

@@ -203,6 +203,16 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
                 "superpod-b200",
             )
         )
+    if tree.links_to_nodes:
+        steps.append(
+            _STEPS.line(
+                "oversubscription",
+                "links of the fullest leaf to nodes ÷ its uplinks",
+                f"{tree.links_to_nodes} ÷ {tree.up}",
+                tree.oversubscription,
+                "leiserson-1985",
+            )
+        )
     steps.append(
         _STEPS.line(
             "leaf_spine_links",
@@ -300,7 +310,7 @@ def _count_cell(value: int) -> tuple[float, str]:
 
 def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
     hosts, tree = result.hosts, result.tree
-    notes = [_CABLES, _FULL]
+    notes = [_CABLES, _AS_LINKED if tree.links_to_nodes else _FULL]
     if result.reference_design:
         notes.append(
             "A scalable unit is the group of systems by which a cluster grows: "
@@ -344,6 +354,11 @@ _CABLES = (
 
 _FULL = "Counted are full leaves: a cluster that grows to its scalable units needs no new switch."
 
+_AS_LINKED = (
+    "Leaves that are not full have only the uplinks that keep the oversubscription with the "
+    "fewest switches: a cluster that grows to its scalable units needs more of them."
+)
+
 _MANAGERS = (
     "The links of the fabric manager take ports of a node: published designs leave one "
     "place of the last unit free for it."
@@ -352,7 +367,7 @@ _MANAGERS = (
 _MANAGEMENT = (
     "Ports of the storage network: the links of the nodes and, unless written, a "
     "quarter more for the storage itself. In-band management: two for each node and "
-    "server, oversubscribed 3:1. Out-of-band: one for each node, server and switch; "
+    "server, oversubscribed 3:1 on full leaves. Out-of-band: one for each node, server and switch; "
     "power strips and storage controllers come on top."
 )
 

@@ -286,11 +286,22 @@ def _longest_context(result: _MemoryResult) -> OutputValue:
     """Return the longest context that memory holds and the model takes."""
     held, most = result.limits.context, result.model.max_context
     if most is None or (held is not None and held <= most):
-        return _cache_limit_value(held)
+        return _cache_limit_with_range(result, held, most)
     note = "As long as the model takes."
     if held is not None:
         note += f" Memory holds {format_value(held, 'token')}."
     return OutputValue(most, note=note)
+
+
+def _cache_limit_with_range(
+    result: _MemoryResult, value: int | None, most: int | None = None
+) -> OutputValue:
+    """Return a limit that grows with the room for the cache, with the range of that room."""
+    room = _room_for_cache(result)
+    if value is None or room.low is None or room.high is None or not room.value:
+        return _cache_limit_value(value)
+    low, high = (int(value * bound / float(room.value)) for bound in (room.low, room.high))
+    return OutputValue(value, low, min(high, most) if most else high)
 
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
@@ -367,13 +378,15 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "token",
         "more",
         _longest_context,
+        modeled=True,
     ),
     OutputSpec(
         "max_concurrent",
         "Most sequences",
         "sequence",
         "more",
-        lambda r: _cache_limit_value(r.limits.concurrent),
+        lambda r: _cache_limit_with_range(r, r.limits.concurrent),
+        modeled=True,
     ),
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
     OutputSpec(

@@ -32,9 +32,11 @@ from app.estimator.serving.replica import describe_draft_model, weight_bytes_rea
 from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
+    SpeculativeDecoding,
     other_acceptances,
     pipeline_time,
     tokens_per_step,
+    verify_step,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.units import format_number, format_value
@@ -228,6 +230,7 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.accepted)
     return (
         _sum_of_parts_step("decode_time", result.decode),
+        *_draft_steps(result),
         _STEPS.line_from_template(
             "tpot",
             "[one step with its drafts] ÷ [tokens kept per step]"
@@ -251,6 +254,44 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     )
 
 
+def _draft_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
+    """Return how the time of one step with its drafts comes about; nothing without drafts."""
+    inputs = result.inputs
+    drafts = inputs.draft_tokens
+    if not drafts:
+        return ()
+    draft = SpeculativeDecoding(drafts, inputs.acceptance, inputs.draft_cost)
+    checking = verify_step(result.placed, draft, inputs.batch, inputs.prompt + inputs.answer / 2)
+    tokens = format_number(inputs.batch * (drafts + 1))
+    formula, numbers = _format_sum_of_parts(checking)
+    check = (
+        FormulaStep(
+            f"The step that checks the drafts, with {tokens} tokens",
+            formula,
+            numbers,
+            checking.total,
+            "s",
+            "leviathan-2023",
+            "batching-and-latency",
+        ),
+    )
+    plain, longest = result.decode.total, max(checking.total, result.decode.total)
+    return (
+        *check,
+        FormulaStep(
+            "One step with its drafts",
+            "step that checks the drafts (at least one decoding step) + drafts × cost of a draft "
+            "× one decoding step",
+            f"{format_term(longest, 's')} + {drafts} × {format_term(inputs.draft_cost, '%')} × "
+            f"{format_term(plain, 's')}",
+            result.time_per_output_token * result.accepted,
+            "s",
+            "leviathan-2023",
+            "batching-and-latency",
+        ),
+    )
+
+
 _PARTS = {
     "weights": "waiting for weights",
     "compute": "matrix products",
@@ -263,10 +304,15 @@ _PARTS = {
 
 def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
+    formula, numbers = _format_sum_of_parts(step)
+    return _STEPS.line(output_name, formula, numbers, step.total, "pope-2022")
+
+
+def _format_sum_of_parts(step: InferenceStepTime) -> tuple[str, str]:
+    """Return the names and the numbers of a step's parts that take time, each as a sum."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
-    numbers = format_exact_sum(seconds.values(), "s")
-    return _STEPS.line(output_name, " + ".join(named), numbers, step.total, "pope-2022")
+    return " + ".join(named), format_exact_sum(seconds.values(), "s")
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:

@@ -271,7 +271,7 @@ _BytesByStage = tuple[float, ...]
 
 _STAGE = 3  # Units of work to compute one stage of a layout.
 
-_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
+_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "operators", "full")
 
 
 class LayoutMemoryChecker:
@@ -286,6 +286,9 @@ class LayoutMemoryChecker:
     def __init__(self, model: Architecture, job: TrainingJob, limit: float) -> None:
         self.steps = 0
         self._model, self._job, self._limit = model, job, limit
+        self._recomputes = _RECOMPUTES
+        if SOFTWARE[job.software].framework != "torch":  # Only compiled PyTorch offers it.
+            self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
         self._per_token_memory: dict[
@@ -312,11 +315,12 @@ class LayoutMemoryChecker:
         start = 0
         for size in family.micro_batches_and_counts:
             self.steps += 1
-            for recompute_index in range(start, len(_RECOMPUTES)):
-                transient = self._transient_bytes(family, size, _RECOMPUTES[recompute_index])
+            for recompute_index in range(start, len(self._recomputes)):
+                recompute = self._recomputes[recompute_index]
+                transient = self._transient_bytes(family, size, recompute)
                 memory = max(map(float.__add__, resident, transient))
                 if memory <= self._limit:
-                    yield size, _RECOMPUTES[recompute_index], memory
+                    yield size, recompute, memory
                     break
             else:
                 return  # A larger micro-batch needs even more memory.

@@ -79,6 +79,8 @@ def describe_layout(candidate: LayoutCandidate) -> str:
         text += f", experts over {plan.expert}"
     if plan.recompute == "full":
         text += ", full recomputation"
+    elif plan.recompute == "operators":
+        text += ", every second matrix product recomputed"
     elif plan.recompute == "selective":
         text += ", selective recomputation"
     return text[0].upper() + text[1:]

@@ -17,6 +17,7 @@ TOPIC = "power-and-cooling"
 _AIR, _AIR_HEAT = 1.2, 1005.0
 _WATER, _WATER_HEAT = 997.0, 4180.0
 BTU_PER_HOUR = 3.412141633  # BTU/h per watt.
+BTU_PER_TON_HOUR = 12_000.0  # BTU/h that a ton of refrigeration removes.
 CUBIC_FEET_PER_MINUTE = 2118.880003  # Cubic feet per minute in a cubic meter per second.
 
 _MACHINES = InputGroup("Machines", "cluster-components")
@@ -348,10 +349,12 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     ):
         flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
         count = result.systems_per_rack + 1
-        racks = format_number(-(-inputs.nodes // count))
-        holds = "one system" if count == 1 else f"{count} systems"
-        becomes = f"Holds {holds}: {racks} racks."
-        changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
+        racks = -(-inputs.nodes // count)
+        if racks != result.racks:
+            holds = "one system" if count == 1 else f"{count} systems"
+            noun = "rack" if racks == 1 else "racks"
+            becomes = f"Holds {holds}: {format_number(racks)} {noun}."
+            changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
     if result.systems_per_rack and is_allowed_after_rounding(
         type(inputs), "rack_limit", result.system_power
     ):

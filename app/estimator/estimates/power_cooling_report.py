@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from app.estimator.estimates.power_cooling import (
+    BTU_PER_TON_HOUR,
     CONTINUOUS,
     CUBIC_FEET_PER_MINUTE,
     DENSE,
@@ -47,7 +48,7 @@ def _typical_load_output(
 
 
 def _racks_value(result: PowerCoolingResult) -> OutputValue:
-    note = "Without those of network and storage."
+    note = "Without those of network and storage." if result.network_and_storage_power else ""
     if not result.racks:
         note = "No system fits in a rack."
     return OutputValue(result.racks, note=note, applies=result.racks is not None)
@@ -64,6 +65,17 @@ def _coolant_flow_value(result: PowerCoolingResult) -> OutputValue:
     return OutputValue(None, note="Air takes all heat of the systems.", applies=False)
 
 
+def _machine_heat_value(result: PowerCoolingResult) -> OutputValue:
+    note = "By this the cooling is sized, not by the power of the site, which includes cooling."
+    return OutputValue(result.machines_power, note=note)
+
+
+def _machine_heat_btu_value(result: PowerCoolingResult) -> OutputValue:
+    btu = round(heat_in_btu_per_hour(result.machines_power))
+    tons = format_value(btu / BTU_PER_TON_HOUR)
+    return OutputValue(btu, note=f"{tons} tons of refrigeration, of 12,000 BTU/h each.")
+
+
 OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     OutputSpec("racks", "Racks", better="less", read=_racks_value, primary=True),
     OutputSpec("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.systems_per_rack),
@@ -74,14 +86,10 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     _typical_load_output("site_typical", "Site, typical", "W", lambda r: r.typical_site_power),
     OutputSpec("current", "Current of a rack, each phase", "A", "less"),
     OutputSpec("circuits", "Circuits of a rack"),
-    OutputSpec("heat", "Heat of the machines", "W", "less", lambda r: r.machines_power),
     OutputSpec(
-        "heat_btu",
-        "Heat in BTU/h",
-        "BTU/h",
-        "less",
-        lambda r: round(heat_in_btu_per_hour(r.machines_power)),
+        "heat", "Heat of the machines, for the room's cooling", "W", "less", _machine_heat_value
     ),
+    OutputSpec("heat_btu", "The same in BTU/h", "BTU/h", "less", _machine_heat_btu_value),
     OutputSpec(
         "air", "Air through the systems", "m3/s", "less", lambda r: r.air_flow(r.max_systems_power)
     ),
@@ -139,11 +147,20 @@ def _build_verdict(result: PowerCoolingResult) -> Verdict:
     return Verdict(
         status,
         racks,
-        f"Racks for network and storage come on top. "
+        f"{_racks_on_top(result)}"
         f"{_systems_with_verb(inputs.nodes, f'{name} of {most}', 'draws')} at most "
-        f"{format_value(result.machines_power, 'W')} with network and storage, and the "
+        f"{format_value(result.machines_power, 'W')}{_with_network_and_storage(result)}, and the "
         f"site {site}{of}.{_lost_feed_text(result)}",
     )
+
+
+def _racks_on_top(result: PowerCoolingResult) -> str:
+    on_top = "Racks for network and storage come on top. "
+    return on_top if result.network_and_storage_power else ""
+
+
+def _with_network_and_storage(result: PowerCoolingResult) -> str:
+    return " with network and storage" if result.network_and_storage_power else ""
 
 
 def _systems_with_verb(nodes: int, name: str, verb: str) -> str:
@@ -320,11 +337,11 @@ def _build_power_and_heat_table(result: PowerCoolingResult) -> ResultTable:
         for text, watts in (
             ("One system", result.system_power),
             ("A full rack", result.rack_power),
-            ("All machines", result.machines_power),
-            ("The site", result.site_power),
+            ("All machines, which the room's cooling removes", result.machines_power),
+            ("The site, with the cooling plant's own power", result.site_power),
         )
     )
-    columns = ("What", "Highest", "Typical", "Highest heat")
+    columns = ("What", "Highest", "Typical", "Highest heat given off")
     return ResultTable("From the system to the site", columns, rows)
 
 
@@ -339,9 +356,10 @@ def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
             f"{format_value(result.rack_power * (1 - result.liquid_cooled_share), 'W')} of heat in the air "
             "of one rack is more than most buildings carry away."
         )
-    notes.append(
-        "Network, storage and management stand in racks of their own, which are not counted."
-    )
+    if result.network_and_storage_power:
+        notes.append(
+            "Network, storage and management stand in racks of their own, which are not counted."
+        )
     if result.liquid_cooled_share:
         notes.append(
             f"Liquid takes {format_value(result.liquid_cooled_share, '%')} of the heat of the "

@@ -56,7 +56,10 @@ def _count_output(
         if bounds is None:
             return OutputValue(value)
         if None in bounds:
-            note = "No number does if times are at the high end of their range."
+            note = (
+                "If the times are at the high end of their range, the targets are missed with any "
+                "number of GPUs."
+            )
             return OutputValue(value, note=note)
         low, high = (getattr(dataclasses.replace(result, replicas=n), name) for n in bounds)
         return OutputValue(value, low, high)

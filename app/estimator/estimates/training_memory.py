@@ -215,6 +215,7 @@ class TrainingMemoryResult:
 # Changes that save memory, in the order of their cost in time.
 _REMEDIES: tuple[tuple[str, str], ...] = (
     ("zero", "3"),
+    ("recompute", "operators"),
     ("recompute", "full"),
     ("offload", "optimizer"),
     ("method", "lora"),
@@ -224,9 +225,9 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
     """Return single changes of the recipe with which a job that is too large fits."""
     limit = find_accelerator(inputs.gpu).engine_visible_memory
-    remedies = []
+    remedies: list[tuple[str, str]] = []
     for field, value in _REMEDIES:
-        if getattr(inputs, field) == value:
+        if getattr(inputs, field) == value or field in dict(remedies):
             continue
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(inputs, **change)

@@ -198,7 +198,10 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     validate_inputs(model, typed, layout, gpu)
     limit = gpu.engine_visible_memory
     inputs = fill_in_recompute(
-        typed, lambda tried: fullest_stage(requested_loads(model, tried)).total, limit
+        typed,
+        lambda tried: fullest_stage(requested_loads(model, tried)).total,
+        limit,
+        only_whole_layers=typed.method != "full" or requested_framework(typed).unfused,
     )
     loads = least_loads = requested_loads(model, inputs)
     if inputs is not typed:  # Where more is needed, more is recomputed.

@@ -37,6 +37,7 @@ OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     section_output("time", "Whole run", "s", "less", (_TIME, "time"), modeled=True, primary=True),
     section_output("gpu_hours", "GPU-hours", "GPU-h", "less", (_TIME, "gpu_hours"), modeled=True),
     section_output("mfu", "MFU", "%", "more", (_TIME, "mfu"), modeled=True),
+    section_output("failures", "Expected failures", "", "less", (_TIME, "failures"), modeled=True),
     section_output("cost", "Cost, rented", "USD", "less", (_TIME, "cost"), modeled=True),
     section_output("run_owned", "Cost, owned", "USD", "less", ("cost", "run_owned"), modeled=True),
     section_output("energy", "Energy", "Wh", "less", (_TIME, "energy"), modeled=True),

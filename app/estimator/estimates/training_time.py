@@ -29,11 +29,15 @@ from app.estimator.training.flops import (
 )
 from app.estimator.training.run_costs import (
     GPU_MTBF,
+    GPU_MTBF_RANGE,
     WRITE_BANDWIDTH,
     checkpoint_bytes,
     daly_goodput,
     daly_interval,
+    expected_failures,
     job_mtbf,
+    lost_work_per_failure,
+    restart_time_per_failure,
     site_energy,
 )
 from app.estimator.training.step_time import StepTime, step_time
@@ -216,6 +220,45 @@ class TrainingTimeResult:
         return self.seconds * self.inputs.gpus / 3600
 
     @property
+    def failures(self) -> float:
+        """Return the failures to expect during the run."""
+        return expected_failures(self.seconds, self.mtbf)
+
+    @property
+    def mtbf_bounds(self) -> tuple[float, float]:
+        """Return the longest and shortest time between failures of the job [s].
+
+        Published clusters differ; both are the typed time if one was typed.
+        """
+        if self.inputs.mtbf_per_gpu != GPU_MTBF:
+            return self.mtbf, self.mtbf
+        longest, shortest = GPU_MTBF_RANGE
+        return job_mtbf(longest, self.inputs.gpus), job_mtbf(shortest, self.inputs.gpus)
+
+    @property
+    def work_lost_by_failure(self) -> float:
+        """Return the work that a failure makes in vain, on average [s]."""
+        return lost_work_per_failure(
+            self.interval, self.save_stall, self.inputs.restart_time, self.mtbf
+        )
+
+    @property
+    def restart_of_failure(self) -> float:
+        """Return the time of a restart, which another failure may end [s]."""
+        return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
+
+    @property
+    def time_losses(self) -> tuple[tuple[str, float], ...]:
+        """Return the parts of the run that bring no progress, with their time [s]."""
+        failures = self.failures * (1 - self.inputs.other_time)
+        return (
+            ("Evaluation, repeats, slower steps", self.seconds * self.inputs.other_time),
+            ("Saving checkpoints", self.lossless_seconds * self.save_stall / self.interval),
+            ("Lost work", failures * self.work_lost_by_failure),
+            ("Restarts", failures * self.restart_of_failure),
+        )
+
+    @property
     def site_energy_wh(self) -> float:
         """Return the energy of the site [Wh]."""
         return (
@@ -298,6 +341,7 @@ def with_least_recompute(
         inputs,
         lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
         gpu.engine_visible_memory,
+        only_whole_layers=inputs.method != "full",
     )
     return changed
 
@@ -393,6 +437,7 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
     ("recompute", "selective"),
     ("zero", "1"),
     ("zero", "2"),
+    ("recompute", "operators"),
     ("recompute", "full"),
     ("zero", "3"),
     ("tensor_parallel", 2),

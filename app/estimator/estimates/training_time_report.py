@@ -55,7 +55,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.training.run_costs import rental_cost
+from app.estimator.training.run_costs import probability_of_no_failure, rental_cost
 from app.estimator.training.step_time import StepTime, pipeline_bubble
 from app.estimator.training.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
@@ -123,6 +123,19 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
     return modeled_time("run", rental_cost(result.gpu_hours, price))
 
 
+def _expected_failures(result: TrainingTimeResult) -> OutputValue:
+    time = modeled_time("run", result.seconds)
+    longest, shortest = result.mtbf_bounds
+    chance = probability_of_no_failure(result.failures)
+    none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
+    return OutputValue(
+        result.failures,
+        (time.low or result.seconds) / longest,
+        (time.high or result.seconds) / shortest,
+        f"The chance of none is {none}; one every {format_value(result.mtbf, 's')} on average.",
+    )
+
+
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     _modeled_time_output("step_time", "One step", "s", lambda r: r.step.total),
     _rate_output("tokens_per_second", "Tokens per second", "token/s", lambda r: r.token_rate),
@@ -137,6 +150,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     _modeled_time_output("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
     _modeled_time_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours, "run"),
     OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful_share),
+    OutputSpec("failures", "Expected failures", "", "less", _expected_failures, modeled=True),
     OutputSpec(
         "total_flops",
         "Operations of the run",
@@ -215,7 +229,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(_build_timeline(result),),
-        tables=(_build_step_parts_table(result),),
+        tables=(_build_step_parts_table(result), _build_run_parts_table(result)),
         notes=(
             *recompute_note(typed, inputs),
             *_build_notes(result),
@@ -236,7 +250,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {duration}."
         return dataclasses.replace(verdict, text=text)
-    mfu_text = f"{result.mfu:.0%} of the peak"
+    mfu_text = f"{result.mfu:.0%} of the peak{_describe_layout(result.plan)}"
     packing_text = _describe_packing(result)
     if inputs.deadline is None:
         return Verdict("info", f"{duration}.", f"On {gpus_text}, at {mfu_text}.{packing_text}")
@@ -248,6 +262,29 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     return Verdict(
         "tight" if is_close else "fits", "Just in time." if is_close else "In time.", text
     )
+
+
+def _describe_layout(plan: TrainingPlan) -> str:
+    """Return the layout that the time is for, as it may not be the fastest; empty on one GPU."""
+    if plan.gpus == 1:
+        return ""
+    degrees = (
+        ("tensor", plan.tensor),
+        ("pipeline", plan.pipeline),
+        ("context", plan.context),
+        ("expert", plan.expert),
+    )
+    parts = [f"{name} parallel {degree}" for name, degree in degrees if degree > 1]
+    if plan.data > 1:
+        parts.append(f"ZeRO {plan.zero}" + " (FSDP)" * (plan.zero == 3))
+    recompute = {
+        "none": "no recomputation",
+        "selective": "selective recomputation",
+        "operators": "every second matrix product recomputed",
+        "full": "full recomputation",
+    }[plan.recompute]
+    named = ", ".join(parts)
+    return f", with {named} and {recompute}" if named else f", with {recompute}"
 
 
 def _describe_packing(result: TrainingTimeResult) -> str:
@@ -372,6 +409,72 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             result.seconds,
             "megatron-2021",
         ),
+        *_failure_steps(result),
+    )
+
+
+def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+    """Return the failures of the run, and what they and the checkpoints cost."""
+    inputs = result.inputs
+    _, saving, lost_work, restarts = (time for _, time in result.time_losses)
+    progress = "(1 − evaluation, repeats and slower steps)"
+    failures = f"{format_term(result.failures)} × (1 − {format_term(inputs.other_time, '%')})"
+    topic = "cluster-components"
+    return (
+        FormulaStep(
+            "Mean time between failures of the job (MTBF)",
+            "hours between failures of a GPU ÷ GPUs",
+            f"{format_term(inputs.mtbf_per_gpu, 's')} ÷ {format_term(inputs.gpus)}",
+            result.mtbf,
+            "s",
+            "kokolis-2025",
+            topic,
+        ),
+        _STEPS.line_from_template(
+            "failures",
+            "[whole run] ÷ [MTBF of the job]",
+            ((result.seconds, "s"), (result.mtbf, "s")),
+            result.failures,
+            "daly-2006",
+            topic=topic,
+        ),
+        FormulaStep(
+            "Chance of no failure",
+            "e^(−expected failures)",
+            f"exp(−{format_term(result.failures)})",
+            probability_of_no_failure(result.failures),
+            "%",
+            "daly-2006",
+            topic,
+        ),
+        FormulaStep(
+            "Time lost to saving checkpoints",
+            "computing ÷ interval × stall",
+            f"{format_term(result.lossless_seconds, 's')} ÷ {format_term(result.interval, 's')} × "
+            f"{format_term(result.save_stall, 's')}",
+            saving,
+            "s",
+            "daly-2006",
+            topic,
+        ),
+        FormulaStep(
+            "Lost work, done again since the last checkpoint",
+            f"failures × {progress} × work lost by each, about half an interval",
+            f"{failures} × {format_term(result.work_lost_by_failure, 's')}",
+            lost_work,
+            "s",
+            "daly-2006",
+            topic,
+        ),
+        FormulaStep(
+            "Time lost to restarts",
+            f"failures × {progress} × restart",
+            f"{failures} × {format_term(result.restart_of_failure, 's')}",
+            restarts,
+            "s",
+            "daly-2006",
+            topic,
+        ),
     )
 
 
@@ -412,6 +515,13 @@ def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
     times = ((label, getattr(result.step, name)) for name, label in _PARTS)
     rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)
     return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
+
+
+def _build_run_parts_table(result: TrainingTimeResult) -> ResultTable:
+    """Return where the time of the whole run goes: computing, and each kind of loss."""
+    parts = (("Computing", result.lossless_seconds), *result.time_losses)
+    rows = tuple((label, (time, "s"), (time / result.seconds, "%")) for label, time in parts)
+    return ResultTable("Parts of the whole run", ("Part", "Time", "Share"), rows)
 
 
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:

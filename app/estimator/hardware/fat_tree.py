@@ -11,7 +11,8 @@ class FatTree:
 
     `down` ports of a leaf connect to nodes, `up` ports to spines; ports that would not
     spread evenly stay unused. `pods` are the groups of leaves and spines that cores
-    join; 1 below three tiers.
+    join; 1 below three tiers. `links_to_nodes` are the links that the fullest leaf has to
+    nodes if they are fewer than its ports for them; 0 if they are as many.
     """
 
     tiers: int
@@ -22,6 +23,7 @@ class FatTree:
     down: int
     up: int
     pods: int = 1
+    links_to_nodes: int = 0
 
     @property
     def switches(self) -> int:
@@ -40,8 +42,8 @@ class FatTree:
 
     @property
     def oversubscription(self) -> float:
-        """Return ports towards nodes over ports towards spines; 1 is non-blocking."""
-        return self.down / self.up if self.spines else 1.0
+        """Return links of a leaf towards nodes over links towards spines; 1 is non-blocking."""
+        return (self.links_to_nodes or self.down) / self.up if self.spines else 1.0
 
 
 def split_leaf_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
@@ -78,36 +80,52 @@ def fewest_even_spines(leaves: int, uplinks_per_leaf: int, ports: int) -> int | 
     return None
 
 
-def uplink_counts(ports: int, oversubscription: float) -> range:
+def uplink_counts(ports: int, oversubscription: float, links_to_nodes: int = 0) -> range:
     """Return the uplink counts that keep the ratio of a leaf, largest first.
 
-    >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0))
-    ([32], [22, 21])
+    A leaf has `links_to_nodes`, or all that its ports allow if 0.
+
+    >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0)), list(uplink_counts(64, 2.0, 38))
+    ([32], [22, 21], [22, 21, 20, 19])
     """
     down, most = split_leaf_ports(ports, oversubscription)
-    fewest = max(1, math.ceil(down / oversubscription - 1e-9))
+    fewest = max(1, math.ceil((links_to_nodes or down) / oversubscription - 1e-9))
     return range(most, min(fewest, most) - 1, -1)
 
 
-def build_two_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
+def build_two_tier_tree(
+    leaves: int, ports: int, oversubscription: float = 1.0, links_to_nodes: int = 0
+) -> FatTree | None:
     """Return a tree with every leaf connected to every spine; None if too large.
 
     `leaves`: leaf switches; `ports`: ports of every switch; `oversubscription`: ratio at the
-    leaves. From superpod-h100, table 4.
+    leaves; `links_to_nodes`: links of the fullest leaf to nodes, 0 if its ports for them are
+    full. From superpod-h100, table 4.
 
     >>> build_two_tier_tree(32, 64).spines, build_two_tier_tree(8, 64, 2.0).spines
     (16, 3)
     """
     down, _ = split_leaf_ports(ports, oversubscription)
     trees = [
-        FatTree(2, ports, leaves, spines, 0, down, up)
-        for up in uplink_counts(ports, oversubscription)
+        FatTree(2, ports, leaves, spines, 0, down, up, links_to_nodes=links_to_nodes)
+        for up in uplink_counts(ports, oversubscription, links_to_nodes)
         if (spines := fewest_even_spines(leaves, up, ports)) is not None
     ]
-    return min(trees, key=lambda tree: tree.switches, default=None)
+    return _fewest_switches(trees, links_to_nodes)
 
 
-def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
+def _fewest_switches(trees: list[FatTree], links_to_nodes: int) -> FatTree | None:
+    """Return the tree with the fewest switches, and then links where leaves are not full."""
+
+    def count_parts(tree: FatTree) -> tuple[int, int]:
+        return tree.switches, tree.up if links_to_nodes else 0
+
+    return min(trees, key=count_parts, default=None)
+
+
+def build_three_tier_tree(
+    leaves: int, ports: int, oversubscription: float = 1.0, links_to_nodes: int = 0
+) -> FatTree | None:
     """Return a tree of pods connected by core switches; None if too large.
 
     A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and half to
@@ -126,11 +144,11 @@ def build_three_tier_tree(leaves: int, ports: int, oversubscription: float = 1.0
         return None
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
     trees = [
-        FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
-        for up in uplink_counts(ports, oversubscription)
+        FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods, links_to_nodes)
+        for up in uplink_counts(ports, oversubscription, links_to_nodes)
         if (spines := fewest_even_spines(-(-leaves // pods), up, half)) is not None
     ]
-    return min(trees, key=lambda tree: tree.switches, default=None)
+    return _fewest_switches(trees, links_to_nodes)
 
 
 def build_single_switch(endpoints: int, ports: int) -> FatTree | None:
@@ -144,18 +162,23 @@ def build_single_switch(endpoints: int, ports: int) -> FatTree | None:
 
 @functools.lru_cache(maxsize=4096)
 def build_fat_tree(
-    leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
+    leaves: int,
+    ports: int,
+    oversubscription: float = 1.0,
+    tiers: int = 0,
+    links_to_nodes: int = 0,
 ) -> FatTree | None:
     """Return the tree with the fewest tiers for `leaves`, or with `tiers` tiers.
 
-    None if there are too many leaves.
+    None if there are too many leaves. `links_to_nodes`: those of the fullest leaf, 0 if its
+    ports for them are full.
 
     >>> build_fat_tree(32, 64).tiers, build_fat_tree(128, 64).tiers, build_fat_tree(5000, 64)
     (2, 3, None)
     """
     builders = {2: build_two_tier_tree, 3: build_three_tier_tree}
     for wanted in (tiers,) if tiers else (2, 3):
-        tree = builders[wanted](leaves, ports, oversubscription)
+        tree = builders[wanted](leaves, ports, oversubscription, links_to_nodes)
         if tree is not None:
             return tree
     return None

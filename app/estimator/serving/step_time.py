@@ -512,6 +512,14 @@ class SpeculativeDecoding:
         return tokens_per_step(self.acceptance, self.draft_tokens)
 
 
+def verify_step(
+    placed: PlacedModel, draft: SpeculativeDecoding, sequences: float, context: float
+) -> InferenceStepTime:
+    """Time of the step that checks the drafts of all sequences, without the drafting."""
+    each = draft.draft_tokens + 1.0
+    return decode_time(placed, sequences * each, context / each)
+
+
 def draft_and_verify_step_time(
     placed: PlacedModel,
     draft: SpeculativeDecoding,
@@ -525,8 +533,7 @@ def draft_and_verify_step_time(
     """
     if not draft.draft_tokens:
         return plain_step_seconds
-    each = draft.draft_tokens + 1.0
-    wide = decode_time(placed, sequences * each, context / each)
+    wide = verify_step(placed, draft, sequences, context)
     return (
         max(plain_step_seconds, wide.total) + draft.draft_tokens * draft.cost * plain_step_seconds
     )
