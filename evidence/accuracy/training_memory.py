@@ -8,7 +8,7 @@ from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
 from app.estimator.memory.parallel_layout import ParallelLayout, micro_batches_in_flight
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_query, formula_value
 
 _MEGATRON = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
@@ -25,15 +25,15 @@ _TITANS = {
 }
 
 
-def train_mem_per_gpu(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
+def train_mem_per_gpu(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Memory of one GPU, or of the part that the case names."""
-    if not asked.has("model"):
-        return _published_bar(asked)
-    framework = str(asked.any("framework", ""))
+    if not inputs.has("model"):
+        return _published_bar(inputs)
+    framework = str(inputs.read_any("framework", ""))
     if framework == _MEGATRON:
-        return _megatron(asked)
+        return _megatron(inputs)
     if framework in _TITANS:
-        return _titan(asked, framework)
+        return _titan(inputs, framework)
     raise UnsupportedCaseError(f"framework “{framework}” is not known")
 
 
@@ -44,47 +44,47 @@ _PARTS = {
 }
 
 
-def _published_bar(asked: CaseInputs) -> FormulaValue:
+def _published_bar(inputs: CaseInputs) -> FormulaValue:
     """A bar of Korthikanti (2022), figure 1: only the layers of the first stage."""
-    layers, hidden = asked.whole("layers"), asked.number("hidden")
-    asked.note("vocab", "global_batch", "dp")
-    asked.word("precision", {"fp16, fp32 master/grads Adam": True})
-    part = str(asked.word("part", _PARTS))
-    tensor, pipeline = asked.whole("tp", 1), asked.whole("pp", 1)
+    layers, hidden = inputs.read_int("layers"), inputs.read_number("hidden")
+    inputs.ignore("vocab", "global_batch", "dp")
+    inputs.read_meaning("precision", {"fp16, fp32 master/grads Adam": True})
+    part = str(inputs.read_meaning("part", _PARTS))
+    tensor, pipeline = inputs.read_int("tp", 1), inputs.read_int("pp", 1)
     layout = ParallelLayout(
         gpus=tensor * pipeline,
         tensor=tensor,
         pipeline=pipeline,
-        chunks_per_stage=asked.whole("interleave", 1),
+        chunks_per_stage=inputs.read_int("interleave", 1),
     )
-    heads, sequence = asked.number("heads"), asked.number("seq")
-    batch = asked.number("microbatch", 1)
+    heads, sequence = inputs.read_number("heads"), inputs.read_number("seq")
+    batch = inputs.read_number("microbatch", 1)
     share = layers / layout.pipeline
     if part == "states":
         parameters = 12 * hidden**2 * share / layout.tensor
         each = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads")
-        return formula(zero_bytes, sum(zero_bytes(parameters, each, 1, 0)))
+        return formula_value(zero_bytes, sum(zero_bytes(parameters, each, 1, 0)))
     one = gpt_layer_bytes(sequence, batch, hidden, heads, layout.tensor, technique=part)
     value = one * share * micro_batches_in_flight(0, layout, 10**6)
-    return formula(gpt_layer_bytes, value, alone=True)
+    return formula_value(gpt_layer_bytes, value, report_alone=True)
 
 
 _MEGATRON_PART = {"peak torch allocated, worst rank": True}
 
 
-def _megatron(asked: CaseInputs) -> CalculatorQuery:
+def _megatron(inputs: CaseInputs) -> CalculatorQuery:
     """Peak allocated memory in PyTorch on the fullest rank."""
-    asked.word("part", _MEGATRON_PART)
-    asked.note("dp")
-    return query_calculator(
+    inputs.read_meaning("part", _MEGATRON_PART)
+    inputs.ignore("dp")
+    return build_query(
         "training-memory",
         "allocated",
-        **_layout(asked),
-        expert_parallel=asked.whole("ep", 1),
-        interleave=asked.whole("interleave", 1),
+        **_layout(inputs),
+        expert_parallel=inputs.read_int("ep", 1),
+        interleave=inputs.read_int("interleave", 1),
         zero="1",
-        micro_batch=asked.whole("microbatch", 1),
-        micro_batches=asked.whole("num_microbatches", 1),
+        micro_batch=inputs.read_int("microbatch", 1),
+        micro_batches=inputs.read_int("num_microbatches", 1),
         precision="bf16-mixed-fp32-grads",
         recompute="none",
         framework="megatron",
@@ -92,15 +92,15 @@ def _megatron(asked: CaseInputs) -> CalculatorQuery:
     )
 
 
-def _layout(asked: CaseInputs) -> dict[str, Any]:
+def _layout(inputs: CaseInputs) -> dict[str, Any]:
     return {
-        "model": asked.model(),
-        "gpu": asked.card(),
-        "gpus": asked.whole("gpus"),
-        "tensor_parallel": asked.whole("tp", 1),
-        "pipeline_parallel": asked.whole("pp", 1),
-        "context_parallel": asked.whole("cp", 1),
-        "sequence": asked.whole("seq"),
+        "model": inputs.read_model(),
+        "gpu": inputs.read_gpu_id(),
+        "gpus": inputs.read_int("gpus"),
+        "tensor_parallel": inputs.read_int("tp", 1),
+        "pipeline_parallel": inputs.read_int("pp", 1),
+        "context_parallel": inputs.read_int("cp", 1),
+        "sequence": inputs.read_int("seq"),
     }
 
 
@@ -108,20 +108,20 @@ _CHECKPOINTING = {"full": "full", "selective op": "operators", "none": "none"}
 _RESERVED = {"peak reserved (torchtitan log)": True, "peak reserved": True}
 
 
-def _titan(asked: CaseInputs, framework: str) -> CalculatorQuery:
+def _titan(inputs: CaseInputs, framework: str) -> CalculatorQuery:
     """Peak reserved memory in PyTorch on the fullest rank of an FSDP2 run.
 
     FSDP2 shards weights, gradients and moments in FP32 and gathers 16-bit copies.
     """
-    asked.word("part", _RESERVED)
-    asked.note("float8", "fsdp")
+    inputs.read_meaning("part", _RESERVED)
+    inputs.ignore("float8", "fsdp")
     fused, overlapped = _TITANS[framework]
-    layout = _layout(asked)
+    layout = _layout(inputs)
     stages = layout["pipeline_parallel"]
-    batch, rest = divmod(asked.whole("local_batch", 1), stages)
+    batch, rest = divmod(inputs.read_int("local_batch", 1), stages)
     if rest:
         raise UnsupportedCaseError(f"local_batch is no multiple of {stages} stages")
-    return query_calculator(
+    return build_query(
         "training-memory",
         "reserved",
         **layout,
@@ -130,27 +130,27 @@ def _titan(asked: CaseInputs, framework: str) -> CalculatorQuery:
         micro_batch=batch,
         micro_batches=stages,
         precision="fp32",
-        recompute=asked.word("activation_checkpointing", _CHECKPOINTING),
-        framework="torch" if asked.flag("compile") else "torch-eager",
+        recompute=inputs.read_meaning("activation_checkpointing", _CHECKPOINTING),
+        framework="torch" if inputs.read_bool("compile") else "torch-eager",
         fused_loss=fused,
         overlapped=overlapped,
     )
 
 
-def _fine_tuning(method: str, asked: CaseInputs) -> CalculatorQuery:
+def _fine_tuning(method: str, inputs: CaseInputs) -> CalculatorQuery:
     """Peak allocated memory of the Transformers Trainer, with FSDP on several GPUs."""
-    layout = _layout(asked)
-    kernels = str(asked.any("kernels", ""))
+    layout = _layout(inputs)
+    kernels = str(inputs.read_any("kernels", ""))
     adapters: dict[str, Any] = {}
     if method != "full":
-        adapters = {"rank": asked.whole("rank"), "targets": str(asked.any("targets"))}
-    return query_calculator(
+        adapters = {"rank": inputs.read_int("rank"), "targets": str(inputs.read_any("targets"))}
+    return build_query(
         "training-memory",
         "allocated",
         **layout,
         zero="0" if layout["gpus"] == 1 else "3",
-        micro_batch=asked.whole("microbatch", 1),
-        precision=str(asked.any("precision", "bf16")),
+        micro_batch=inputs.read_int("microbatch", 1),
+        precision=str(inputs.read_any("precision", "bf16")),
         recompute="full",
         framework="transformers",
         fused_loss="liger" in kernels,
