@@ -1,5 +1,7 @@
 """Cases of weights, caches, model states and activations computed by formulas."""
 
+from typing import Any
+
 from app.estimator.memory.activations import (
     gpt_layer_bytes,
     logits_bytes,
@@ -35,7 +37,7 @@ def weights_bytes(inputs: CaseInputs) -> CalculatorQuery:
     """Bytes of stored or loaded weights, in total or on one GPU."""
     inputs.ignore("model_note")
     model = inputs.read_model()
-    form = _weights(str(inputs.read_any("quant", "bf16")))
+    form = _weight_format(str(inputs.read_any("quant", "bf16")))
     tensor, pipeline = inputs.read_int("tp", 1), inputs.read_int("pp", 1)
     per_gpu = inputs.read_meaning("per", {"gpu": True, "": False})
     repacked = inputs.read_meaning("where", _WHERE)
@@ -52,7 +54,7 @@ def weights_bytes(inputs: CaseInputs) -> CalculatorQuery:
     )
 
 
-def _weights(quant: str) -> str:
+def _weight_format(quant: str) -> str:
     """Return the calculator's format for a case's format name."""
     mixture = quant.removeprefix("gguf_")
     if mixture != quant and mixture in gguf.MIXTURES:
@@ -162,28 +164,29 @@ _TECHNIQUES = {
 }
 
 
+_BASELINE = "tensor parallel only, no recompute"
+
+
 def activation_pct(inputs: CaseInputs) -> FormulaValue:
     """Activations as percent of those with tensor parallelism alone."""
-    inputs.read_meaning("baseline", {"tensor parallel only, no recompute": True}, *_BASELINE)
-    layer = _gpt_layer(inputs)
+    inputs.read_meaning("baseline", {_BASELINE: True}, _BASELINE)
+    layer = _read_gpt_layer(inputs)
     technique = inputs.read_meaning("technique", _TECHNIQUES)
-    base = gpt_layer_bytes(*layer, technique="tp")
-    share = gpt_layer_bytes(*layer, technique=technique) / base
+    base = gpt_layer_bytes(**layer, technique="tp")
+    share = gpt_layer_bytes(**layer, technique=technique) / base
     return formula_value(gpt_layer_bytes, 100 * share, report_alone=True)
 
 
-_BASELINE = ("tensor parallel only, no recompute",)
-
-
-def _gpt_layer(inputs: CaseInputs) -> tuple[float, float, float, float, int]:
+def _read_gpt_layer(inputs: CaseInputs) -> dict[str, Any]:
+    """Return the sizes of `gpt_layer_bytes`."""
     inputs.ignore("layers")
-    return (
-        inputs.read_number("seq"),
-        inputs.read_number("microbatch", 1),
-        inputs.read_number("hidden"),
-        inputs.read_number("heads"),
-        inputs.read_int("tp", 1),
-    )
+    return {
+        "sequence": inputs.read_number("seq"),
+        "micro_batch": inputs.read_number("microbatch", 1),
+        "hidden": inputs.read_number("hidden"),
+        "heads": inputs.read_number("heads"),
+        "tensor": inputs.read_int("tp", 1),
+    }
 
 
 _BLOCK = "GPT: LayerNorm, GELU 4h MLP, dropout, fp16, no flash attention"
@@ -192,11 +195,10 @@ _BLOCK = "GPT: LayerNorm, GELU 4h MLP, dropout, fp16, no flash attention"
 def activation_bytes_layer(inputs: CaseInputs) -> FormulaValue:
     """Activation bytes that one layer saves for the backward pass on one GPU."""
     if inputs.has("model"):
-        return _module_layer(inputs)
+        return _unfused_layer(inputs)
     inputs.read_meaning("block", {_BLOCK: True}, _BLOCK)
-    layer = _gpt_layer(inputs)
-    technique = inputs.read_meaning("technique", _TECHNIQUES)
-    value = gpt_layer_bytes(*layer, technique=technique)
+    layer = _read_gpt_layer(inputs)
+    value = gpt_layer_bytes(**layer, technique=inputs.read_meaning("technique", _TECHNIQUES))
     return formula_value(gpt_layer_bytes, value, report_alone=True)
 
 
@@ -212,7 +214,7 @@ _MODULES = {
 }
 
 
-def _module_layer(inputs: CaseInputs) -> FormulaValue:
+def _unfused_layer(inputs: CaseInputs) -> FormulaValue:
     """A layer of unfused modules, counted as autograd saves it."""
     model = inputs.read_architecture()
     inputs.read_meaning("framework", _MODULES)

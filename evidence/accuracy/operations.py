@@ -1,6 +1,7 @@
 """Cases of training computed from FLOPs: count, utilization and time."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.models.architecture import Architecture
@@ -13,23 +14,24 @@ from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_quer
 
 _HOUR = 3600.0
 
-_SIX = {
+# Whether attention is counted besides six FLOPs per parameter.
+_COUNTS_ATTENTION = {
     "6*N*D": False,
     "6*N*D, no attention term": False,
     "6ND + 12 L H Q T attention": True,
 }
 # PaLM 540B, whose convention includes attention: layers, heads × width, context.
-_PALM = (118, 48 * 256, 2048)
+_PALM_LAYERS, _PALM_WIDTH, _PALM_CONTEXT = 118, 48 * 256, 2048
 
 
 def train_total_flops(inputs: CaseInputs) -> FormulaValue:
     """FLOPs of a training run."""
     parameters, tokens = inputs.read_number("params"), inputs.read_number("tokens")
     total = flops.training_flops(parameters, tokens)
-    if not inputs.read_meaning("convention", _SIX, "6*N*D"):
+    if not inputs.read_meaning("convention", _COUNTS_ATTENTION, "6*N*D"):
         return formula_value(flops.training_flops, total, report_alone=True)
     if abs(parameters / 540.35e9 - 1) < 0.01:
-        layers, width, context = _PALM
+        layers, width, context = _PALM_LAYERS, _PALM_WIDTH, _PALM_CONTEXT
     else:
         model = llama_model_of_size(round(parameters))
         layers, width, context = model.layers, model.hidden, 2048
@@ -77,20 +79,23 @@ def train_mfu(inputs: CaseInputs) -> FormulaValue:
         return formula_value(
             flops.flops_utilization, 100 * flops.flops_utilization(reached, 1.0, peak)
         )
-    function, each, rate = _flops_and_rate(inputs)
-    share = 100 * flops.flops_utilization(each, rate, peak)
-    return formula_value(
-        function, share, report_alone=function is not flops.training_flops_per_token
-    )
+    speed = _read_training_speed(inputs)
+    share = 100 * flops.flops_utilization(speed.flops_per_token, speed.tokens_per_second, peak)
+    is_report_alone = speed.formula is not flops.training_flops_per_token
+    return formula_value(speed.formula, share, report_alone=is_report_alone)
 
 
-_Counted = tuple[Callable[..., float], float, float]
+class TrainingSpeed(NamedTuple):
+    """FLOPs per token by a formula, and the tokens per second of one GPU."""
+
+    formula: Callable[..., float]
+    flops_per_token: float
+    tokens_per_second: float
 
 
-def _flops_and_rate(inputs: CaseInputs) -> _Counted:
-    """Return what is counted, the FLOPs per token, and the tokens per second of a GPU."""
+def _read_training_speed(inputs: CaseInputs) -> TrainingSpeed:
     if inputs.has("model"):
-        return _of_model(inputs)
+        return _read_speed_of_model(inputs)
     convention = inputs.read_meaning(
         "convention", {_FULL: 1, _PALM_MFU: 2, _HARDWARE: 3, _MOSAIC: 2}
     )
@@ -100,35 +105,36 @@ def _flops_and_rate(inputs: CaseInputs) -> _Counted:
         each = 6 * inputs.read_number("params")
         each += flops.attention_flops_per_token(width, layers, context)
         rate = inputs.read_number("tokens_per_s") / inputs.read_number("chips")
-        return flops.attention_flops_per_token, each, rate
+        return TrainingSpeed(flops.attention_flops_per_token, each, rate)
     hidden = inputs.read_int("hidden")
     inputs.ignore("heads")
-    shape = (layers, hidden, inputs.read_int("vocab"))
-    each = flops.narayanan_flops_per_token(shape, context)
+    each = flops.narayanan_flops_per_token(layers, hidden, inputs.read_int("vocab"), context)
     if convention == 3:
         # Scores are computed twice more: in the recomputed forward pass, and in the backward.
         each += flops.attention_flops_per_token(hidden, layers, context)
     tokens = inputs.read_int("global_batch") * context
     rate = tokens / inputs.read_number("step_time_s") / inputs.read_int("gpus")
-    return flops.narayanan_flops_per_token, each, rate
+    return TrainingSpeed(flops.narayanan_flops_per_token, each, rate)
 
 
-def _of_model(inputs: CaseInputs) -> _Counted:
+def _read_speed_of_model(inputs: CaseInputs) -> TrainingSpeed:
     model, context = inputs.read_architecture(), inputs.read_int("seq")
     convention = inputs.read_any("convention", "")
     attention = inputs.read_any("attention", "")
     inputs.ignore("gpus", "global_batch")
     rate = inputs.read_number("tokens_per_s_per_gpu")
     if convention == _MOSAIC:
-        return flops.attention_flops_per_token, _mosaic(model, context), rate
+        return TrainingSpeed(
+            flops.attention_flops_per_token, _mosaic_flops_per_token(model, context), rate
+        )
     if convention not in ("", _FULL):
         raise UnsupportedCaseError(f"convention “{convention}” is not known for a model")
     causal = convention != _FULL and "non-causal" not in str(attention)
     each = flops.training_flops_per_token(model, context, causal=causal)
-    return flops.training_flops_per_token, each, rate
+    return TrainingSpeed(flops.training_flops_per_token, each, rate)
 
 
-def _mosaic(model: Architecture, context: int) -> float:
+def _mosaic_flops_per_token(model: Architecture, context: int) -> float:
     parameters = model.parameters + (context - model.learned_positions) * model.hidden
     width = model.heads * model.head_dim
     return 6 * parameters + flops.attention_flops_per_token(width, model.layers, context)

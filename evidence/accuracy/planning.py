@@ -37,13 +37,13 @@ def comm_volume(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     return volume
 
 
-def _zero_volume(inputs: CaseInputs, stage: int) -> FormulaValue:
+def _data_parallel_volume(inputs: CaseInputs, stage: int) -> FormulaValue:
     width = inputs.read_number("dtype_bytes", 2)
     value = traffic.data_parallel_bytes(inputs.read_number("params"), width, stage)
     return formula_value(traffic.data_parallel_bytes, value, report_alone=True)
 
 
-def _tensor_volume(inputs: CaseInputs) -> FormulaValue:
+def _tensor_parallel_volume(inputs: CaseInputs) -> FormulaValue:
     model = inputs.read_architecture()
     tokens = inputs.read_int("seq") * inputs.read_int("microbatch", 1)
     message = tokens * model.hidden * inputs.read_number("dtype_bytes", 2)
@@ -51,7 +51,7 @@ def _tensor_volume(inputs: CaseInputs) -> FormulaValue:
     return formula_value(traffic.tensor_parallel_microbatch_bytes, value, report_alone=True)
 
 
-def _hop_volume(inputs: CaseInputs) -> FormulaValue:
+def _pipeline_volume(inputs: CaseInputs) -> FormulaValue:
     named = inputs.has("model")
     hidden = inputs.read_architecture().hidden if named else inputs.read_int("hidden")
     inputs.ignore("hidden", "tp")
@@ -61,7 +61,7 @@ def _hop_volume(inputs: CaseInputs) -> FormulaValue:
     return formula_value(traffic.pipeline_bytes, value, report_alone=True)
 
 
-def _expert_volume(inputs: CaseInputs) -> FormulaValue:
+def _expert_parallel_volume(inputs: CaseInputs) -> FormulaValue:
     width = inputs.read_number("dispatch_bytes", 2) + inputs.read_number("combine_bytes", 2)
     hidden = inputs.read_int("hidden", 0)
     experts = inputs.read_number("top_k", 0)
@@ -73,14 +73,14 @@ def _expert_volume(inputs: CaseInputs) -> FormulaValue:
 
 
 _VOLUMES = {
-    "ZeRO stage 1-2 per step": lambda inputs: _zero_volume(inputs, 1),
+    "ZeRO stage 1-2 per step": lambda inputs: _data_parallel_volume(inputs, 1),
     "ZeRO stage 3 / FSDP per step, no reuse of summarize_results weights": (
-        lambda inputs: _zero_volume(inputs, 3)
+        lambda inputs: _data_parallel_volume(inputs, 3)
     ),
-    "tensor parallel all-reduce, forward+backward, per microbatch": _tensor_volume,
-    "pipeline p2p per microbatch per stage boundary, forward": _hop_volume,
+    "tensor parallel all-reduce, forward+backward, per microbatch": _tensor_parallel_volume,
+    "pipeline p2p per microbatch per stage boundary, forward": _pipeline_volume,
     "MoE expert-parallel dispatch+combine per layer per direction of training "
-    "forward": _expert_volume,
+    "forward": _expert_parallel_volume,
 }
 
 

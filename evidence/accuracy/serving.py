@@ -1,7 +1,7 @@
 """Cases of inference speed: decoding, offline throughput, latency under load."""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.hardware.collectives import expert_parallel_bytes
 from app.estimator.models.lookup import find_model, normalize_model_name
@@ -52,7 +52,7 @@ def decode_tpot(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
         size = inputs.read_number("params") * float(inputs.read_meaning("weights", _BYTES))
         rate = inputs.read_int("tp", 1) * inputs.read_number("bandwidth_Bps")
         return formula_value(reading_time, reading_time(size, rate), report_alone=True)
-    return _decoding(inputs)
+    return _decoding_query(inputs)
 
 
 def reading_time(size: float, bandwidth: float) -> float:
@@ -72,48 +72,52 @@ _DECODERS = {
 }
 
 
-def _decoding(inputs: CaseInputs) -> CalculatorQuery:
+def _decoding_query(inputs: CaseInputs) -> CalculatorQuery:
     inputs.ignore("definition", "layers", "params", "bandwidth_Bps")
-    gpu, gpus = _decode_card(inputs)
-    prompt, answer = _lengths(inputs)
-    tensor = inputs.read_int("tp", gpus)
+    gpus = _read_decoding_gpus(inputs)
     return build_query(
         "latency",
         "tpot",
-        model=_decode_model(inputs),
+        model=_read_decoding_model(inputs),
         weights=inputs.read_meaning("weights", _WEIGHTS),
-        gpu=gpu,
-        tensor_parallel=tensor,
-        beyond_heads=True if gpus > 1 else None,
-        prompt=prompt,
-        answer=answer,
+        gpu=gpus.id,
+        tensor_parallel=inputs.read_int("tp", gpus.number),
+        beyond_heads=True if gpus.number > 1 else None,
+        **_read_decoding_lengths(inputs),
         batch=inputs.read_int("batch", 1),
         engine=inputs.read_meaning("framework", _DECODERS),
     )
 
 
-def _lengths(inputs: CaseInputs) -> tuple[int, int]:
+def _read_decoding_lengths(inputs: CaseInputs) -> dict[str, int]:
     """Return prompt and answer length; for a mean context, lengths with that mean."""
     context = inputs.read_int("context", 0)
     prompt, answer = inputs.read_int("input_tokens", 0), inputs.read_int("output_tokens", 0)
     if context:
-        return max(1, context - 1), 2
-    return max(1, prompt), max(1, answer)
+        return {"prompt": max(1, context - 1), "answer": 2}
+    return {"prompt": max(1, prompt), "answer": max(1, answer)}
 
 
-def _decode_card(inputs: CaseInputs) -> tuple[str, int]:
-    """Return the accelerator of a case and its number; some cases give both in one name."""
+class Gpus(NamedTuple):
+    """The catalog id of an accelerator, and how many of it there are."""
+
+    id: str
+    number: int
+
+
+def _read_decoding_gpus(inputs: CaseInputs) -> Gpus:
+    """Return the accelerators of a case; some cases give type and number in one name."""
     name = str(inputs.read_any("gpu", ""))
-    pods = re.fullmatch(r"(TPU v\S+) x(\d+)", name)
-    plain = pods[1] if pods else name
-    from_catalogue = {"A100-40GB": "A100-SXM-40GB"}.get(plain, plain)
-    return find_gpu_id(from_catalogue), int(pods[2]) if pods else 1
+    pod = re.fullmatch(r"(TPU v\S+) x(\d+)", name)
+    if pod:
+        return Gpus(find_gpu_id(pod[1]), int(pod[2]))
+    return Gpus(find_gpu_id("A100-SXM-40GB" if name == "A100-40GB" else name), 1)
 
 
 _PALM = re.compile(r"palm-540b \((\d+) layers, hidden (\d+), MQA, (\d+) heads x (\d+)\)")
 
 
-def _decode_model(inputs: CaseInputs) -> str:
+def _read_decoding_model(inputs: CaseInputs) -> str:
     name = str(inputs.read_any("model", ""))
     palm = _PALM.fullmatch(name)
     if palm is None:
@@ -139,16 +143,18 @@ _ENGINES = {
     "TensorRT-LLM 1.2 PyTorch backend": "trtllm",
 }
 # Share of memory that the published offline runs gave to the engine.
-_FULL = 0.95
+_MEMORY_SHARE = 0.95
 
 
 def offline_throughput(inputs: CaseInputs) -> CalculatorQuery:
     """Output tokens per second if all requests arrive at once."""
     inputs.ignore("model_note", "load")
     model, gpus = inputs.read_model(), inputs.read_int("gpus", 1)
-    tensor, groups = _split(inputs, gpus, routed=find_model(model).is_routed)
+    tensor, groups = _read_offline_split(inputs, gpus, routed=find_model(model).is_routed)
     if gpus % (tensor * groups):
         raise UnsupportedCaseError(f"{gpus} GPUs are no multiple of {tensor * groups}")
+    # Data-parallel attention, with the experts divided among all groups.
+    divided = {"attention_parallel": groups, "expert_parallel": groups} if groups > 1 else {}
     return build_query(
         "serving-capacity",
         "saturated_throughput",
@@ -157,32 +163,28 @@ def offline_throughput(inputs: CaseInputs) -> CalculatorQuery:
         cache=inputs.read_meaning("kv_dtype", {"fp8": "fp8", "": "fp8", "bf16": "bf16"}),
         gpu=inputs.read_gpu_id(),
         tensor_parallel=tensor,
-        **_groups(groups),
-        **_alone(gpus // (tensor * groups)),
+        **divided,
+        replicas=gpus // (tensor * groups),
+        spare=0,
         prompt_tokens=inputs.read_int("input_tokens"),
         output_tokens=inputs.read_int("output_tokens"),
         prompt_variation=0,
         answer_variation=0,
         run_requests=inputs.read_int("requests", 0) or None,
-        memory_utilization=_FULL,
+        memory_utilization=_MEMORY_SHARE,
         engine=inputs.read_meaning("framework", _ENGINES),
     )
 
 
-def _groups(number: int) -> dict[str, Any]:
-    """Inputs for data-parallel attention, with the experts divided among all groups."""
-    if number == 1:
-        return {}
-    return {"attention_parallel": number, "expert_parallel": number}
+class OfflineSplit(NamedTuple):
+    """The tensor parallelism, and the number of groups that run attention."""
+
+    tensor: int
+    groups: int
 
 
-def _alone(replicas: int = 1) -> dict[str, Any]:
-    """Inputs for this many replicas, without a spare."""
-    return {"replicas": replicas, "spare": 0}
-
-
-def _split(inputs: CaseInputs, gpus: int, *, routed: bool) -> tuple[int, int]:
-    """Return the tensor parallelism and the number of attention groups.
+def _read_offline_split(inputs: CaseInputs, gpus: int, *, routed: bool) -> OfflineSplit:
+    """Return how the GPUs of an offline run share the model.
 
     `DEP8` is data-parallel attention over 8 with split experts; mixtures of experts on
     several GPUs run that way even if only `tp` is given.
@@ -192,29 +194,28 @@ def _split(inputs: CaseInputs, gpus: int, *, routed: bool) -> tuple[int, int]:
     match = re.fullmatch(r"(TP|DEP)(\d+)", word)
     if word and match is None:
         raise UnsupportedCaseError(f"parallel “{word}” is not known")
-    if match and match[1] == "TP":
-        return int(match[2]), 1
+    is_divided = routed and tensor > 1
     if match:
-        return 1, int(match[2])
-    return (1, tensor) if routed and tensor > 1 else (tensor, 1)
+        tensor, is_divided = int(match[2]), match[1] == "DEP"
+    return OfflineSplit(1, tensor) if is_divided else OfflineSplit(tensor, 1)
 
 
 def serving_tpot(inputs: CaseInputs) -> CalculatorQuery:
     """Median time per output token under a fixed number of requests [s]."""
-    return build_query("serving-capacity", "tpot_p50", **_loaded(inputs))
+    return build_query("serving-capacity", "tpot_p50", **_read_server_inputs(inputs))
 
 
 def serving_ttft(inputs: CaseInputs) -> CalculatorQuery:
     """Median time to the first token under a fixed number of requests [s]."""
-    return build_query("serving-capacity", "ttft_p50", **_loaded(inputs))
+    return build_query("serving-capacity", "ttft_p50", **_read_server_inputs(inputs))
 
 
 def serving_throughput(inputs: CaseInputs) -> CalculatorQuery:
     """Output tokens per second under a fixed number of requests."""
-    return build_query("serving-capacity", "throughput", **_loaded(inputs))
+    return build_query("serving-capacity", "throughput", **_read_server_inputs(inputs))
 
 
-_CARDS = {
+_GPU_OF_SYSTEM = {
     "h100_sxm": "h100-sxm5-80",
     "h200_sxm": "h200-sxm5-141",
     "b200_sxm": "b200-sxm",
@@ -226,8 +227,8 @@ _CARDS = {
 }
 
 
-def _loaded(inputs: CaseInputs) -> dict[str, Any]:
-    model = _served_model(inputs)
+def _read_server_inputs(inputs: CaseInputs) -> dict[str, Any]:
+    model = _read_served_model(inputs)
     backend = str(inputs.read_any("backend", "")).split(" ")[0]
     if backend not in {"vllm", "trtllm", "sglang"}:
         raise UnsupportedCaseError(f"backend “{backend}” is not known")
@@ -235,25 +236,22 @@ def _loaded(inputs: CaseInputs) -> dict[str, Any]:
     groups = inputs.read_int("attention_dp", 1)
     concurrent = each * groups or inputs.read_int("concurrency")
     inputs.ignore("concurrency", "load")
-    prompt, answer, variation = _drawn(inputs)
     return {
         "model": model,
-        **_formats(inputs, model),
-        "gpu": inputs.read_meaning("system", _CARDS),
+        **_read_formats(inputs, model),
+        "gpu": inputs.read_meaning("system", _GPU_OF_SYSTEM),
         "tensor_parallel": inputs.read_int("tp", 1),
-        **_experts(inputs, groups, routed=find_model(model).is_routed),
-        **_alone(),
-        "prompt_tokens": prompt,
-        "output_tokens": answer,
-        "prompt_variation": variation,
-        "answer_variation": variation,
+        **_read_expert_split(inputs, groups, routed=find_model(model).is_routed),
+        "replicas": 1,
+        "spare": 0,
+        **_read_length_distribution(inputs),
         "concurrent": concurrent,
         "engine": backend,
         "polling": inputs.read_int("polling", 0) or None,
     }
 
 
-def _drawn(inputs: CaseInputs) -> tuple[int, int, float]:
+def _read_length_distribution(inputs: CaseInputs) -> dict[str, float]:
     """Return mean lengths, and their squared coefficient of variation.
 
     Lengths may be drawn evenly from `shortest` to 1 times the longest; otherwise the given
@@ -262,11 +260,15 @@ def _drawn(inputs: CaseInputs) -> tuple[int, int, float]:
     shortest = inputs.read_number("shortest", 1.0)
     mean = (1 + shortest) / 2
     variation = inputs.read_number("length_variation", ((1 - shortest) / mean) ** 2 / 12)
-    prompt, answer = inputs.read_int("input_tokens"), inputs.read_int("output_tokens")
-    return round(mean * prompt), round(mean * answer), round(variation, 4)
+    return {
+        "prompt_tokens": round(mean * inputs.read_int("input_tokens")),
+        "output_tokens": round(mean * inputs.read_int("output_tokens")),
+        "prompt_variation": round(variation, 4),
+        "answer_variation": round(variation, 4),
+    }
 
 
-def _experts(inputs: CaseInputs, groups: int, *, routed: bool) -> dict[str, Any]:
+def _read_expert_split(inputs: CaseInputs, groups: int, *, routed: bool) -> dict[str, Any]:
     parts, each = inputs.read_int("moe_ep", 1), inputs.read_int("moe_tp", 1)
     found: dict[str, Any] = {"attention_parallel": groups if groups > 1 else None}
     if routed:
@@ -278,7 +280,7 @@ _CACHES = {"bf16": "bf16", "fp8": "fp8"}
 _PRECISIONS = {"bf16": "bf16", "fp8": "fp8-block", "fp4": "nvfp4", "int4": "int4"}
 
 
-def _formats(inputs: CaseInputs, model: str) -> dict[str, str]:
+def _read_formats(inputs: CaseInputs, model: str) -> dict[str, str]:
     """Return the formats of weights and cache, as stated or for a precision."""
     if inputs.has("weights"):
         return {
@@ -296,7 +298,7 @@ def _formats(inputs: CaseInputs, model: str) -> dict[str, str]:
     return {"weights": weights, "cache": cache}
 
 
-def _served_model(inputs: CaseInputs) -> str:
+def _read_served_model(inputs: CaseInputs) -> str:
     """Return the model for a Hugging Face name, from the file or the catalog."""
     name = str(inputs.read_any("model", ""))
     plain = re.sub(r"(-Instruct|-FP8|-NVFP4)+$", "", name.rpartition("/")[2])

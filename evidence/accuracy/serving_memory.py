@@ -62,7 +62,7 @@ def kv_capacity_tokens(inputs: CaseInputs) -> CalculatorQuery:
     room = inputs.read_any("available_kv_bytes") or inputs.read_any("cpu_swap_bytes")
     whole = "hybrid allocator off" in str(inputs.case.inputs.get("engine", ""))
     engine = inputs.read_meaning("engine", _ENGINES)
-    memory = {"cache_memory": room} if room else _memory(inputs, engine)
+    memory = {"cache_memory": room} if room else _read_usable_memory(inputs, engine)
     model = inputs.read_model()
     if whole:  # The engine keeps all tokens of every layer, as if there were no windows.
         config = json.loads(model)
@@ -80,7 +80,7 @@ def kv_capacity_tokens(inputs: CaseInputs) -> CalculatorQuery:
     )
 
 
-def _memory(inputs: CaseInputs, engine: str) -> dict[str, Any]:
+def _read_usable_memory(inputs: CaseInputs, engine: str) -> dict[str, Any]:
     """Return the memory that the engine may take: GPU, driver-reported size, and share."""
     share = "mem_fraction_static" if engine == "sglang" else "gpu_memory_utilization"
     given: dict[str, Any] = {"memory_utilization": inputs.read_number(share, 0.9)}

@@ -40,7 +40,7 @@ def param_count_active(inputs: CaseInputs) -> CalculatorQuery:
 _CACHES = {0.5: "int4", 1: "fp8", 2: "bf16", 4: "fp32"}
 
 
-def _cache(inputs: CaseInputs) -> str:
+def _read_cache_format(inputs: CaseInputs) -> str:
     width = inputs.read_number("kv_dtype_bytes", 2)
     if width not in _CACHES:
         raise UnsupportedCaseError(f"kv_dtype_bytes {width} is no format of the cache")
@@ -56,16 +56,18 @@ def kv_bytes_per_token(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     if described:
         inputs.ignore("model")
         width = inputs.read_number("kv_dtype_bytes", 2) / (tensor if per_gpu else 1)
-        rows = [(int(n), int(g), int(d)) for n, g, d in described]
-        return formula_value(
-            textbook_kv_cache_bytes_per_token,
-            sum(textbook_kv_cache_bytes_per_token(*row, width) for row in rows),
+        total = sum(
+            textbook_kv_cache_bytes_per_token(int(layers), int(kv_heads), int(head_dim), width)
+            for layers, kv_heads, head_dim in described
         )
+        return formula_value(textbook_kv_cache_bytes_per_token, total)
     model = config_of_case_as_input(config) if config else inputs.read_model()
     inputs.ignore("model")
     figure = "token_per_gpu" if per_gpu else "per_token"
     split = tensor if per_gpu else None
-    return build_query("kv-cache", figure, model=model, cache=_cache(inputs), tensor_parallel=split)
+    return build_query(
+        "kv-cache", figure, model=model, cache=_read_cache_format(inputs), tensor_parallel=split
+    )
 
 
 # "10 full kv4 d512": layers, their kind, KV heads and head width.
@@ -76,13 +78,8 @@ def config_of_case_as_input(config: object) -> str:
     """Return a model whose few sizes are in the case itself, as input text."""
     if not isinstance(config, dict):
         raise UnsupportedCaseError("config is not a table")
-    sizes = {
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "model_type": "llama",
-        **config,
-    }
-    return config_as_input(sizes)
+    usual = {"vocab_size": 32000, "hidden_size": 4096, "model_type": "llama"}
+    return config_as_input({**usual, **config})
 
 
 # Bits of an element in llama.cpp's q8_0: 34 bytes for 32 of them.
@@ -118,7 +115,7 @@ def kv_bytes_sequence(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
         figure,
         model=model,
         context=context or None,
-        cache=_cache(inputs),
+        cache=_read_cache_format(inputs),
         state=_STATES[width],
     )
 

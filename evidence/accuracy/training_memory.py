@@ -1,7 +1,7 @@
 """Cases of measured training memory: Megatron, torchtitan, Transformers, a published bar chart."""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.memory.activations import gpt_layer_bytes
 from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
@@ -14,42 +14,50 @@ _MEGATRON = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
     "sequence parallel, flash attention, fused cross-entropy, no recompute"
 )
-_TITAN = "torchtitan FSDP2, bf16 mixed precision (fp32 master shards), AdamW"
-# Words for torchtitan runs: (loss compiled, asynchronous tensor parallelism).
-_TITANS = {
-    "torchtitan": (True, False),
-    _TITAN: (False, False),
-    f"{_TITAN}, async TP": (False, True),
-    f"{_TITAN}, async TP, 1F1B": (False, True),
-    f"{_TITAN}, async TP, interleaved 1F1B": (False, True),
+_TORCHTITAN = "torchtitan FSDP2, bf16 mixed precision (fp32 master shards), AdamW"
+
+
+class TorchtitanRun(NamedTuple):
+    """Whether the loss was compiled, and tensor parallelism was asynchronous."""
+
+    has_fused_loss: bool
+    is_overlapped: bool
+
+
+_TORCHTITAN_RUNS = {
+    "torchtitan": TorchtitanRun(True, False),
+    _TORCHTITAN: TorchtitanRun(False, False),
+    f"{_TORCHTITAN}, async TP": TorchtitanRun(False, True),
+    f"{_TORCHTITAN}, async TP, 1F1B": TorchtitanRun(False, True),
+    f"{_TORCHTITAN}, async TP, interleaved 1F1B": TorchtitanRun(False, True),
 }
 
 
 def train_mem_per_gpu(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Memory of one GPU, or of the part that the case names."""
     if not inputs.has("model"):
-        return _published_bar(inputs)
+        return _korthikanti_bar(inputs)
     framework = str(inputs.read_any("framework", ""))
     if framework == _MEGATRON:
-        return _megatron(inputs)
-    if framework in _TITANS:
-        return _titan(inputs, framework)
+        return _megatron_query(inputs)
+    if framework in _TORCHTITAN_RUNS:
+        return _torchtitan_query(inputs, framework)
     raise UnsupportedCaseError(f"framework “{framework}” is not known")
 
 
-_PARTS = {
+_PARTS_OF_BAR = {
     "parameters+gradients+optimizer, first stage": "states",
     "activations, tensor parallel only, no recompute": "tp",
     "activations, sequence parallel + selective recompute": "tp+sp+selective",
 }
 
 
-def _published_bar(inputs: CaseInputs) -> FormulaValue:
+def _korthikanti_bar(inputs: CaseInputs) -> FormulaValue:
     """A bar of Korthikanti (2022), figure 1: only the layers of the first stage."""
     layers, hidden = inputs.read_int("layers"), inputs.read_number("hidden")
     inputs.ignore("vocab", "global_batch", "dp")
     inputs.read_meaning("precision", {"fp16, fp32 master/grads Adam": True})
-    part = str(inputs.read_meaning("part", _PARTS))
+    part = str(inputs.read_meaning("part", _PARTS_OF_BAR))
     tensor, pipeline = inputs.read_int("tp", 1), inputs.read_int("pp", 1)
     layout = ParallelLayout(
         gpus=tensor * pipeline,
@@ -72,14 +80,14 @@ def _published_bar(inputs: CaseInputs) -> FormulaValue:
 _MEGATRON_PART = {"peak torch allocated, worst rank": True}
 
 
-def _megatron(inputs: CaseInputs) -> CalculatorQuery:
+def _megatron_query(inputs: CaseInputs) -> CalculatorQuery:
     """Peak allocated memory in PyTorch on the fullest rank."""
     inputs.read_meaning("part", _MEGATRON_PART)
     inputs.ignore("dp")
     return build_query(
         "training-memory",
         "allocated",
-        **_layout(inputs),
+        **_read_layout(inputs),
         expert_parallel=inputs.read_int("ep", 1),
         interleave=inputs.read_int("interleave", 1),
         zero="1",
@@ -92,7 +100,7 @@ def _megatron(inputs: CaseInputs) -> CalculatorQuery:
     )
 
 
-def _layout(inputs: CaseInputs) -> dict[str, Any]:
+def _read_layout(inputs: CaseInputs) -> dict[str, Any]:
     return {
         "model": inputs.read_model(),
         "gpu": inputs.read_gpu_id(),
@@ -108,15 +116,15 @@ _CHECKPOINTING = {"full": "full", "selective op": "operators", "none": "none"}
 _RESERVED = {"peak reserved (torchtitan log)": True, "peak reserved": True}
 
 
-def _titan(inputs: CaseInputs, framework: str) -> CalculatorQuery:
+def _torchtitan_query(inputs: CaseInputs, framework: str) -> CalculatorQuery:
     """Peak reserved memory in PyTorch on the fullest rank of an FSDP2 run.
 
     FSDP2 shards weights, gradients and moments in FP32 and gathers 16-bit copies.
     """
     inputs.read_meaning("part", _RESERVED)
     inputs.ignore("float8", "fsdp")
-    fused, overlapped = _TITANS[framework]
-    layout = _layout(inputs)
+    run = _TORCHTITAN_RUNS[framework]
+    layout = _read_layout(inputs)
     stages = layout["pipeline_parallel"]
     batch, rest = divmod(inputs.read_int("local_batch", 1), stages)
     if rest:
@@ -132,14 +140,14 @@ def _titan(inputs: CaseInputs, framework: str) -> CalculatorQuery:
         precision="fp32",
         recompute=inputs.read_meaning("activation_checkpointing", _CHECKPOINTING),
         framework="torch" if inputs.read_bool("compile") else "torch-eager",
-        fused_loss=fused,
-        overlapped=overlapped,
+        fused_loss=run.has_fused_loss,
+        overlapped=run.is_overlapped,
     )
 
 
-def _fine_tuning(method: str, inputs: CaseInputs) -> CalculatorQuery:
+def _fine_tuning_query(method: str, inputs: CaseInputs) -> CalculatorQuery:
     """Peak allocated memory of the Transformers Trainer, with FSDP on several GPUs."""
-    layout = _layout(inputs)
+    layout = _read_layout(inputs)
     kernels = str(inputs.read_any("kernels", ""))
     adapters: dict[str, Any] = {}
     if method != "full":
@@ -161,9 +169,9 @@ def _fine_tuning(method: str, inputs: CaseInputs) -> CalculatorQuery:
 
 KINDS: dict[str, Translator] = {
     "train_mem_per_gpu": train_mem_per_gpu,
-    "train_mem_full": functools.partial(_fine_tuning, "full"),
-    "train_mem_lora": functools.partial(_fine_tuning, "lora"),
-    "train_mem_qlora": functools.partial(_fine_tuning, "qlora"),
+    "train_mem_full": functools.partial(_fine_tuning_query, "full"),
+    "train_mem_lora": functools.partial(_fine_tuning_query, "lora"),
+    "train_mem_qlora": functools.partial(_fine_tuning_query, "qlora"),
 }
 # Bytes per logit and the working memory of eager operations were read from these rows.
 CALIBRATION = frozenset(

@@ -1,7 +1,7 @@
 """Cases of training time: steps, rates, GPU-hours and collectives."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.training.step_time import LOST
@@ -11,9 +11,9 @@ from evidence.accuracy.question import CalculatorQuery, build_query
 
 _YEAR = 365.25 * 86400.0
 # Network rates per GPU of the systems used for the published runs.
-_NICS = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
+_NIC_RATES = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
 # ZeRO-3 of 2021 summarize_results weights rank by rank, without sharing within a node.
-_UNSHARED = 8
+_RANKS_PER_NODE = 8
 
 _MEGATRON_2025 = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
@@ -74,7 +74,7 @@ _FRAMEWORKS: dict[str, str] = {
     f"{_TITAN}, async TP, 1F1B": "compiled",
     _INTERLEAVED: "compiled",
 }
-_SHARDED = frozenset({_MOSAIC, _ZERO_2021, _OLMO_CORE, _SAGEMAKER}) | {
+_FULLY_SHARDED = frozenset({_MOSAIC, _ZERO_2021, _OLMO_CORE, _SAGEMAKER}) | {
     f for f in _FRAMEWORKS if f.startswith("torchtitan")
 }
 _FP32_GRADIENTS = frozenset({_MEGATRON_2025, _STARCODER})
@@ -104,30 +104,30 @@ _CHECKPOINTING: dict[str, str] = {
 
 def train_step_time(inputs: CaseInputs) -> CalculatorQuery:
     """Time of one optimizer step [s]."""
-    return build_query("training-time", "step_time", **_setting(inputs))
+    return build_query("training-time", "step_time", **_read_run(inputs))
 
 
 def train_throughput(inputs: CaseInputs) -> CalculatorQuery:
     """Tokens per second and GPU."""
-    return build_query("training-time", "tokens_per_second_per_gpu", **_setting(inputs))
+    return build_query("training-time", "tokens_per_second_per_gpu", **_read_run(inputs))
 
 
-def _setting(inputs: CaseInputs) -> dict[str, Any]:
+def _read_run(inputs: CaseInputs) -> dict[str, Any]:
     framework = str(inputs.read_any("framework", ""))
     if framework not in _FRAMEWORKS:
         raise UnsupportedCaseError(f"framework “{framework}” is not known")
-    model, gpu = _model(inputs), inputs.read_gpu_id()
+    model, gpu = _read_model(inputs), inputs.read_gpu_id()
     software = _FRAMEWORKS[framework]
     if not inputs.read_bool("compile", True) and software == "compiled":
         software = "eager"
-    nic = _NICS.get(find_accelerator(gpu).architecture, 50e9)
+    nic = _NIC_RATES.get(find_accelerator(gpu).architecture, 50e9)
     nic = inputs.read_number("network_gbps", nic * 8 / 1e9) * 1e9 / 8
     if framework == _ZERO_2021:
-        nic /= _UNSHARED
+        nic /= _RANKS_PER_NODE
     return {
         "model": model,
         "gpu": gpu,
-        **_plan(inputs, framework),
+        **_read_plan(inputs, framework),
         "sequence_parallel": inputs.read_bool("sequence_parallel", software != _OLDEST),
         "gradients": "fp32" if framework in _FP32_GRADIENTS else None,
         "software": software,
@@ -136,13 +136,13 @@ def _setting(inputs: CaseInputs) -> dict[str, Any]:
     }
 
 
-def _model(inputs: CaseInputs) -> str:
+def _read_model(inputs: CaseInputs) -> str:
     """Return a model of the file, or a GPT given by its sizes in the case."""
     inputs.ignore("params_b", "sharding", "kv_heads")
     if not inputs.has("layers"):
         return inputs.read_model()
     inputs.ignore("model")
-    sizes = {
+    gpt = {
         "model_type": "gpt2",
         "n_layer": inputs.read_int("layers"),
         "n_embd": inputs.read_int("hidden"),
@@ -150,34 +150,34 @@ def _model(inputs: CaseInputs) -> str:
         "vocab_size": inputs.read_int("vocab", 51200),
         "n_positions": 2048,
     }
-    return config_as_input(sizes)
+    return config_as_input(gpt)
 
 
-def _plan(inputs: CaseInputs, framework: str) -> dict[str, Any]:
+def _read_plan(inputs: CaseInputs, framework: str) -> dict[str, Any]:
     tensor, pipeline = inputs.read_int("tp", 1), inputs.read_int("pp", 1)
     context, gpus = inputs.read_int("cp", 1), inputs.read_int("gpus")
     data = inputs.read_int("dp", max(1, gpus // (tensor * pipeline * context)))
-    batch, batches = _batches(inputs, pipeline, data)
+    micro_batches = _read_micro_batches(inputs, pipeline, data)
     return {
         "gpus": gpus,
         "tensor_parallel": tensor,
         "pipeline_parallel": pipeline,
         "context_parallel": context,
         "expert_parallel": inputs.read_int("ep", 1),
-        "interleave": _pieces(inputs, framework, pipeline),
+        "interleave": _read_chunks_per_stage(inputs, framework, pipeline),
         "sequence": inputs.read_int("seq"),
-        "micro_batch": batch,
-        "global_batch": data * batch * batches,
-        "number_format": _number_format(inputs),
-        "recompute": _recompute(inputs),
-        "zero": _zero(inputs, framework),
+        "micro_batch": micro_batches.sequences,
+        "global_batch": data * micro_batches.sequences * micro_batches.per_step,
+        "number_format": _read_number_format(inputs),
+        "recompute": _read_recomputation(inputs),
+        "zero": _read_zero_stage(inputs, framework),
     }
 
 
 _OLDEST = "megatron-2022"
 
 
-def _pieces(inputs: CaseInputs, framework: str, pipeline: int) -> int:
+def _read_chunks_per_stage(inputs: CaseInputs, framework: str, pipeline: int) -> int:
     known = inputs.read_int("vp", 0) or inputs.read_int("interleave", 0)
     if known:
         return known
@@ -185,21 +185,27 @@ def _pieces(inputs: CaseInputs, framework: str, pipeline: int) -> int:
     return 2 if interleaved else 1
 
 
-def _batches(inputs: CaseInputs, pipeline: int, data: int) -> tuple[int, int]:
-    """Return the sequences per micro-batch, and the micro-batches per step and replica."""
+class MicroBatches(NamedTuple):
+    """The sequences of a micro-batch, and the micro-batches of a step on a replica."""
+
+    sequences: int
+    per_step: int
+
+
+def _read_micro_batches(inputs: CaseInputs, pipeline: int, data: int) -> MicroBatches:
     if inputs.has("local_batch"):
         local = inputs.read_int("local_batch")
         inputs.ignore("global_batch")
-        return (1, local) if pipeline > 1 else (local, 1)
+        return MicroBatches(1, local) if pipeline > 1 else MicroBatches(local, 1)
     whole = inputs.read_int("global_batch", 0)
     per_replica = max(1, whole // data)
     usual = min(4, per_replica)
     batch = inputs.read_int("microbatch", usual)
     given = inputs.read_int("grad_accum", 0) or inputs.read_int("num_microbatches", 0)
-    return batch, given or max(1, math.ceil(per_replica / batch))
+    return MicroBatches(batch, given or max(1, math.ceil(per_replica / batch)))
 
 
-def _number_format(inputs: CaseInputs) -> str:
+def _read_number_format(inputs: CaseInputs) -> str:
     precision = str(inputs.read_meaning("precision", _PRECISIONS))
     quantized = inputs.read_bool("float8", False)
     words = {"": False, "bf16": False, "float8 tensorwise": True}
@@ -207,7 +213,7 @@ def _number_format(inputs: CaseInputs) -> str:
     return "fp8" if quantized else precision
 
 
-def _recompute(inputs: CaseInputs) -> str:
+def _read_recomputation(inputs: CaseInputs) -> str:
     whole = inputs.read_any("activation_checkpointing", "")
     if isinstance(whole, bool):
         whole = "full" if whole else ""
@@ -217,10 +223,10 @@ def _recompute(inputs: CaseInputs) -> str:
     return _CHECKPOINTING[whole] if named == "none" else named
 
 
-def _zero(inputs: CaseInputs, framework: str) -> str:
+def _read_zero_stage(inputs: CaseInputs, framework: str) -> str:
     shards = str(inputs.read_any("fsdp", "0"))
     stage = inputs.read_int("zero_stage", 0)
-    if framework in _SHARDED or stage == 3:
+    if framework in _FULLY_SHARDED or stage == 3:
         return "3"
     if not shards.isdigit():
         raise UnsupportedCaseError(f"fsdp “{shards}” is not known")
@@ -239,7 +245,7 @@ def train_gpu_hours(inputs: CaseInputs) -> CalculatorQuery:
     if inputs.has("gpus"):
         tokens = inputs.read_number("tokens")
         lost = {"other_time": share, **_NEVER_FAILS}
-        setting = _setting(inputs)
+        setting = _read_run(inputs)
         return build_query("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
     framework = inputs.read_any("framework")
     return build_query(
@@ -249,7 +255,7 @@ def train_gpu_hours(inputs: CaseInputs) -> CalculatorQuery:
         model=inputs.read_model(),
         only=inputs.read_gpu_id(),
         tokens=inputs.read_number("tokens"),
-        number_format=_number_format(inputs),
+        number_format=_read_number_format(inputs),
         software=framework and _FRAMEWORKS[framework],
         lost=share,
     )
