@@ -1,7 +1,7 @@
 """`python -m evidence`: compute every reference case, print the errors, and save the report."""
 
-from evidence.accuracy.export import PATH, export_report
-from evidence.accuracy.report import as_text, own_report
+from evidence.accuracy.export import PATH, format_accuracy_json
+from evidence.accuracy.report import compute_project_report, format_report
 
-print(as_text(own_report()))
-PATH.write_text(export_report(own_report()), encoding="utf-8")
+print(format_report(compute_project_report()))
+PATH.write_text(format_accuracy_json(compute_project_report()), encoding="utf-8")

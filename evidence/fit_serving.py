@@ -10,7 +10,7 @@ Residuals are logarithms of predicted over measured values. Those of the time to
 token have weight 0.6, because they vary more between repeated runs. A group of cases of
 one model, engine and accelerator has the weight of the square root of its size. Large
 residuals count linearly (soft L1). Each constant has a prior from operator tables and
-earlier fits (`START`), so that constants that the cases do not determine stay there.
+earlier fits (`PRIORS`), so that constants that the cases do not determine stay there.
 """
 
 import dataclasses
@@ -20,6 +20,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from app.estimator import data_files as catalogue
 from app.estimator.estimates.latency import LatencyInputs, place_requested_model
@@ -30,8 +31,7 @@ from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import (
-    InferenceEngine,
-    SharedEngineConstants,
+    EngineConstants,
     find_engine,
     load_shared_engine_constants,
 )
@@ -56,7 +56,13 @@ from app.estimator.serving.step_time import (
 )
 from evidence import DATA
 from evidence.accuracy.cases import CaseFile, ReferenceCase, read_cases
-from evidence.accuracy.held_out import GROUPS, HeldOutErrors, summed
+from evidence.accuracy.held_out import (
+    GROUPS,
+    CaseGroups,
+    ErrorOfCase,
+    HeldOutErrors,
+    summarize_refit_errors,
+)
 from evidence.accuracy.question import CalculatorQuery
 from evidence.accuracy.report import groups_of, translate
 
@@ -65,76 +71,72 @@ HELD_OUT = DATA / "held-out-serving.json"
 ENGINES = catalogue.DATA / "engines.toml"
 MEASUREMENTS = catalogue.DATA / "measurements.toml"
 # The fitted constants, in the units of engines.toml, with their priors.
-_EACH = {
+_ENGINE_PRIORS = {
     "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0, "grouped": 0.4},
     "trtllm": {"kernel_us": 3.9, "prefill": 1.03, "eager_us": 20.0, "grouped": 0.42},
     "sglang": {"kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0, "grouped": 0.2},
 }
-_COMMON = {"routed_us": 31.0, "padding": 17.0, "skew": 0.77}
-_COMMON |= {"waits": 1.5, "others": 0.13, "spread": 0.17}
-START = {
-    **{f"{engine}.{name}": v for engine, row in _EACH.items() for name, v in row.items()},
-    **{f"all.{name}": value for name, value in _COMMON.items()},
+_SHARED_PRIORS = {"routed_us": 31.0, "padding": 17.0, "skew": 0.77}
+_SHARED_PRIORS |= {"waits": 1.5, "others": 0.13, "spread": 0.17}
+PRIORS = {
+    **{f"{engine}.{name}": v for engine, row in _ENGINE_PRIORS.items() for name, v in row.items()},
+    **{f"all.{name}": value for name, value in _SHARED_PRIORS.items()},
 }
-FIRST_WEIGHT = 0.6
-SOFT = 0.15  # Residuals above this value count linearly.
-DRAWN = 0.3  # Strength of the priors, per factor of e.
-ROUNDS, PROBE, LONGEST_STEP = 12, 0.02, 0.7
+TTFT_WEIGHT = 0.6
+LINEAR_FROM = 0.15  # Residuals above this value count linearly.
+PRIOR_STRENGTH = 0.3  # Strength of the priors, per factor of e.
+MOST_STEPS, SLOPE_PROBE, LONGEST_STEP = 12, 0.02, 0.7
 
 Constants = dict[str, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Measured:
+class FitCase:
     """One case as input of the fit."""
 
     kind: str
     expected: float
     fitted: bool
-    groups: tuple[str, str, str]
-    asked: ServingCapacityInputs
+    groups: CaseGroups
+    inputs: ServingCapacityInputs
     model: Architecture
     gpu: Accelerator
     fabric: Interconnect
     rounds: tuple[EqualRounds, ...]
 
     @property
-    def requests(self) -> RequestLengths:
-        """Return the tokens of prompt and answer."""
-        return RequestLengths(self.asked.prompt_tokens, self.asked.output_tokens)
-
-    @property
     def traffic(self) -> RequestPattern:
         """Return the lengths with their variation."""
-        asked = self.asked
-        return RequestPattern(self.requests, asked.prompt_variation, asked.answer_variation)
+        inputs = self.inputs
+        lengths = RequestLengths(inputs.prompt_tokens, inputs.output_tokens)
+        return RequestPattern(lengths, inputs.prompt_variation, inputs.answer_variation)
 
 
-def measured(case: ReferenceCase, file: CaseFile) -> Measured:
+def prepare_fit_case(case: ReferenceCase, file: CaseFile) -> FitCase:
     """Prepare a case: everything that does not depend on the constants."""
-    question = translate(case, file)
-    if not isinstance(question, CalculatorQuery):
+    query = translate(case, file)
+    if not isinstance(query, CalculatorQuery):
         raise TypeError(f"{case.id} is not asked of a calculator")
-    asked = parse_inputs(ServingCapacityInputs, question.typed)
-    gpu, model = find_accelerator(asked.gpu), find_model(asked.model)
+    inputs = parse_inputs(ServingCapacityInputs, query.typed)
+    gpu, model = find_accelerator(inputs.gpu), find_model(inputs.model)
     # Llama 3.1 and 3.3 have the same shape, so they count as one model.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
-    fabric = gpu_interconnect(gpu, asked.network_rate, gpus_per_domain=asked.domain or 0)
-    batches = [EqualRounds(1.0, float(asked.concurrent))]
+    fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
+    batches = [EqualRounds(1.0, float(inputs.concurrent))]
     if case.kind == "offline_throughput":
-        traffic = RequestPattern(RequestLengths(asked.prompt_tokens, asked.output_tokens))
-        placed = place_model(model, gpu, fabric, serving_setup(asked))
+        traffic = RequestPattern(RequestLengths(inputs.prompt_tokens, inputs.output_tokens))
+        placed = place_model(model, gpu, fabric, serving_setup(inputs))
         full = max(
-            1.0, profile_replica(placed, traffic, asked.memory_utilization).max_reserved_batch
+            1.0, profile_replica(placed, traffic, inputs.memory_utilization).max_reserved_batch
         )
-        run = (asked.run_requests or full) / (asked.replicas or 1)
+        run = (inputs.run_requests or full) / (inputs.replicas or 1)
         batches = rounds_of_run(run, full)
-    return Measured(
+    return FitCase(
         kind=case.kind,
         expected=case.expected,
         fitted=case.calibration,
-        groups=(shape, gpu.id, groups_of(case)[2]),
-        asked=asked,
+        groups=CaseGroups(shape, gpu.id, groups_of(case).source),
+        inputs=inputs,
         model=model,
         gpu=gpu,
         fabric=fabric,
@@ -142,10 +144,10 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     )
 
 
-def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, SharedEngineConstants]:
+def engine_with_constants(engine: str, constants: Constants) -> EngineConstants:
     """Return the engine and step overheads for these constants."""
-    of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
-    common = {name: constants[f"all.{name}"] for name in _COMMON}
+    of = {name: constants[f"{engine}.{name}"] for name in _ENGINE_PRIORS[engine]}
+    common = {name: constants[f"all.{name}"] for name in _SHARED_PRIORS}
     own = dataclasses.replace(
         find_engine(engine),
         seconds_per_kernel=of["kernel_us"] * 1e-6,
@@ -153,7 +155,7 @@ def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, Sha
         grouped_matmul_factor=of["grouped"],
         seconds_per_eager_kernel=of["eager_us"] * 1e-6,
     )
-    return own, dataclasses.replace(
+    shared = dataclasses.replace(
         load_shared_engine_constants(),
         routing_seconds=common["routed_us"] * 1e-6,
         padding_rows_per_expert=common["padding"],
@@ -162,31 +164,28 @@ def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, Sha
         other_prompts_factor=common["others"],
         synchrony_spread=common["spread"],
     )
+    return EngineConstants(own, shared)
 
 
-def placed_with(row: Measured, constants: Constants) -> PlacedModel:
-    """Return the model of a case on its GPUs, with these constants."""
-    fitted = fitted_with(row.asked.engine, constants)
-    return place_model(row.model, row.gpu, row.fabric, serving_setup(row.asked), fitted)
-
-
-def predicted(row: Measured, constants: Constants) -> float:
+def predict(row: FitCase, constants: Constants) -> float:
     """Return the estimate's prediction for a case."""
-    placed, answer = placed_with(row, constants), row.asked.output_tokens
+    fitted = engine_with_constants(row.inputs.engine, constants)
+    placed = place_model(row.model, row.gpu, row.fabric, serving_setup(row.inputs), fitted)
+    answer = row.inputs.output_tokens
     requests = seconds = 0.0
     for count, batch in row.rounds:
-        own = max(1.0, batch / row.asked.attention_parallel)
-        timed = _timed(placed, row.traffic, own)
+        own = max(1.0, batch / row.inputs.attention_parallel)
+        timed = _time_batch(placed, row.traffic, own)
         first = median_ttft(placed, timed, row.traffic, idle_ttft(placed, row.traffic))
         each = mean_step_time(timed, (own - 1) / max(1.0, answer))
         if row.kind in ("serving_ttft", "serving_tpot"):
             return first if row.kind == "serving_ttft" else each
         requests += count * batch
         seconds += count * (first + answer * each)
-    return requests * (row.asked.replicas or 1) * answer / seconds
+    return requests * (row.inputs.replicas or 1) * answer / seconds
 
 
-def _timed(placed: PlacedModel, traffic: RequestPattern, batch: float) -> BatchTiming:
+def _time_batch(placed: PlacedModel, traffic: RequestPattern, batch: float) -> BatchTiming:
     """Return the timing of a GPU group at one batch size, without profile curves."""
     step = recorded = decode_time(placed, batch, traffic.mean_context)
     filled = placed.engine.padded_batch(batch)
@@ -198,83 +197,91 @@ def _timed(placed: PlacedModel, traffic: RequestPattern, batch: float) -> BatchT
     return BatchTiming(step.total, cost, batch, alone, launching)
 
 
-def fit(rows: Sequence[Measured], start: Constants = START) -> Constants:
+def fit_constants(rows: Sequence[FitCase], start: Constants = PRIORS) -> Constants:
     """Fit the constants to the rows by damped Gauss-Newton steps."""
-    share = Counter((r.groups[0], r.groups[1], r.asked.engine) for r in rows)
+    setups = [(r.groups.model, r.groups.accelerator, r.inputs.engine) for r in rows]
+    rows_of_setup = Counter(setups)
     weights = [
-        share[(r.groups[0], r.groups[1], r.asked.engine)] ** -0.5
-        * (FIRST_WEIGHT if r.kind == "serving_ttft" else 1.0)
-        for r in rows
+        rows_of_setup[setup] ** -0.5 * (TTFT_WEIGHT if row.kind == "serving_ttft" else 1.0)
+        for row, setup in zip(rows, setups, strict=True)
     ]
-    now = dict(start)
-    cost, left = _costed(rows, weights, now)
+    best = _evaluate_fit(rows, weights, dict(start))
     damping = 1e-3
-    for _ in range(ROUNDS):
-        step = _step(rows, weights, now, left, damping)
-        tried = {name: now[name] * math.exp(by) for name, by in step.items()}
-        new_cost, new_left = _costed(rows, weights, tried)
-        if new_cost < cost:
-            done = cost - new_cost < 1e-4 * cost
-            now, cost, left, damping = tried, new_cost, new_left, damping / 3
-            if done:
+    for _ in range(MOST_STEPS):
+        step = _gauss_newton_step(rows, weights, best, damping)
+        moved = {name: best.constants[name] * math.exp(by) for name, by in step.items()}
+        tried = _evaluate_fit(rows, weights, moved)
+        if tried.cost < best.cost:
+            is_done = best.cost - tried.cost < 1e-4 * best.cost
+            best, damping = tried, damping / 3
+            if is_done:
                 break
         else:
             damping *= 10
-    return now
+    return best.constants
 
 
-def _residuals(rows: Sequence[Measured], constants: Constants) -> list[float]:
-    return [math.log(predicted(row, constants) / row.expected) for row in rows]
+class Fit(NamedTuple):
+    """Constants, the residual of each case with them, and the sum that is minimized."""
+
+    constants: Constants
+    residuals: list[float]
+    cost: float
 
 
-def _costed(
-    rows: Sequence[Measured], weights: Sequence[float], constants: Constants
-) -> tuple[float, list[float]]:
-    left = _residuals(rows, constants)
-    soft = sum(
-        w * w * 2 * SOFT**2 * (math.sqrt(1 + (r / SOFT) ** 2) - 1)
-        for r, w in zip(left, weights, strict=True)
+def _evaluate_fit(rows: Sequence[FitCase], weights: Sequence[float], constants: Constants) -> Fit:
+    residuals = [math.log(predict(row, constants) / row.expected) for row in rows]
+    cost_of_cases = sum(
+        w * w * 2 * LINEAR_FROM**2 * (math.sqrt(1 + (r / LINEAR_FROM) ** 2) - 1)
+        for r, w in zip(residuals, weights, strict=True)
     )
-    drawn = sum((DRAWN * math.log(v / START[k])) ** 2 for k, v in constants.items())
-    return soft + drawn, left
+    cost_of_priors = sum(
+        (PRIOR_STRENGTH * math.log(v / PRIORS[k])) ** 2 for k, v in constants.items()
+    )
+    return Fit(constants, residuals, cost_of_cases + cost_of_priors)
 
 
-def _step(
-    rows: Sequence[Measured],
+def _gauss_newton_step(
+    rows: Sequence[FitCase],
     weights: Sequence[float],
-    now: Constants,
-    left: Sequence[float],
+    best: Fit,
     damping: float,
 ) -> Constants:
     """Return the next step: changes of the logarithms of the constants."""
+    now, residuals = best.constants, best.residuals
     names = list(now)
     slopes = []
     for name in names:
-        moved = now | {name: now[name] * math.exp(PROBE)}
-        slopes.append([_slope(r, a, name, moved) for r, a in zip(rows, left, strict=True)])
-    trust = [w * w / math.sqrt(1 + (r / SOFT) ** 2) for r, w in zip(left, weights, strict=True)]
-    matrix = [[_inner(a, b, trust) for b in slopes] for a in slopes]
-    right = [-_inner(a, left, trust) for a in slopes]
+        moved = now | {name: now[name] * math.exp(SLOPE_PROBE)}
+        slopes.append(
+            [_residual_slope(r, a, name, moved) for r, a in zip(rows, residuals, strict=True)]
+        )
+    trust = [
+        w * w / math.sqrt(1 + (r / LINEAR_FROM) ** 2)
+        for r, w in zip(residuals, weights, strict=True)
+    ]
+    matrix = [[_weighted_product(a, b, trust) for b in slopes] for a in slopes]
+    right = [-_weighted_product(a, residuals, trust) for a in slopes]
     for i, name in enumerate(names):
-        matrix[i][i] = matrix[i][i] * (1 + damping) + DRAWN**2
-        right[i] -= DRAWN**2 * math.log(now[name] / START[name])
-    found = solved(matrix, right)
+        matrix[i][i] = matrix[i][i] * (1 + damping) + PRIOR_STRENGTH**2
+        right[i] -= PRIOR_STRENGTH**2 * math.log(now[name] / PRIORS[name])
+    found = solve_linear_system(matrix, right)
     longest = max(LONGEST_STEP, *map(abs, found)) / LONGEST_STEP
     return {name: by / longest for name, by in zip(names, found, strict=True)}
 
 
-def _slope(row: Measured, here: float, name: str, moved: Constants) -> float:
+def _residual_slope(row: FitCase, here: float, name: str, moved: Constants) -> float:
     """Return the change of a residual with one constant; 0 if it belongs to another engine."""
-    if not name.startswith(("all.", f"{row.asked.engine}.")):
+    if not name.startswith(("all.", f"{row.inputs.engine}.")):
         return 0.0
-    return (math.log(predicted(row, moved) / row.expected) - here) / PROBE
+    return (math.log(predict(row, moved) / row.expected) - here) / SLOPE_PROBE
 
 
-def _inner(a: Iterable[float], b: Iterable[float], weights: Iterable[float]) -> float:
+def _weighted_product(a: Iterable[float], b: Iterable[float], weights: Iterable[float]) -> float:
     return sum(x * y * w for x, y, w in zip(a, b, weights, strict=True))
 
 
-def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+def solve_linear_system(matrix: list[list[float]], right: list[float]) -> list[float]:
     """Solve a positive definite linear system by elimination."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     size = len(rows)
@@ -289,33 +296,34 @@ def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
     return found
 
 
-def refits(rows: Sequence[Measured], whole: Constants) -> list[HeldOutErrors]:
+def cross_validate_constants(rows: Sequence[FitCase], whole: Constants) -> list[HeldOutErrors]:
     """Return errors on each group with constants fitted without it."""
-    trained = [r for r in rows if r.fitted]
-    fitted = [_ratio(r, whole) for r in rows]
+    fitted = [_log_ratio(row, whole) for row in rows]
     found = []
-    for index, group in enumerate(GROUPS):
-        left = list(fitted)  # Groups that the fit has not seen.
-        for name in sorted({r.groups[index] for r in trained}):
-            constants = fit([r for r in trained if r.groups[index] != name], whole)
+    for group in GROUPS:
+        names = [getattr(row.groups, group) for row in rows]
+        unseen = list(fitted)  # Groups that the fit has not seen.
+        for left_out in sorted({n for n, row in zip(names, rows, strict=True) if row.fitted}):
+            others = (r for r, n in zip(rows, names, strict=True) if r.fitted and n != left_out)
+            constants = fit_constants(list(others), whole)
             for i, row in enumerate(rows):
-                if row.groups[index] == name:
-                    left[i] = _ratio(row, constants)
-        for kind in sorted({r.kind for r in rows}):
-            which = [i for i, r in enumerate(rows) if r.kind == kind]
-            names = [rows[i].groups[index] for i in which]
-            if len(set(names)) > 1:
-                seen, unseen = [fitted[i] for i in which], [left[i] for i in which]
-                found.append(summed(kind, group, names, seen, unseen))
+                if names[i] == left_out:
+                    unseen[i] = _log_ratio(row, constants)
+        for kind in sorted({row.kind for row in rows}):
+            which = [i for i, row in enumerate(rows) if row.kind == kind]
+            if len({names[i] for i in which}) > 1:
+                errors = [ErrorOfCase(unseen[i], rows[i].groups) for i in which]
+                of_kind = [fitted[i] for i in which]
+                found.append(summarize_refit_errors(kind, group, of_kind, errors))
     return found
 
 
-def _ratio(row: Measured, constants: Constants) -> float:
+def _log_ratio(row: FitCase, constants: Constants) -> float:
     """Return the logarithm of measured over predicted."""
-    return math.log(row.expected / predicted(row, constants))
+    return math.log(row.expected / predict(row, constants))
 
 
-def written(text: str, constants: Constants) -> str:
+def insert_constants(text: str, constants: Constants) -> str:
     """Return the text of engines.toml with these constants."""
     for name, value in constants.items():
         where, key = name.split(".")
@@ -327,25 +335,25 @@ def written(text: str, constants: Constants) -> str:
     return text
 
 
-def rounded(constants: Constants) -> Constants:
+def round_constants(constants: Constants) -> Constants:
     """Round constants to the precision of the file."""
     return {name: float(f"{value:.3g}") for name, value in constants.items()}
 
 
-def counted(rows: Iterable[Measured]) -> str:
+def format_measurement_counts(rows: Iterable[FitCase]) -> str:
     """Return the text of measurements.toml: how many cases there are of each setup."""
-    placed = [place_model(r.model, r.gpu, r.fabric, serving_setup(r.asked)) for r in rows]
+    placed = [place_model(r.model, r.gpu, r.fabric, serving_setup(r.inputs)) for r in rows]
     single = read_cases(DATA / "cases.json")
     for case in single.cases:
-        question = translate(case, single) if case.kind == "decode_tpot" else None
-        if isinstance(question, CalculatorQuery):
-            placed.append(place_requested_model(parse_inputs(LatencyInputs, question.typed)))
+        query = translate(case, single) if case.kind == "decode_tpot" else None
+        if isinstance(query, CalculatorQuery):
+            placed.append(place_requested_model(parse_inputs(LatencyInputs, query.typed)))
     keys = Counter(" ".join(measured_setup_class(one)) for one in placed)
     lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]
-    return _HEAD + "".join(lines)
+    return _COUNTS_HEADER + "".join(lines)
 
 
-_HEAD = """# Published measurements of servers: kernels of the GPU, engine, family of the model, and
+_COUNTS_HEADER = """# Published measurements of servers: kernels of the GPU, engine, family of the model, and
 # whether one GPU, several of a server, or several servers ran it.
 # `python -m evidence.fit_serving` counts them in cases-serving.json and cases.json.
 """
@@ -354,16 +362,16 @@ _HEAD = """# Published measurements of servers: kernels of the GPU, engine, fami
 def main(arguments: Sequence[str]) -> None:
     """Fit, cross-validate, and write both results."""
     file = read_cases(CASES)
-    rows = [measured(case, file) for case in file.cases]
-    whole = rounded(fit([r for r in rows if r.fitted]))
+    rows = [prepare_fit_case(case, file) for case in file.cases]
+    whole = round_constants(fit_constants([r for r in rows if r.fitted]))
     print("\n".join(f"{name:20} {value:.4g}" for name, value in whole.items()))
-    left = refits(rows, whole)
+    left = cross_validate_constants(rows, whole)
     for found in left:
         print(found)
     if "--check" in arguments:
         return
-    MEASUREMENTS.write_text(counted(rows), "utf-8")
-    ENGINES.write_text(written(ENGINES.read_text("utf-8"), whole), "utf-8")
+    MEASUREMENTS.write_text(format_measurement_counts(rows), "utf-8")
+    ENGINES.write_text(insert_constants(ENGINES.read_text("utf-8"), whole), "utf-8")
     record = [dataclasses.asdict(found) for found in left]
     HELD_OUT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
 

@@ -82,7 +82,9 @@ def draw_sold_and_reported_memory(part: CatalogPart) -> Markup | None:
     sold, reported = part.get("memory"), part.get("driver_memory")
     if sold is None or reported is None or reported.state != "known" or sold.state != "known":
         return None
-    description = f"As sold {sold.words}; as the driver reports {reported.words}, {reported.beside}"
+    description = (
+        f"As sold {sold.words}; as the driver reports {reported.words}, {reported.other_convention}"
+    )
     bars = (
         DoubleBar("As sold", _number_or_zero(sold.number), sold.words),
         DoubleBar(
@@ -101,7 +103,7 @@ def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
     for label, names in _label_equal_rate_formats(part).items():
         value = part[names[0]]
         sparse = sparse_peak_rate(part.entry, names[0], sparse_rates)
-        sparse_text = f", {value.beside}" if sparse else ""
+        sparse_text = f", {value.other_convention}" if sparse else ""
         dense = f"{value.words} dense"
         bars.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
         descriptions.append(f"{label} {dense}{sparse_text}")
@@ -507,7 +509,8 @@ def _part_cell(
     if value is None:
         return PartCell("–", "", "", unverified=False)
     label, side_note = (
-        text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.beside)
+        text.replace(f"{NBSP}{unit}", "") if unit else text
+        for text in (value.words, value.other_convention)
     )
     letter = letters_by_reason.get(value.reason, "")
     return PartCell(label, side_note, letter, unverified=value.unverified)

@@ -332,9 +332,9 @@ def _full_part_text(part: CatalogPart) -> str:
 def _value_line(value: PartValue) -> str:
     if value.state != "known":
         return f"{value.field.label}: {value.words}. {value.reason}"
-    text = ", ".join(t for t in (value.words, value.field.says, value.beside) if t)
+    text = ", ".join(t for t in (value.words, value.field.convention, value.other_convention) if t)
     unverified_mark = " (unverified)" if value.unverified else ""
-    citation = value.sources[0] if value.own else f"{len(value.sources)} sources"
+    citation = value.sources[0] if value.has_own_source else f"{len(value.sources)} sources"
     return f"{value.field.label}: {text}{unverified_mark} [{citation}, {value.read_on}]"
 
 
@@ -357,9 +357,9 @@ def _part_value_json(value: PartValue) -> dict[str, Any]:
     return {
         "value": value.number,
         "unit": value.field.unit,
-        "convention": value.field.says,
+        "convention": value.field.convention,
         "words": value.words.replace(NBSP, " "),
-        "beside": value.beside.replace(NBSP, " "),
+        "beside": value.other_convention.replace(NBSP, " "),
         "sources": list(value.sources),
         "read_on": str(value.read_on),
         "unverified": value.unverified,

@@ -7,7 +7,7 @@ import functools
 import pathlib
 import re
 import tomllib
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.result import OutputValue
 
@@ -23,6 +23,13 @@ def load_toml(file: str) -> dict[str, Any]:
     """Load data/`file`, including the text at its top level."""
     with (DATA / file).open("rb") as stream:
         return tomllib.load(stream)
+
+
+class CatalogTable(NamedTuple):
+    """A file of data/, and the array of tables in it."""
+
+    file: str
+    table: str
 
 
 @functools.cache

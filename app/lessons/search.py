@@ -201,7 +201,7 @@ def _hardware_document(part: CatalogPart) -> SearchDocument:
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     value_texts = ", ".join(
         f"{_NAMES.get(v.field.name, v.field.label)} {v.words}"
-        f"{' one way' * (v.field.says == 'one way')}"
+        f"{' one way' * (v.field.convention == 'one way')}"
         for v in values
     )
     aliases = f"Also {', '.join(part.aliases)}" if part.aliases else ""

@@ -7,7 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evidence.accuracy.report import as_json, as_text, own_report, report
+from evidence.accuracy.report import (
+    compute_project_report,
+    compute_report,
+    format_report,
+    report_as_json,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,14 +22,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
-        found = report(given.files) if given.files else own_report()
+        found = compute_report(given.files) if given.files else compute_project_report()
     except (OSError, ValueError, KeyError) as error:
         print(f"the reference cases cannot be read: {error}.", file=sys.stderr)
         return 2
     if given.json:
-        print(json.dumps(as_json(found)))
+        print(json.dumps(report_as_json(found)))
     else:
-        print(as_text(found, verbose=given.verbose))
+        print(format_report(found, verbose=given.verbose))
     return 0
 
 

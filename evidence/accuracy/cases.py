@@ -5,7 +5,7 @@ import functools
 import json
 import pathlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.hardware.catalog import accelerator_id
 from app.estimator.models.architecture import Architecture
@@ -56,7 +56,7 @@ def read_cases(path: pathlib.Path) -> CaseFile:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return CaseFile(
-            cases=tuple(_case(row) for row in content["cases"]),
+            cases=tuple(_parse_case(row) for row in content["cases"]),
             configs={
                 name: row.get("config", {}) for name, row in content.get("models", {}).items()
             },
@@ -65,7 +65,7 @@ def read_cases(path: pathlib.Path) -> CaseFile:
         raise CaseFileError(f"{path} cannot be read: {error!r}") from error
 
 
-def _case(row: Mapping[str, Any]) -> ReferenceCase:
+def _parse_case(row: Mapping[str, Any]) -> ReferenceCase:
     return ReferenceCase(
         id=str(row["id"]),
         kind=str(row["kind"]),
@@ -85,91 +85,96 @@ class CaseInputs:
     def __init__(self, case: ReferenceCase, file: CaseFile) -> None:
         self.case = case
         self.file = file
-        self._left = dict(case.inputs)
+        self._unread = dict(case.inputs)
 
     def has(self, key: str) -> bool:
         """Return whether the case has an unread value for `key`."""
-        return self._left.get(key) is not None
+        return self._unread.get(key) is not None
 
-    def any(self, key: str, default: Any = None) -> Any:
+    def read_any(self, key: str, default: Any = None) -> Any:
         """Read a value of any type."""
-        value = self._left.pop(key, None)
+        value = self._unread.pop(key, None)
         return default if value is None else value
 
-    def number(self, key: str, default: float | None = None) -> float:
+    def read_number(self, key: str, default: float | None = None, noun: str = "a number") -> float:
         """Read a number; raises UnsupportedCaseError if it is missing and has no default."""
-        value = self.any(key, default)
+        value = self.read_any(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UnsupportedCaseError(f"{key} is “{value}”, not a number")
+            raise UnsupportedCaseError(f"{key} is “{value}”, not {noun}")
         return float(value)
 
-    def whole(self, key: str, default: int | None = None) -> int:
+    def read_int(self, key: str, default: int | None = None) -> int:
         """Read a whole number."""
-        value = self.any(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UnsupportedCaseError(f"{key} is “{value}”, not a whole number")
-        if value != int(value):
+        value = self.read_number(key, default, "a whole number")
+        if not value.is_integer():
             raise UnsupportedCaseError(f"{key} is {value}, not a whole number")
         return int(value)
 
-    def flag(self, key: str, default: bool = False) -> bool:
-        """Read a boolean."""
-        value = self.any(key, default)
+    def read_bool(self, key: str, default: bool = False) -> bool:
+        value = self.read_any(key, default)
         if not isinstance(value, bool):
             raise UnsupportedCaseError(f"{key} is “{value}”, neither true nor false")
         return value
 
-    def word(self, key: str, meanings: Mapping[str, Any], default: str = "") -> Any:
+    def read_meaning(self, key: str, meanings: Mapping[str, Any], default: str = "") -> Any:
         """Read a word and return its meaning; raises UnsupportedCaseError for an unknown word."""
-        word = self.any(key, default)
+        word = self.read_any(key, default)
         if word not in meanings:
             raise UnsupportedCaseError(f"{key} “{word}” is not known")
         return meanings[word]
 
-    def note(self, *keys: str) -> None:
+    def ignore(self, *keys: str) -> None:
         """Mark keys as read that only explain the case."""
         for key in keys:
-            self._left.pop(key, None)
+            self._unread.pop(key, None)
 
-    def model(self, key: str = "model", default: str = "") -> str:
+    def read_model(self, key: str = "model", default: str = "") -> str:
         """Read the model of the case, as text for a calculator input."""
-        name = str(self.any(key, default))
-        overrides = {
-            "num_hidden_layers": self._left.pop("layers_override", None),
-            "num_key_value_heads": self._left.pop("kv_heads_override", None),
-            "first_k_dense_replace": self._left.pop("dense_layers_override", None),
-        }
-        given = tuple((k, v) for k, v in overrides.items() if v is not None)
-        return typed_model(self.file, name, given)
+        name = str(self.read_any(key, default))
+        overrides = (
+            ConfigOverride("num_hidden_layers", self._unread.pop("layers_override", None)),
+            ConfigOverride("num_key_value_heads", self._unread.pop("kv_heads_override", None)),
+            ConfigOverride(
+                "first_k_dense_replace", self._unread.pop("dense_layers_override", None)
+            ),
+        )
+        return model_as_input(self.file, name, tuple(o for o in overrides if o.value is not None))
 
-    def architecture(self) -> Architecture:
+    def read_architecture(self) -> Architecture:
         """Read the model of the case as an Architecture, for a formula."""
-        return find_model(self.model())
+        return find_model(self.read_model())
 
-    def card(self) -> str:
+    def read_gpu_id(self) -> str:
         """Read the accelerator and return its catalog id."""
-        return card_id(str(self.any("gpu", "")))
+        return find_gpu_id(str(self.read_any("gpu", "")))
 
-    def done(self) -> None:
+    def require_all_read(self) -> None:
         """Raise UnsupportedCaseError if a key was not read."""
-        for key in self._left:
+        for key in self._unread:
             raise UnsupportedCaseError(f"{key} is not read for {self.case.kind}")
 
 
+class ConfigOverride(NamedTuple):
+    """A key of config.json, and the value that a case gives it; None: as in the file."""
+
+    key: str
+    value: int | None
+
+
 @functools.lru_cache(maxsize=4096)
-def typed_model(file: CaseFile, name: str, overrides: tuple[tuple[str, int], ...] = ()) -> str:
+def model_as_input(file: CaseFile, name: str, overrides: tuple[ConfigOverride, ...] = ()) -> str:
     """Return a model of the file as text for a calculator input.
 
     This is its name if the catalog has a model of the same shape, else its configuration.
     """
     config = file.configs.get(name)
     if config is None:
-        return _catalogued(name, overrides)
-    text = as_config({**config, **dict(overrides)}, name)
-    return name if not overrides and _is_known(name, text) else text
+        return _find_model_outside_file(name, overrides)
+    text = config_as_input({**config, **dict(overrides)}, name)
+    return name if not overrides and _is_in_catalog(name, text) else text
 
 
-def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
+def _find_model_outside_file(name: str, overrides: tuple[ConfigOverride, ...]) -> str:
     """Return a catalog model that the file does not describe."""
     try:
         known = normalize_model_name(name)
@@ -180,7 +185,7 @@ def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
     return known
 
 
-def as_config(config: Mapping[str, Any], name: str = "") -> str:
+def config_as_input(config: Mapping[str, Any], name: str = "") -> str:
     """Return a configuration as input text; raises UnsupportedCaseError if it is invalid."""
     text = json.dumps(config, separators=(",", ":"))
     try:
@@ -191,23 +196,23 @@ def as_config(config: Mapping[str, Any], name: str = "") -> str:
     return text
 
 
-def _is_known(name: str, text: str) -> bool:
+def _is_in_catalog(name: str, text: str) -> bool:
     """Return whether the catalog has a model of this name and shape."""
     try:
-        return _shape(find_model(name)) == _shape(find_model(text))
+        return _comparable_shape(find_model(name)) == _comparable_shape(find_model(text))
     except LookupError:
         return False
 
 
-_LAYERED = frozenset({"name", "decoder_layers", "encoder_layers", "runs"})
+_NOT_COMPARED = frozenset({"name", "decoder_layers", "encoder_layers", "runs"})
 
 
-def _shape(model: Architecture) -> tuple[Any, ...]:
+def _comparable_shape(model: Architecture) -> object:
     """Return everything that is counted of a model, so that equal models compare equal."""
     sizes = [
         getattr(model, field.name)
         for field in dataclasses.fields(model)
-        if field.name not in _LAYERED
+        if field.name not in _NOT_COMPARED
     ]
     # Layers are compared by identity: list each kind once, then its positions.
     kinds = {layer: number for number, (layer, _) in enumerate(model.runs)}
@@ -218,8 +223,7 @@ def _shape(model: Architecture) -> tuple[Any, ...]:
     return (*sizes, *layers, *places)
 
 
-def card_id(name: str) -> str:
-    """Return the catalog id of an accelerator."""
+def find_gpu_id(name: str) -> str:
     try:
         return accelerator_id(name)
     except LookupError as error:

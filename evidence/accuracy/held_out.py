@@ -13,7 +13,7 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple
 
 from evidence import DATA
 
@@ -22,24 +22,19 @@ GROUPS: tuple[Group, ...] = ("model", "accelerator", "source")
 _FEWEST = 2
 
 
-class AnsweredCase(Protocol):
-    """A case with its prediction, and the groups that it belongs to."""
+class CaseGroups(NamedTuple):
+    """The model, the accelerator and the source of a case; empty if not named."""
 
-    @property
-    def expected(self) -> float:
-        """The published value."""
+    model: str = ""
+    accelerator: str = ""
+    source: str = ""
 
-    @property
-    def predicted(self) -> float | None:
-        """Return the prediction, or None."""
 
-    @property
-    def calibration(self) -> bool:
-        """Return whether some constant was fitted to it."""
+class ErrorOfCase(NamedTuple):
+    """The logarithm of measured over predicted, and the groups of the case."""
 
-    @property
-    def groups(self) -> tuple[str, str, str]:
-        """Return its model, its accelerator and its source."""
+    log_ratio: float
+    groups: CaseGroups
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,98 +60,91 @@ class HeldOutErrors:
 
 
 @functools.cache
-def recorded() -> tuple[HeldOutErrors, ...]:
+def load_refit_errors() -> tuple[HeldOutErrors, ...]:
     """Return the saved errors of the engine fit on groups that were left out."""
     text = (DATA / "held-out-serving.json").read_text(encoding="utf-8")
     return tuple(HeldOutErrors(**row) for row in json.loads(text))
 
 
-def summed(
-    kind: str,
-    group: Group,
-    names: Sequence[str],
-    fitted: Sequence[float],
-    left: Sequence[float],
+def summarize_refit_errors(
+    kind: str, group: Group, fitted: Sequence[float], unseen: Iterable[ErrorOfCase]
 ) -> HeldOutErrors:
     """Summarize errors of one kind, from logarithms of measured over predicted.
 
-    `names` are the groups of the cases, `left` the predictions with constants that were
-    fitted without the group of a case.
+    `unseen` are the errors with constants that were fitted without the group of a case.
     """
-    by_group: dict[str, list[float]] = {}
-    for name, ratio in zip(names, left, strict=True):
-        by_group.setdefault(name, []).append(ratio)
-    return _summed(kind, group, by_group, fitted, refitted=True)
+    return _summarize(kind, group, _log_ratios_by_group(group, unseen), fitted, refitted=True)
 
 
-def held_out(kind: str, results: Iterable[AnsweredCase]) -> tuple[HeldOutErrors, ...]:
-    """Leave out each model, each accelerator and each source of a kind in turn."""
-    known = [
-        (math.log(r.expected / r.predicted), r.groups)
-        for r in results
-        if r.predicted and r.predicted > 0 and r.expected > 0 and not r.calibration
-    ]
-    found = (_by(kind, i, known) for i in range(len(GROUPS)))
-    return tuple(f for f in found if f is not None)
+def cross_validate(kind: str, errors: Sequence[ErrorOfCase]) -> tuple[HeldOutErrors, ...]:
+    """Leave out each model, each accelerator and each source of a kind in turn.
+
+    A group is skipped if it has fewer than two members, or if a case names none.
+    """
+    fitted = _centered([error.log_ratio for error in errors])
+    found = []
+    for group in GROUPS:
+        by_name = _log_ratios_by_group(group, errors)
+        if len(by_name) < _FEWEST or "" in by_name:
+            continue
+        left_out = {
+            name: _centered(
+                ratios, [r for other, rest in by_name.items() if other != name for r in rest]
+            )
+            for name, ratios in by_name.items()
+        }
+        found.append(_summarize(kind, group, left_out, fitted))
+    return tuple(found)
 
 
-def _by(
-    kind: str, index: int, known: list[tuple[float, tuple[str, str, str]]]
-) -> HeldOutErrors | None:
-    by_group: dict[str, list[float]] = {}
-    for ratio, groups in known:
-        by_group.setdefault(groups[index], []).append(ratio)
-    if len(by_group) < _FEWEST or "" in by_group:
-        return None
-    left = {name: _centered(ratios, _others(by_group, name)) for name, ratios in by_group.items()}
-    whole = [ratio for ratio, _ in known]
-    return _summed(kind, GROUPS[index], left, _centered(whole, whole))
+def _log_ratios_by_group(group: Group, errors: Iterable[ErrorOfCase]) -> dict[str, list[float]]:
+    by_name: dict[str, list[float]] = {}
+    for error in errors:
+        by_name.setdefault(getattr(error.groups, group), []).append(error.log_ratio)
+    return by_name
 
 
-def _summed(
+def _summarize(
     kind: str,
     group: Group,
-    left: dict[str, list[float]],
+    left_out: dict[str, list[float]],
     fitted: Sequence[float],
     *,
     refitted: bool = False,
 ) -> HeldOutErrors:
-    every = sorted(ratio for ratios in left.values() for ratio in ratios)
-    errors = sorted(map(_off, every))
+    log_ratios = sorted(ratio for ratios in left_out.values() for ratio in ratios)
+    errors = sorted(map(_relative_error, log_ratios))
     return HeldOutErrors(
         kind=kind,
         group=group,
-        groups=len(left),
-        fitted=_error(fitted),
-        held_out=_error(every),
-        p90=errors[_rank(errors, 0.9, math.ceil)],
-        worst=max(_error(ratios) for ratios in left.values()),
-        low=math.exp(every[_rank(every, 0.05, math.floor)]),
-        high=math.exp(every[_rank(every, 0.95, math.ceil)]),
+        groups=len(left_out),
+        fitted=_median_error(fitted),
+        held_out=_median_error(log_ratios),
+        p90=errors[_quantile_index(errors, 0.9, math.ceil)],
+        worst=max(map(_median_error, left_out.values())),
+        low=math.exp(log_ratios[_quantile_index(log_ratios, 0.05, math.floor)]),
+        high=math.exp(log_ratios[_quantile_index(log_ratios, 0.95, math.ceil)]),
         refitted=refitted,
     )
 
 
-def _others(by_group: dict[str, list[float]], name: str) -> list[float]:
-    return [r for other, ratios in by_group.items() if other != name for r in ratios]
+def _centered(log_ratios: list[float], center_of: list[float] | None = None) -> list[float]:
+    """Divide ratios by the factor that centers them, or those in `center_of`."""
+    if not log_ratios:
+        return []
+    middle = statistics.median(center_of or log_ratios)
+    return [ratio - middle for ratio in log_ratios]
 
 
-def _centered(ratios: list[float], seen: list[float]) -> list[float]:
-    """Divide ratios by the factor that centers the ratios in `seen`."""
-    middle = statistics.median(seen)
-    return [ratio - middle for ratio in ratios]
+def _median_error(log_ratios: Iterable[float]) -> float:
+    return statistics.median(map(_relative_error, log_ratios))
 
 
-def _error(ratios: Sequence[float]) -> float:
-    """Return the median relative error."""
-    return statistics.median(map(_off, ratios))
+def _relative_error(log_ratio: float) -> float:
+    return abs(math.exp(-log_ratio) - 1)
 
 
-def _off(ratio: float) -> float:
-    """Return the relative error of a logarithm of measured over predicted."""
-    return abs(math.exp(-ratio) - 1)
-
-
-def _rank(ordered: Sequence[float], share: float, towards: Callable[[float], int]) -> int:
-    """Return the index of a quantile in an ordered list, rounded outward."""
-    return towards(share * (len(ordered) - 1))
+def _quantile_index(
+    ordered: Sequence[float], share: float, rounding: Callable[[float], int]
+) -> int:
+    return rounding(share * (len(ordered) - 1))

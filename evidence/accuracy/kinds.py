@@ -12,45 +12,31 @@ Translator = Callable[[CaseInputs], CalculatorQuery | FormulaValue]
 
 # Each module defines KINDS, kind to function, and may define CALIBRATION, the ids of
 # the cases that its constants were fitted to.
-_FAMILIES = (
+_MODULES = (
     "shapes",
     "memory",
     "serving_memory",
-    "training",
+    "training_memory",
     "operations",
     "planning",
-    "time",
+    "training_time",
     "serving",
 )
 
 
 @functools.cache
-def translators() -> dict[str, Translator]:
-    """Return the function of every known kind."""
-    found: dict[str, Translator] = {}
-    for family in _FAMILIES:
-        found.update(_family(family).KINDS)
-    return found
+def _load_modules() -> list[Any]:
+    return [importlib.import_module(f"evidence.accuracy.{name}") for name in _MODULES]
 
 
-def find(kind: str) -> Translator | None:
+def find_translator(kind: str) -> Translator | None:
     """Return the function for `kind`; None if there is none."""
-    return translators().get(kind)
+    found = (module.KINDS[kind] for module in _load_modules() if kind in module.KINDS)
+    return next(found, None)
 
 
-@functools.cache
-def calibration() -> frozenset[str]:
-    """Return the ids of all cases that some constant was fitted to."""
-    ids: set[str] = set()
-    for family in _FAMILIES:
-        ids |= set(getattr(_family(family), "CALIBRATION", ()))
-    return frozenset(ids)
-
-
-def is_calibration(case: ReferenceCase) -> bool:
-    """Return whether a case was used for fitting, so that it does not count as evidence."""
-    return case.calibration or case.id in calibration()
-
-
-def _family(name: str) -> Any:
-    return importlib.import_module(f"evidence.accuracy.{name}")
+def was_used_for_fitting(case: ReferenceCase) -> bool:
+    """Return whether a constant was fitted to a case, so that it does not count as evidence."""
+    return case.calibration or any(
+        case.id in getattr(module, "CALIBRATION", ()) for module in _load_modules()
+    )

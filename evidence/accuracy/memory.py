@@ -1,5 +1,7 @@
 """Cases of weights, caches, model states and activations computed by formulas."""
 
+from typing import Any
+
 from app.estimator.memory.activations import (
     gpt_layer_bytes,
     logits_bytes,
@@ -9,8 +11,8 @@ from app.estimator.memory.model_states import BytesPerParameter, zero_bytes
 from app.estimator.models import number_formats as gguf
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
-from evidence.accuracy.shapes import inline_model
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_query, formula_value
+from evidence.accuracy.shapes import config_of_case_as_input
 
 _QUANT = {
     "bf16": "bf16",
@@ -31,17 +33,17 @@ _WHERE = {
 }
 
 
-def weights_bytes(asked: CaseInputs) -> CalculatorQuery:
+def weights_bytes(inputs: CaseInputs) -> CalculatorQuery:
     """Bytes of stored or loaded weights, in total or on one GPU."""
-    asked.note("model_note")
-    model = asked.model()
-    form = _weights(str(asked.any("quant", "bf16")))
-    tensor, pipeline = asked.whole("tp", 1), asked.whole("pp", 1)
-    per_gpu = asked.word("per", {"gpu": True, "": False})
-    repacked = asked.word("where", _WHERE)
+    inputs.ignore("model_note")
+    model = inputs.read_model()
+    form = _weight_format(str(inputs.read_any("quant", "bf16")))
+    tensor, pipeline = inputs.read_int("tp", 1), inputs.read_int("pp", 1)
+    per_gpu = inputs.read_meaning("per", {"gpu": True, "": False})
+    repacked = inputs.read_meaning("where", _WHERE)
     if not per_gpu:
-        return query_calculator("weights", "total", model=model, weights=form, repacked=repacked)
-    return query_calculator(
+        return build_query("weights", "total", model=model, weights=form, repacked=repacked)
+    return build_query(
         "weights",
         "per_gpu",
         model=model,
@@ -52,7 +54,7 @@ def weights_bytes(asked: CaseInputs) -> CalculatorQuery:
     )
 
 
-def _weights(quant: str) -> str:
+def _weight_format(quant: str) -> str:
     """Return the calculator's format for a case's format name."""
     mixture = quant.removeprefix("gguf_")
     if mixture != quant and mixture in gguf.MIXTURES:
@@ -76,11 +78,11 @@ _BITS = {
 }
 
 
-def quant_bits_per_weight(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
+def quant_bits_per_weight(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Bits per quantized weight with scales and zero points."""
-    form = str(asked.any("format", ""))
+    form = str(inputs.read_any("format", ""))
     if form in _BITS:
-        return query_calculator("weights", "bits_per_weight", weights=_BITS[form])
+        return build_query("weights", "bits_per_weight", weights=_BITS[form])
     block = form.removeprefix("gguf_")
     if form.startswith("gguf_") and block in gguf.BLOCK_BITS:
         return FormulaValue(gguf.BLOCK_BITS[block], f"{gguf.__name__}.BLOCK_BITS")
@@ -117,24 +119,24 @@ _DEEPSPEED = (
 _OFFLOAD = {"": "none", "none": "none", "cpu": "all", "optimizer cpu": "optimizer"}
 
 
-def zero_model_states(asked: CaseInputs) -> FormulaValue:
+def zero_model_states(inputs: CaseInputs) -> FormulaValue:
     """Weights, gradients and optimizer states on one GPU."""
-    parameters, shards = asked.number("params"), asked.whole("dp", 1)
-    stage = asked.whole("zero_stage", 0)
-    offload = asked.word("offload", _OFFLOAD)
-    if asked.word("convention", {_DEEPSPEED: True, "": False}):
-        largest = asked.number("largest_layer_params", 0)
-        asked.note("bytes_per_param", "recipe")
+    parameters, shards = inputs.read_number("params"), inputs.read_int("dp", 1)
+    stage = inputs.read_int("zero_stage", 0)
+    offload = inputs.read_meaning("offload", _OFFLOAD)
+    if inputs.read_meaning("convention", {_DEEPSPEED: True, "": False}):
+        largest = inputs.read_number("largest_layer_params", 0)
+        inputs.ignore("bytes_per_param", "recipe")
         value = deepspeed_bytes(parameters, largest, shards, stage, offload != "none")
-        return formula(deepspeed_bytes, value, alone=True)
-    asked.note("largest_layer_params")
-    key = "recipe" if asked.has("recipe") else "bytes_per_param"
-    recipe = asked.word(key, _RECIPES, "2+2+12")
+        return formula_value(deepspeed_bytes, value, report_alone=True)
+    inputs.ignore("largest_layer_params")
+    key = "recipe" if inputs.has("recipe") else "bytes_per_param"
+    recipe = inputs.read_meaning(key, _RECIPES, "2+2+12")
     weights, gradients, optimizer = zero_bytes(parameters, recipe, shards, stage)
     if offload == "all":
-        return formula(zero_bytes, weights)
+        return formula_value(zero_bytes, weights)
     kept = 0 if offload == "optimizer" else optimizer
-    return formula(zero_bytes, weights + gradients + kept)
+    return formula_value(zero_bytes, weights + gradients + kept)
 
 
 def deepspeed_bytes(
@@ -162,42 +164,42 @@ _TECHNIQUES = {
 }
 
 
-def activation_pct(asked: CaseInputs) -> FormulaValue:
+_BASELINE = "tensor parallel only, no recompute"
+
+
+def activation_pct(inputs: CaseInputs) -> FormulaValue:
     """Activations as percent of those with tensor parallelism alone."""
-    asked.word("baseline", {"tensor parallel only, no recompute": True}, *_BASELINE)
-    layer = _gpt_layer(asked)
-    technique = asked.word("technique", _TECHNIQUES)
-    base = gpt_layer_bytes(*layer, technique="tp")
-    share = gpt_layer_bytes(*layer, technique=technique) / base
-    return formula(gpt_layer_bytes, 100 * share, alone=True)
+    inputs.read_meaning("baseline", {_BASELINE: True}, _BASELINE)
+    layer = _read_gpt_layer(inputs)
+    technique = inputs.read_meaning("technique", _TECHNIQUES)
+    base = gpt_layer_bytes(**layer, technique="tp")
+    share = gpt_layer_bytes(**layer, technique=technique) / base
+    return formula_value(gpt_layer_bytes, 100 * share, report_alone=True)
 
 
-_BASELINE = ("tensor parallel only, no recompute",)
-
-
-def _gpt_layer(asked: CaseInputs) -> tuple[float, float, float, float, int]:
-    asked.note("layers")
-    return (
-        asked.number("seq"),
-        asked.number("microbatch", 1),
-        asked.number("hidden"),
-        asked.number("heads"),
-        asked.whole("tp", 1),
-    )
+def _read_gpt_layer(inputs: CaseInputs) -> dict[str, Any]:
+    """Return the sizes of `gpt_layer_bytes`."""
+    inputs.ignore("layers")
+    return {
+        "sequence": inputs.read_number("seq"),
+        "micro_batch": inputs.read_number("microbatch", 1),
+        "hidden": inputs.read_number("hidden"),
+        "heads": inputs.read_number("heads"),
+        "tensor": inputs.read_int("tp", 1),
+    }
 
 
 _BLOCK = "GPT: LayerNorm, GELU 4h MLP, dropout, fp16, no flash attention"
 
 
-def activation_bytes_layer(asked: CaseInputs) -> FormulaValue:
+def activation_bytes_layer(inputs: CaseInputs) -> FormulaValue:
     """Activation bytes that one layer saves for the backward pass on one GPU."""
-    if asked.has("model"):
-        return _module_layer(asked)
-    asked.word("block", {_BLOCK: True}, _BLOCK)
-    layer = _gpt_layer(asked)
-    technique = asked.word("technique", _TECHNIQUES)
-    value = gpt_layer_bytes(*layer, technique=technique)
-    return formula(gpt_layer_bytes, value, alone=True)
+    if inputs.has("model"):
+        return _unfused_layer(inputs)
+    inputs.read_meaning("block", {_BLOCK: True}, _BLOCK)
+    layer = _read_gpt_layer(inputs)
+    value = gpt_layer_bytes(**layer, technique=inputs.read_meaning("technique", _TECHNIQUES))
+    return formula_value(gpt_layer_bytes, value, report_alone=True)
 
 
 _ATTENTION = {
@@ -212,17 +214,17 @@ _MODULES = {
 }
 
 
-def _module_layer(asked: CaseInputs) -> FormulaValue:
+def _unfused_layer(inputs: CaseInputs) -> FormulaValue:
     """A layer of unfused modules, counted as autograd saves it."""
-    model = asked.architecture()
-    asked.word("framework", _MODULES)
-    asked.word("dtype", {"bf16": True}, "bf16")
-    eager = bool(asked.word("attention", _ATTENTION, "sdpa"))
-    dropout = asked.number("dropout", 0.0) > 0
-    sequence, batch = asked.number("seq"), asked.number("microbatch", 1)
+    model = inputs.read_architecture()
+    inputs.read_meaning("framework", _MODULES)
+    inputs.read_meaning("dtype", {"bf16": True}, "bf16")
+    eager = bool(inputs.read_meaning("attention", _ATTENTION, "sdpa"))
+    dropout = inputs.read_number("dropout", 0.0) > 0
+    sequence, batch = inputs.read_number("seq"), inputs.read_number("microbatch", 1)
     layer = model.decoder_layers[-1]
     each = unfused_layer_saved_bytes_per_token(model, layer, sequence, eager=eager, dropout=dropout)
-    return formula(unfused_layer_saved_bytes_per_token, each * sequence * batch)
+    return formula_value(unfused_layer_saved_bytes_per_token, each * sequence * batch)
 
 
 _LOSS = {
@@ -231,12 +233,12 @@ _LOSS = {
 }
 
 
-def logits_saved_bytes(asked: CaseInputs) -> FormulaValue:
+def logits_saved_bytes(inputs: CaseInputs) -> FormulaValue:
     """Bytes of logits that the loss saves."""
-    tokens = asked.number("seq") * asked.number("microbatch", 1)
-    each = float(asked.word("framework", _LOSS))
-    value = logits_bytes(tokens, asked.number("vocab"), 1, each)
-    return formula(logits_bytes, value)
+    tokens = inputs.read_number("seq") * inputs.read_number("microbatch", 1)
+    each = float(inputs.read_meaning("framework", _LOSS))
+    value = logits_bytes(tokens, inputs.read_number("vocab"), 1, each)
+    return formula_value(logits_bytes, value)
 
 
 _CONTENT = {
@@ -248,13 +250,13 @@ _CONTENT = {
 }
 
 
-def checkpoint_bytes(asked: CaseInputs) -> CalculatorQuery:
+def checkpoint_bytes(inputs: CaseInputs) -> CalculatorQuery:
     """Checkpoint size: parameters times the bytes stored for each."""
-    content = asked.word("content", _CONTENT)
-    config = asked.any("config")
-    model = asked.model() if config is None else inline_model(config)
-    asked.note("model")
-    return query_calculator("storage", "checkpoint", model=model, content=content)
+    content = inputs.read_meaning("content", _CONTENT)
+    config = inputs.read_any("config")
+    model = inputs.read_model() if config is None else config_of_case_as_input(config)
+    inputs.ignore("model")
+    return build_query("storage", "checkpoint", model=model, content=content)
 
 
 KINDS: dict[str, Translator] = {

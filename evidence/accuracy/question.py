@@ -24,15 +24,15 @@ class PredictedValue:
     high: float | None = None
 
 
-class NoAnswerError(Exception):
+class NoPredictionError(Exception):
     """The calculator has no number for this query; the text gives the reason."""
 
 
 @functools.lru_cache(maxsize=2048)
-def figures(estimate: str, typed: tuple[tuple[str, str], ...]) -> Mapping[str, Figure]:
+def compute_figures(estimate: str, typed: tuple[tuple[str, str], ...]) -> Mapping[str, Figure]:
     """Return the figures of an estimate, cached because several cases share a run.
 
-    A report clears the cache at its end, with `figures.cache_clear()`.
+    A report clears the cache at its end, with `compute_figures.cache_clear()`.
     """
     found = registry.run_estimate(estimate, dict(typed))
     return {figure.name: figure for figure in found.figures}
@@ -62,16 +62,16 @@ class CalculatorQuery:
         path = f"/calculators/{self.estimate}?{urlencode(self.typed)}#{self.figure}"
         return path if len(path) <= _LONGEST_ADDRESS else ""
 
-    def answer(self) -> PredictedValue:
+    def compute(self) -> PredictedValue:
         """Compute the figure, as the form, the API and the command line do.
 
-        Raises InvalidInputsError if the calculator rejects the inputs, and NoAnswerError if
+        Raises InvalidInputsError if the calculator rejects the inputs, and NoPredictionError if
         it has no number.
         """
-        figure = figures(self.estimate, tuple(self.typed.items()))[self.figure]
+        figure = compute_figures(self.estimate, tuple(self.typed.items()))[self.figure]
         if isinstance(figure.value, bool) or not isinstance(figure.value, int | float):
             why = figure.note or "It has no value."
-            raise NoAnswerError(f"{self.estimate} knows no {self.figure}. {why}")
+            raise NoPredictionError(f"{self.estimate} knows no {self.figure}. {why}")
         bounds = (figure.low, figure.high)
         low, high = (None if b is None else b * self.factor for b in bounds)
         return PredictedValue(figure.value * self.factor, low, high)
@@ -81,20 +81,18 @@ class CalculatorQuery:
 class FormulaValue:
     """A case computed by a formula, with the function that computes it.
 
-    `alone`: only this report calls the function.
+    `report_alone`: only this report calls the function.
     """
 
     value: float
     name: str
-    alone: bool = False
+    report_alone: bool = False
 
 
-def query_calculator(
-    estimate: str, figure: str, factor: float = 1.0, **values: Any
-) -> CalculatorQuery:
+def build_query(estimate: str, figure: str, factor: float = 1.0, **values: Any) -> CalculatorQuery:
     """Build a query for a figure from values in base units; None values are left out.
 
-    >>> query_calculator("kv-cache", "per_token", model="llama-3-8b", context=8192).command
+    >>> build_query("kv-cache", "per_token", model="llama-3-8b", context=8192).command
     'headroom estimate kv-cache --model=llama-3-8b --context=8192'
     """
     entry = registry.find_estimate(estimate)
@@ -109,6 +107,8 @@ def query_calculator(
     return CalculatorQuery(estimate, typed, figure, factor)
 
 
-def formula(function: Callable[..., Any], value: float, *, alone: bool = False) -> FormulaValue:
+def formula_value(
+    function: Callable[..., Any], value: float, *, report_alone: bool = False
+) -> FormulaValue:
     """Build the result of a case that `function` computed."""
-    return FormulaValue(value, f"{function.__module__}.{function.__qualname__}", alone)
+    return FormulaValue(value, f"{function.__module__}.{function.__qualname__}", report_alone)

@@ -19,13 +19,19 @@ from evidence.accuracy.cases import (
     UnsupportedCaseError,
     read_cases,
 )
-from evidence.accuracy.held_out import HeldOutErrors, held_out, recorded
+from evidence.accuracy.held_out import (
+    CaseGroups,
+    ErrorOfCase,
+    HeldOutErrors,
+    cross_validate,
+    load_refit_errors,
+)
 from evidence.accuracy.question import (
     CalculatorQuery,
     FormulaValue,
-    NoAnswerError,
+    NoPredictionError,
     PredictedValue,
-    figures,
+    compute_figures,
 )
 
 # Absorbs floating-point error where the tolerance is zero.
@@ -60,7 +66,7 @@ class CaseResult:
     address: str = ""
     formula: str = ""
     report_alone: bool = False
-    groups: tuple[str, str, str] = ("", "", "")
+    groups: CaseGroups = dataclasses.field(default_factory=CaseGroups)
 
     @property
     def inside_interval(self) -> bool | None:
@@ -99,30 +105,30 @@ class AccuracyReport:
     held_out: tuple[HeldOutErrors, ...] = ()
 
 
-def own_cases() -> list[pathlib.Path]:
+def list_project_case_files() -> list[pathlib.Path]:
     """Return the project's own case files: data/cases*.json."""
     return sorted(DATA.glob("cases*.json"))
 
 
 @functools.cache
-def own_report() -> AccuracyReport:
+def compute_project_report() -> AccuracyReport:
     """Compute every case of the project, once per process: the cases do not change."""
-    return report(own_cases())
+    return compute_report(list_project_case_files())
 
 
-def report(paths: Iterable[pathlib.Path]) -> AccuracyReport:
+def compute_report(paths: Iterable[pathlib.Path]) -> AccuracyReport:
     """Compute every case of the files; an error in one case does not stop the others."""
     results: list[CaseResult] = []
     names = set()
     for path in paths:
         names.add(pathlib.Path(path).resolve())
         file = read_cases(pathlib.Path(path))
-        results += [answer(case, file) for case in file.cases]
-    figures.cache_clear()
-    return gathered(results, refitted=_FITTED in names)
+        results += [compute_case(case, file) for case in file.cases]
+    compute_figures.cache_clear()
+    return summarize_results(results, refitted=_FITTED in names)
 
 
-def gathered(results: Iterable[CaseResult], *, refitted: bool) -> AccuracyReport:
+def summarize_results(results: Iterable[CaseResult], *, refitted: bool) -> AccuracyReport:
     """Build the report from results; `refitted` is whether engine constants were fitted again."""
     results, by_kind = tuple(results), dict[str, list[CaseResult]]()
     for result in results:
@@ -130,26 +136,35 @@ def gathered(results: Iterable[CaseResult], *, refitted: bool) -> AccuracyReport
     return AccuracyReport(
         results=results,
         summaries=tuple(summarize(kind, found) for kind, found in by_kind.items()),
-        held_out=_left_out(by_kind, refitted=refitted),
+        held_out=_cross_validation_errors(by_kind, refitted=refitted),
     )
 
 
 _FITTED = (DATA / "cases-serving.json").resolve()
 
 
-def _left_out(by_kind: dict[str, list[CaseResult]], *, refitted: bool) -> tuple[HeldOutErrors, ...]:
+def _cross_validation_errors(
+    by_kind: dict[str, list[CaseResult]], *, refitted: bool
+) -> tuple[HeldOutErrors, ...]:
     """Return cross-validation errors, with refitted constants where they are available."""
-    found = recorded() if refitted else ()
-    known = {left.kind for left in found}
-    return found + tuple(
-        left
-        for kind, results in by_kind.items()
-        if kind not in known and any(r.low is not None for r in results)
-        for left in held_out(kind, results)
-    )
+    found = load_refit_errors() if refitted else ()
+    known = {errors.kind for errors in found}
+    for kind, results in by_kind.items():
+        if kind not in known and any(r.low is not None for r in results):
+            found += cross_validate(kind, list_errors_of_evidence(results))
+    return found
 
 
-def answer(case: ReferenceCase, file: CaseFile) -> CaseResult:
+def list_errors_of_evidence(results: Iterable[CaseResult]) -> list[ErrorOfCase]:
+    """Return the errors of predicted cases to which no constant was fitted."""
+    return [
+        ErrorOfCase(math.log(r.expected / r.predicted), r.groups)
+        for r in results
+        if r.predicted and r.predicted > 0 and r.expected > 0 and not r.calibration
+    ]
+
+
+def compute_case(case: ReferenceCase, file: CaseFile) -> CaseResult:
     """Compute one case, or record why it is not supported."""
     result = plain = CaseResult(
         id=case.id,
@@ -163,71 +178,63 @@ def answer(case: ReferenceCase, file: CaseFile) -> CaseResult:
         high=None,
         why_not=None,
         tolerance=case.tolerance,
-        calibration=kinds.is_calibration(case),
+        calibration=kinds.was_used_for_fitting(case),
         source=case.source,
         groups=groups_of(case),
     )
     try:
-        asked = translate(case, file)
-        result = _by(plain, asked)
-        found = (
-            asked.answer() if isinstance(asked, CalculatorQuery) else PredictedValue(asked.value)
-        )
-    except (UnsupportedCaseError, NoAnswerError) as error:
+        method = translate(case, file)
+        if isinstance(method, FormulaValue):
+            result = dataclasses.replace(
+                plain, formula=method.name, report_alone=method.report_alone
+            )
+            prediction = PredictedValue(method.value)
+        else:
+            result = dataclasses.replace(
+                plain,
+                estimate=method.estimate,
+                figure=method.figure,
+                command=method.command,
+                address=method.address,
+            )
+            prediction = method.compute()
+    except (UnsupportedCaseError, NoPredictionError) as error:
         return dataclasses.replace(result, why_not=str(error))
     except InvalidInputsError as error:
         return dataclasses.replace(result, why_not=f"{result.estimate}: {error}")
     except (ArithmeticError, LookupError, ValueError, TypeError) as error:
         why_not = f"{type(error).__name__}: {error}"
         return dataclasses.replace(result, why_not=why_not)
-    if not math.isfinite(found.value):
+    if not math.isfinite(prediction.value):
         return dataclasses.replace(plain, why_not="the answer is not a finite number")
-    return _answered(result, found)
+    off_by = abs(prediction.value - case.expected)
+    relative_error = off_by / abs(case.expected) if case.expected else off_by
+    return dataclasses.replace(
+        result,
+        predicted=prediction.value,
+        relative_error=relative_error,
+        within_tolerance=relative_error <= case.tolerance + _ROUNDING,
+        low=prediction.low,
+        high=prediction.high,
+    )
 
 
-def groups_of(case: ReferenceCase) -> tuple[str, str, str]:
-    """Return the model, the accelerator and the source of a case; empty if not named."""
+def groups_of(case: ReferenceCase) -> CaseGroups:
     names = ("system", "hardware", "gpu", "accelerator")
-    chip = next((str(case.inputs[n]) for n in names if case.inputs.get(n)), "")
+    accelerator = next((str(case.inputs[n]) for n in names if case.inputs.get(n)), "")
     place = re.split(r"[,;(:#]| in | id | README| docs", case.source, maxsplit=1)[0]
-    return str(case.inputs.get("model") or ""), chip, place.strip()
+    return CaseGroups(str(case.inputs.get("model") or ""), accelerator, place.strip())
 
 
 def translate(case: ReferenceCase, file: CaseFile) -> CalculatorQuery | FormulaValue:
     """Translate a case; raises UnsupportedCaseError for an unknown word."""
-    translator = kinds.find(case.kind)
+    translator = kinds.find_translator(case.kind)
     if translator is None:
         raise UnsupportedCaseError(f"kind “{case.kind}” is not known")
-    asked = CaseInputs(case, file)
-    found = translator(asked)
-    asked.done()
-    return found
-
-
-def _by(result: CaseResult, asked: CalculatorQuery | FormulaValue) -> CaseResult:
-    """Add to a result how it was computed."""
-    if isinstance(asked, FormulaValue):
-        return dataclasses.replace(result, formula=asked.name, report_alone=asked.alone)
-    return dataclasses.replace(
-        result,
-        estimate=asked.estimate,
-        figure=asked.figure,
-        command=asked.command,
-        address=asked.address,
-    )
-
-
-def _answered(result: CaseResult, found: PredictedValue) -> CaseResult:
-    error = abs(found.value - result.expected)
-    relative = error / abs(result.expected) if result.expected else error
-    return dataclasses.replace(
-        result,
-        predicted=found.value,
-        relative_error=relative,
-        within_tolerance=relative <= result.tolerance + _ROUNDING,
-        low=found.low,
-        high=found.high,
-    )
+    inputs = CaseInputs(case, file)
+    method = translator(inputs)
+    inputs.require_all_read()
+    return method
 
 
 def summarize(kind: str, results: list[CaseResult]) -> KindSummary:
@@ -256,7 +263,7 @@ def _percentile(ordered: list[float], share: float) -> float | None:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def as_json(found: AccuracyReport) -> dict[str, Any]:
+def report_as_json(found: AccuracyReport) -> dict[str, Any]:
     """Return the report as plain data for `--json`."""
     return {
         "cases": [
@@ -270,7 +277,7 @@ def as_json(found: AccuracyReport) -> dict[str, Any]:
     }
 
 
-_HEAD = (
+_KIND_COLUMNS = (
     "kind",
     "cases",
     "answered",
@@ -283,20 +290,20 @@ _HEAD = (
 )
 
 
-def as_text(found: AccuracyReport, *, verbose: bool = False) -> str:
+def format_report(found: AccuracyReport, *, verbose: bool = False) -> str:
     """Return the report as a terminal table, with each case if verbose."""
-    lines = _aligned([_HEAD, *(_row(summary) for summary in found.summaries)])
-    lines.append(_totals(found))
+    lines = _format_table([_KIND_COLUMNS, *(_kind_row(summary) for summary in found.summaries)])
+    lines.append(_format_totals(found))
     if found.held_out:
-        lines += ["", *_aligned([_HELD_OUT, *map(_held_row, found.held_out)])]
+        lines += ["", *_format_table([_HELD_OUT_COLUMNS, *map(_held_out_row, found.held_out)])]
     if verbose:
-        lines += [_line(r) for r in found.results]
+        lines += [_format_case(r) for r in found.results]
     return "\n".join(lines)
 
 
 # One factor for a kind, fitted to all cases and to the other groups. “refit”: all
 # constants of the engines are fitted again.
-_HELD_OUT = (
+_HELD_OUT_COLUMNS = (
     "kind",
     "left out",
     "groups",
@@ -308,20 +315,20 @@ _HELD_OUT = (
 )
 
 
-def _held_row(held: HeldOutErrors) -> tuple[str, ...]:
+def _held_out_row(held: HeldOutErrors) -> tuple[str, ...]:
     return (
         held.kind,
         f"{held.group}, refit" if held.refitted else held.group,
         str(held.groups),
-        _percent(held.fitted),
-        _percent(held.held_out),
-        _percent(held.p90),
-        _percent(held.worst),
+        _format_percent(held.fitted),
+        _format_percent(held.held_out),
+        _format_percent(held.p90),
+        _format_percent(held.worst),
         f"{held.low:.2f} to {held.high:.2f}",
     )
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def _format_table(rows: list[tuple[str, ...]]) -> list[str]:
     """Format rows as aligned lines, with the first column to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -333,21 +340,21 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _row(summary: KindSummary) -> tuple[str, ...]:
+def _kind_row(summary: KindSummary) -> tuple[str, ...]:
     return (
         summary.kind,
         str(summary.cases),
         str(summary.expressible),
         str(summary.within_tolerance),
-        _percent(summary.median),
-        _percent(summary.p90),
-        _percent(summary.largest),
-        _percent(summary.inside_interval),
+        _format_percent(summary.median),
+        _format_percent(summary.p90),
+        _format_percent(summary.largest),
+        _format_percent(summary.inside_interval),
         f"{summary.by_calculator}" if summary.by_calculator else "formula",
     )
 
 
-def _totals(found: AccuracyReport) -> str:
+def _format_totals(found: AccuracyReport) -> str:
     answered = sum(s.expressible for s in found.summaries)
     within = sum(s.within_tolerance for s in found.summaries)
     fitted = sum(s.calibration for s in found.summaries)
@@ -362,25 +369,21 @@ def _totals(found: AccuracyReport) -> str:
     )
 
 
-def _line(result: CaseResult) -> str:
+def _format_case(result: CaseResult) -> str:
     if result.predicted is None:
         return f"{result.id}: not expressible: {result.why_not}"
     sign = "within" if result.within_tolerance else "OUTSIDE"
     fitted = ", fitted" if result.calibration else ""
+    alone = ", in this report alone" if result.report_alone else ""
     return (
         f"{result.id}: expected {result.expected:.6g}, predicted "
         f"{result.predicted:.6g} {result.unit}, off by "
-        f"{_percent(result.relative_error)}, {sign} {_percent(result.tolerance)}"
-        f"{fitted}; {result.command or _named(result)}"
+        f"{_format_percent(result.relative_error)}, {sign} {_format_percent(result.tolerance)}"
+        f"{fitted}; {result.command or f'formula {result.formula}{alone}'}"
     )
 
 
-def _named(result: CaseResult) -> str:
-    alone = ", in this report alone" if result.report_alone else ""
-    return f"formula {result.formula}{alone}"
-
-
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     if share is None:
         return "-"
     return f"{share:.0%}" if share >= 0.1 else f"{share:.2%}"

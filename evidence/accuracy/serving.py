@@ -1,19 +1,19 @@
 """Cases of inference speed: decoding, offline throughput, latency under load."""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.hardware.collectives import expert_parallel_bytes
 from app.estimator.models.lookup import find_model, normalize_model_name
 from evidence.accuracy.cases import (
     CaseInputs,
     UnsupportedCaseError,
-    as_config,
-    card_id,
-    typed_model,
+    config_as_input,
+    find_gpu_id,
+    model_as_input,
 )
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_query, formula_value
 
 _WEIGHTS = {
     "": "bf16",
@@ -39,20 +39,20 @@ _BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "": 2.0}
 _BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES = 32, 9, 7000, 3
 
 
-def decode_tpot(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
+def decode_tpot(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Time per output token [s]."""
-    bound = asked.word("bound", _BOUNDS)
+    bound = inputs.read_meaning("bound", _BOUNDS)
     if bound == "exchange":
-        asked.note("model")
+        inputs.ignore("model")
         sent = expert_parallel_bytes(_BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES)
-        seconds = 2 * asked.whole("layers") * sent / asked.number("bandwidth_Bps")
-        return formula(expert_parallel_bytes, seconds, alone=True)
+        seconds = 2 * inputs.read_int("layers") * sent / inputs.read_number("bandwidth_Bps")
+        return formula_value(expert_parallel_bytes, seconds, report_alone=True)
     if bound == "weights":
-        asked.note("batch", "gpu", "model")
-        size = asked.number("params") * float(asked.word("weights", _BYTES))
-        rate = asked.whole("tp", 1) * asked.number("bandwidth_Bps")
-        return formula(reading_time, reading_time(size, rate), alone=True)
-    return _decoding(asked)
+        inputs.ignore("batch", "gpu", "model")
+        size = inputs.read_number("params") * float(inputs.read_meaning("weights", _BYTES))
+        rate = inputs.read_int("tp", 1) * inputs.read_number("bandwidth_Bps")
+        return formula_value(reading_time, reading_time(size, rate), report_alone=True)
+    return _decoding_query(inputs)
 
 
 def reading_time(size: float, bandwidth: float) -> float:
@@ -72,54 +72,58 @@ _DECODERS = {
 }
 
 
-def _decoding(asked: CaseInputs) -> CalculatorQuery:
-    asked.note("definition", "layers", "params", "bandwidth_Bps")
-    gpu, gpus = _decode_card(asked)
-    prompt, answer = _lengths(asked)
-    tensor = asked.whole("tp", gpus)
-    return query_calculator(
+def _decoding_query(inputs: CaseInputs) -> CalculatorQuery:
+    inputs.ignore("definition", "layers", "params", "bandwidth_Bps")
+    gpus = _read_decoding_gpus(inputs)
+    return build_query(
         "latency",
         "tpot",
-        model=_decode_model(asked),
-        weights=asked.word("weights", _WEIGHTS),
-        gpu=gpu,
-        tensor_parallel=tensor,
-        beyond_heads=True if gpus > 1 else None,
-        prompt=prompt,
-        answer=answer,
-        batch=asked.whole("batch", 1),
-        engine=asked.word("framework", _DECODERS),
+        model=_read_decoding_model(inputs),
+        weights=inputs.read_meaning("weights", _WEIGHTS),
+        gpu=gpus.id,
+        tensor_parallel=inputs.read_int("tp", gpus.number),
+        beyond_heads=True if gpus.number > 1 else None,
+        **_read_decoding_lengths(inputs),
+        batch=inputs.read_int("batch", 1),
+        engine=inputs.read_meaning("framework", _DECODERS),
     )
 
 
-def _lengths(asked: CaseInputs) -> tuple[int, int]:
+def _read_decoding_lengths(inputs: CaseInputs) -> dict[str, int]:
     """Return prompt and answer length; for a mean context, lengths with that mean."""
-    context = asked.whole("context", 0)
-    prompt, answer = asked.whole("input_tokens", 0), asked.whole("output_tokens", 0)
+    context = inputs.read_int("context", 0)
+    prompt, answer = inputs.read_int("input_tokens", 0), inputs.read_int("output_tokens", 0)
     if context:
-        return max(1, context - 1), 2
-    return max(1, prompt), max(1, answer)
+        return {"prompt": max(1, context - 1), "answer": 2}
+    return {"prompt": max(1, prompt), "answer": max(1, answer)}
 
 
-def _decode_card(asked: CaseInputs) -> tuple[str, int]:
-    """Return the accelerator of a case and its number; some cases give both in one name."""
-    name = str(asked.any("gpu", ""))
-    pods = re.fullmatch(r"(TPU v\S+) x(\d+)", name)
-    plain = pods[1] if pods else name
-    from_catalogue = {"A100-40GB": "A100-SXM-40GB"}.get(plain, plain)
-    return card_id(from_catalogue), int(pods[2]) if pods else 1
+class Gpus(NamedTuple):
+    """The catalog id of an accelerator, and how many of it there are."""
+
+    id: str
+    number: int
+
+
+def _read_decoding_gpus(inputs: CaseInputs) -> Gpus:
+    """Return the accelerators of a case; some cases give type and number in one name."""
+    name = str(inputs.read_any("gpu", ""))
+    pod = re.fullmatch(r"(TPU v\S+) x(\d+)", name)
+    if pod:
+        return Gpus(find_gpu_id(pod[1]), int(pod[2]))
+    return Gpus(find_gpu_id("A100-SXM-40GB" if name == "A100-40GB" else name), 1)
 
 
 _PALM = re.compile(r"palm-540b \((\d+) layers, hidden (\d+), MQA, (\d+) heads x (\d+)\)")
 
 
-def _decode_model(asked: CaseInputs) -> str:
-    name = str(asked.any("model", ""))
+def _read_decoding_model(inputs: CaseInputs) -> str:
+    name = str(inputs.read_any("model", ""))
     palm = _PALM.fullmatch(name)
     if palm is None:
-        return typed_model(asked.file, name)
+        return model_as_input(inputs.file, name)
     layers, hidden, heads, width = (int(word) for word in palm.groups())
-    return as_config(
+    return config_as_input(
         {
             "model_type": "llama",
             "num_hidden_layers": layers,
@@ -139,82 +143,79 @@ _ENGINES = {
     "TensorRT-LLM 1.2 PyTorch backend": "trtllm",
 }
 # Share of memory that the published offline runs gave to the engine.
-_FULL = 0.95
+_MEMORY_SHARE = 0.95
 
 
-def offline_throughput(asked: CaseInputs) -> CalculatorQuery:
+def offline_throughput(inputs: CaseInputs) -> CalculatorQuery:
     """Output tokens per second if all requests arrive at once."""
-    asked.note("model_note", "load")
-    model, gpus = asked.model(), asked.whole("gpus", 1)
-    tensor, groups = _split(asked, gpus, routed=find_model(model).is_routed)
+    inputs.ignore("model_note", "load")
+    model, gpus = inputs.read_model(), inputs.read_int("gpus", 1)
+    tensor, groups = _read_offline_split(inputs, gpus, routed=find_model(model).is_routed)
     if gpus % (tensor * groups):
         raise UnsupportedCaseError(f"{gpus} GPUs are no multiple of {tensor * groups}")
-    return query_calculator(
+    # Data-parallel attention, with the experts divided among all groups.
+    divided = {"attention_parallel": groups, "expert_parallel": groups} if groups > 1 else {}
+    return build_query(
         "serving-capacity",
         "saturated_throughput",
         model=model,
-        weights=asked.word("weights", _WEIGHTS),
-        cache=asked.word("kv_dtype", {"fp8": "fp8", "": "fp8", "bf16": "bf16"}),
-        gpu=asked.card(),
+        weights=inputs.read_meaning("weights", _WEIGHTS),
+        cache=inputs.read_meaning("kv_dtype", {"fp8": "fp8", "": "fp8", "bf16": "bf16"}),
+        gpu=inputs.read_gpu_id(),
         tensor_parallel=tensor,
-        **_groups(groups),
-        **_alone(gpus // (tensor * groups)),
-        prompt_tokens=asked.whole("input_tokens"),
-        output_tokens=asked.whole("output_tokens"),
+        **divided,
+        replicas=gpus // (tensor * groups),
+        spare=0,
+        prompt_tokens=inputs.read_int("input_tokens"),
+        output_tokens=inputs.read_int("output_tokens"),
         prompt_variation=0,
         answer_variation=0,
-        run_requests=asked.whole("requests", 0) or None,
-        memory_utilization=_FULL,
-        engine=asked.word("framework", _ENGINES),
+        run_requests=inputs.read_int("requests", 0) or None,
+        memory_utilization=_MEMORY_SHARE,
+        engine=inputs.read_meaning("framework", _ENGINES),
     )
 
 
-def _groups(number: int) -> dict[str, Any]:
-    """Inputs for data-parallel attention, with the experts divided among all groups."""
-    if number == 1:
-        return {}
-    return {"attention_parallel": number, "expert_parallel": number}
+class OfflineSplit(NamedTuple):
+    """The tensor parallelism, and the number of groups that run attention."""
+
+    tensor: int
+    groups: int
 
 
-def _alone(replicas: int = 1) -> dict[str, Any]:
-    """Inputs for this many replicas, without a spare."""
-    return {"replicas": replicas, "spare": 0}
-
-
-def _split(asked: CaseInputs, gpus: int, *, routed: bool) -> tuple[int, int]:
-    """Return the tensor parallelism and the number of attention groups.
+def _read_offline_split(inputs: CaseInputs, gpus: int, *, routed: bool) -> OfflineSplit:
+    """Return how the GPUs of an offline run share the model.
 
     `DEP8` is data-parallel attention over 8 with split experts; mixtures of experts on
     several GPUs run that way even if only `tp` is given.
     """
-    word = str(asked.any("parallel", ""))
-    tensor = asked.whole("tp", gpus)
+    word = str(inputs.read_any("parallel", ""))
+    tensor = inputs.read_int("tp", gpus)
     match = re.fullmatch(r"(TP|DEP)(\d+)", word)
     if word and match is None:
         raise UnsupportedCaseError(f"parallel “{word}” is not known")
-    if match and match[1] == "TP":
-        return int(match[2]), 1
+    is_divided = routed and tensor > 1
     if match:
-        return 1, int(match[2])
-    return (1, tensor) if routed and tensor > 1 else (tensor, 1)
+        tensor, is_divided = int(match[2]), match[1] == "DEP"
+    return OfflineSplit(1, tensor) if is_divided else OfflineSplit(tensor, 1)
 
 
-def serving_tpot(asked: CaseInputs) -> CalculatorQuery:
+def serving_tpot(inputs: CaseInputs) -> CalculatorQuery:
     """Median time per output token under a fixed number of requests [s]."""
-    return query_calculator("serving-capacity", "tpot_p50", **_loaded(asked))
+    return build_query("serving-capacity", "tpot_p50", **_read_server_inputs(inputs))
 
 
-def serving_ttft(asked: CaseInputs) -> CalculatorQuery:
+def serving_ttft(inputs: CaseInputs) -> CalculatorQuery:
     """Median time to the first token under a fixed number of requests [s]."""
-    return query_calculator("serving-capacity", "ttft_p50", **_loaded(asked))
+    return build_query("serving-capacity", "ttft_p50", **_read_server_inputs(inputs))
 
 
-def serving_throughput(asked: CaseInputs) -> CalculatorQuery:
+def serving_throughput(inputs: CaseInputs) -> CalculatorQuery:
     """Output tokens per second under a fixed number of requests."""
-    return query_calculator("serving-capacity", "throughput", **_loaded(asked))
+    return build_query("serving-capacity", "throughput", **_read_server_inputs(inputs))
 
 
-_CARDS = {
+_GPU_OF_SYSTEM = {
     "h100_sxm": "h100-sxm5-80",
     "h200_sxm": "h200-sxm5-141",
     "b200_sxm": "b200-sxm",
@@ -226,48 +227,49 @@ _CARDS = {
 }
 
 
-def _loaded(asked: CaseInputs) -> dict[str, Any]:
-    model = _served_model(asked)
-    backend = str(asked.any("backend", "")).split(" ")[0]
+def _read_server_inputs(inputs: CaseInputs) -> dict[str, Any]:
+    model = _read_served_model(inputs)
+    backend = str(inputs.read_any("backend", "")).split(" ")[0]
     if backend not in {"vllm", "trtllm", "sglang"}:
         raise UnsupportedCaseError(f"backend “{backend}” is not known")
-    each = asked.whole("batch_size_per_replica", 0)
-    groups = asked.whole("attention_dp", 1)
-    concurrent = each * groups or asked.whole("concurrency")
-    asked.note("concurrency", "load")
-    prompt, answer, variation = _drawn(asked)
+    each = inputs.read_int("batch_size_per_replica", 0)
+    groups = inputs.read_int("attention_dp", 1)
+    concurrent = each * groups or inputs.read_int("concurrency")
+    inputs.ignore("concurrency", "load")
     return {
         "model": model,
-        **_formats(asked, model),
-        "gpu": asked.word("system", _CARDS),
-        "tensor_parallel": asked.whole("tp", 1),
-        **_experts(asked, groups, routed=find_model(model).is_routed),
-        **_alone(),
-        "prompt_tokens": prompt,
-        "output_tokens": answer,
-        "prompt_variation": variation,
-        "answer_variation": variation,
+        **_read_formats(inputs, model),
+        "gpu": inputs.read_meaning("system", _GPU_OF_SYSTEM),
+        "tensor_parallel": inputs.read_int("tp", 1),
+        **_read_expert_split(inputs, groups, routed=find_model(model).is_routed),
+        "replicas": 1,
+        "spare": 0,
+        **_read_length_distribution(inputs),
         "concurrent": concurrent,
         "engine": backend,
-        "polling": asked.whole("polling", 0) or None,
+        "polling": inputs.read_int("polling", 0) or None,
     }
 
 
-def _drawn(asked: CaseInputs) -> tuple[int, int, float]:
+def _read_length_distribution(inputs: CaseInputs) -> dict[str, float]:
     """Return mean lengths, and their squared coefficient of variation.
 
     Lengths may be drawn evenly from `shortest` to 1 times the longest; otherwise the given
     lengths are means, with a `length_variation` of 0 if none is stated.
     """
-    shortest = asked.number("shortest", 1.0)
+    shortest = inputs.read_number("shortest", 1.0)
     mean = (1 + shortest) / 2
-    variation = asked.number("length_variation", ((1 - shortest) / mean) ** 2 / 12)
-    prompt, answer = asked.whole("input_tokens"), asked.whole("output_tokens")
-    return round(mean * prompt), round(mean * answer), round(variation, 4)
+    variation = inputs.read_number("length_variation", ((1 - shortest) / mean) ** 2 / 12)
+    return {
+        "prompt_tokens": round(mean * inputs.read_int("input_tokens")),
+        "output_tokens": round(mean * inputs.read_int("output_tokens")),
+        "prompt_variation": round(variation, 4),
+        "answer_variation": round(variation, 4),
+    }
 
 
-def _experts(asked: CaseInputs, groups: int, *, routed: bool) -> dict[str, Any]:
-    parts, each = asked.whole("moe_ep", 1), asked.whole("moe_tp", 1)
+def _read_expert_split(inputs: CaseInputs, groups: int, *, routed: bool) -> dict[str, Any]:
+    parts, each = inputs.read_int("moe_ep", 1), inputs.read_int("moe_tp", 1)
     found: dict[str, Any] = {"attention_parallel": groups if groups > 1 else None}
     if routed:
         found |= {"expert_parallel": parts, "expert_tensor_parallel": each}
@@ -278,27 +280,30 @@ _CACHES = {"bf16": "bf16", "fp8": "fp8"}
 _PRECISIONS = {"bf16": "bf16", "fp8": "fp8-block", "fp4": "nvfp4", "int4": "int4"}
 
 
-def _formats(asked: CaseInputs, model: str) -> dict[str, str]:
+def _read_formats(inputs: CaseInputs, model: str) -> dict[str, str]:
     """Return the formats of weights and cache, as stated or for a precision."""
-    if asked.has("weights"):
-        return {"weights": str(asked.any("weights")), "cache": asked.word("kv_dtype", _CACHES)}
-    precision = asked.word("precision", {p: p for p in _PRECISIONS})
+    if inputs.has("weights"):
+        return {
+            "weights": str(inputs.read_any("weights")),
+            "cache": inputs.read_meaning("kv_dtype", _CACHES),
+        }
+    precision = inputs.read_meaning("precision", {p: p for p in _PRECISIONS})
     weights = _PRECISIONS[precision]
     if "gpt-oss" in model:
         weights = "mxfp4-experts"
     elif precision == "fp8" and "llama" in model:
         weights = "fp8"
     narrow = precision == "fp8" or "llama" in model
-    cache = asked.word("kv_dtype", _CACHES, "fp8" if narrow else "bf16")
+    cache = inputs.read_meaning("kv_dtype", _CACHES, "fp8" if narrow else "bf16")
     return {"weights": weights, "cache": cache}
 
 
-def _served_model(asked: CaseInputs) -> str:
+def _read_served_model(inputs: CaseInputs) -> str:
     """Return the model for a Hugging Face name, from the file or the catalog."""
-    name = str(asked.any("model", ""))
+    name = str(inputs.read_any("model", ""))
     plain = re.sub(r"(-Instruct|-FP8|-NVFP4)+$", "", name.rpartition("/")[2])
-    if plain.lower() in asked.file.configs:
-        return typed_model(asked.file, plain.lower())
+    if plain.lower() in inputs.file.configs:
+        return model_as_input(inputs.file, plain.lower())
     try:
         return normalize_model_name(plain)
     except LookupError as error:

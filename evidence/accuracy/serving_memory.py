@@ -7,7 +7,7 @@ from typing import Any
 from app.estimator.memory.inference_memory import GIB
 from evidence.accuracy.cases import CaseInputs
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, query_calculator
+from evidence.accuracy.question import CalculatorQuery, build_query
 
 _WEIGHTS = {
     "bf16": "bf16",
@@ -21,21 +21,23 @@ _WEIGHTS = {
 }
 
 
-def inference_memory(asked: CaseInputs) -> CalculatorQuery:
+def inference_memory(inputs: CaseInputs) -> CalculatorQuery:
     """Peak memory of plain generation over all GPUs."""
-    engine = asked.word("framework", {"HF transformers": "transformers"}, "HF transformers")
-    prompt, answer = asked.whole("input_tokens"), asked.whole("output_tokens")
-    return query_calculator(
+    engine = inputs.read_meaning(
+        "framework", {"HF transformers": "transformers"}, "HF transformers"
+    )
+    prompt, answer = inputs.read_int("input_tokens"), inputs.read_int("output_tokens")
+    return build_query(
         "inference-memory",
         "total",
         engine=engine,
-        model=asked.model(),
-        weights=asked.word("weights", _WEIGHTS, "bf16"),
+        model=inputs.read_model(),
+        weights=inputs.read_meaning("weights", _WEIGHTS, "bf16"),
         context=prompt + answer,
         prompt=prompt,
-        concurrent=asked.whole("batch", 1),
-        gpu=asked.card(),
-        tensor_parallel=asked.whole("gpus", 1),
+        concurrent=inputs.read_int("batch", 1),
+        gpu=inputs.read_gpu_id(),
+        tensor_parallel=inputs.read_int("gpus", 1),
     )
 
 
@@ -53,39 +55,39 @@ _WINDOWS = frozenset({"sliding_window", "layer_pattern", "layer_types"})
 _VISIBLE = re.compile(r"\(([\d.]+) GiB visible\)")
 
 
-def kv_capacity_tokens(asked: CaseInputs) -> CalculatorQuery:
+def kv_capacity_tokens(inputs: CaseInputs) -> CalculatorQuery:
     """Tokens (or blocks) of KV cache at startup."""
-    asked.note("model_note", "max_model_len")
-    blocks = asked.word("answer", {"blocks": True, "": False, "tokens": False})
-    room = asked.any("available_kv_bytes") or asked.any("cpu_swap_bytes")
-    whole = "hybrid allocator off" in str(asked.case.inputs.get("engine", ""))
-    engine = asked.word("engine", _ENGINES)
-    memory = {"cache_memory": room} if room else _memory(asked, engine)
-    model = asked.model()
+    inputs.ignore("model_note", "max_model_len")
+    blocks = inputs.read_meaning("answer", {"blocks": True, "": False, "tokens": False})
+    room = inputs.read_any("available_kv_bytes") or inputs.read_any("cpu_swap_bytes")
+    whole = "hybrid allocator off" in str(inputs.case.inputs.get("engine", ""))
+    engine = inputs.read_meaning("engine", _ENGINES)
+    memory = {"cache_memory": room} if room else _read_usable_memory(inputs, engine)
+    model = inputs.read_model()
     if whole:  # The engine keeps all tokens of every layer, as if there were no windows.
         config = json.loads(model)
         model = json.dumps({k: v for k, v in config.items() if k not in _WINDOWS})
-    return query_calculator(
+    return build_query(
         "inference-memory",
         "cache_blocks" if blocks else "cache_tokens",
         engine=None if room else engine,
         model=model,
-        weights=asked.word("weights", _WEIGHTS, "bf16"),
-        cache=_CACHES[asked.whole("kv_dtype_bytes", 2)],
-        tensor_parallel=asked.whole("tp", 1),
-        block=asked.whole("block_tokens", 0) or 16,
+        weights=inputs.read_meaning("weights", _WEIGHTS, "bf16"),
+        cache=_CACHES[inputs.read_int("kv_dtype_bytes", 2)],
+        tensor_parallel=inputs.read_int("tp", 1),
+        block=inputs.read_int("block_tokens", 0) or 16,
         **memory,
     )
 
 
-def _memory(asked: CaseInputs, engine: str) -> dict[str, Any]:
+def _read_usable_memory(inputs: CaseInputs, engine: str) -> dict[str, Any]:
     """Return the memory that the engine may take: GPU, driver-reported size, and share."""
     share = "mem_fraction_static" if engine == "sglang" else "gpu_memory_utilization"
-    given: dict[str, Any] = {"memory_utilization": asked.number(share, 0.9)}
-    printed = _VISIBLE.search(str(asked.case.inputs.get("gpu", "")))
+    given: dict[str, Any] = {"memory_utilization": inputs.read_number(share, 0.9)}
+    printed = _VISIBLE.search(str(inputs.case.inputs.get("gpu", "")))
     if not printed:
-        return given | {"gpu": asked.card()}
-    asked.note("gpu")
+        return given | {"gpu": inputs.read_gpu_id()}
+    inputs.ignore("gpu")
     return given | {"shown_memory": float(printed[1]) * GIB}
 
 

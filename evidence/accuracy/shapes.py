@@ -6,19 +6,19 @@ from app.estimator.memory.inference_memory import textbook_kv_cache_bytes_per_to
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import adapter_parameters, element_bytes
-from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, config_as_input
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_query, formula_value
 
 
-def param_count(asked: CaseInputs) -> CalculatorQuery:
+def param_count(inputs: CaseInputs) -> CalculatorQuery:
     """All parameters of the model."""
-    return query_calculator("model", "parameters", model=asked.model())
+    return build_query("model", "parameters", model=inputs.read_model())
 
 
-def param_count_tower(asked: CaseInputs) -> CalculatorQuery:
+def param_count_tower(inputs: CaseInputs) -> CalculatorQuery:
     """Parameters of the vision tower, including its projector."""
-    return query_calculator("model", "tower_parameters", model=asked.model())
+    return build_query("model", "tower_parameters", model=inputs.read_model())
 
 
 _ACTIVE = {
@@ -30,43 +30,43 @@ _ACTIVE = {
 }
 
 
-def param_count_active(asked: CaseInputs) -> CalculatorQuery:
+def param_count_active(inputs: CaseInputs) -> CalculatorQuery:
     """Active parameters per token, by the definition of the case."""
-    figure = asked.word("definition", _ACTIVE)
-    return query_calculator("model", figure, model=asked.model())
+    figure = inputs.read_meaning("definition", _ACTIVE)
+    return build_query("model", figure, model=inputs.read_model())
 
 
 # Cache formats by bytes per element.
 _CACHES = {0.5: "int4", 1: "fp8", 2: "bf16", 4: "fp32"}
 
 
-def _cache(asked: CaseInputs) -> str:
-    width = asked.number("kv_dtype_bytes", 2)
+def _read_cache_format(inputs: CaseInputs) -> str:
+    width = inputs.read_number("kv_dtype_bytes", 2)
     if width not in _CACHES:
         raise UnsupportedCaseError(f"kv_dtype_bytes {width} is no format of the cache")
     return _CACHES[width]
 
 
-def kv_bytes_per_token(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
+def kv_bytes_per_token(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Cache bytes of one token in all layers, without sliding windows."""
-    config = asked.any("config")
-    tensor = asked.whole("tp", 1)
-    per_gpu = asked.word("per", {"gpu": True, "": False})
-    described = _LAYERS.findall(str(asked.case.inputs.get("model", "")))
+    config = inputs.read_any("config")
+    tensor = inputs.read_int("tp", 1)
+    per_gpu = inputs.read_meaning("per", {"gpu": True, "": False})
+    described = _LAYERS.findall(str(inputs.case.inputs.get("model", "")))
     if described:
-        asked.note("model")
-        width = asked.number("kv_dtype_bytes", 2) / (tensor if per_gpu else 1)
-        rows = [(int(n), int(g), int(d)) for n, g, d in described]
-        return formula(
-            textbook_kv_cache_bytes_per_token,
-            sum(textbook_kv_cache_bytes_per_token(*row, width) for row in rows),
+        inputs.ignore("model")
+        width = inputs.read_number("kv_dtype_bytes", 2) / (tensor if per_gpu else 1)
+        total = sum(
+            textbook_kv_cache_bytes_per_token(int(layers), int(kv_heads), int(head_dim), width)
+            for layers, kv_heads, head_dim in described
         )
-    model = inline_model(config) if config else asked.model()
-    asked.note("model")
+        return formula_value(textbook_kv_cache_bytes_per_token, total)
+    model = config_of_case_as_input(config) if config else inputs.read_model()
+    inputs.ignore("model")
     figure = "token_per_gpu" if per_gpu else "per_token"
     split = tensor if per_gpu else None
-    return query_calculator(
-        "kv-cache", figure, model=model, cache=_cache(asked), tensor_parallel=split
+    return build_query(
+        "kv-cache", figure, model=model, cache=_read_cache_format(inputs), tensor_parallel=split
     )
 
 
@@ -74,17 +74,12 @@ def kv_bytes_per_token(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
 _LAYERS = re.compile(r"(\d+) (?:sliding|full) kv(\d+) d(\d+)")
 
 
-def inline_model(config: object) -> str:
+def config_of_case_as_input(config: object) -> str:
     """Return a model whose few sizes are in the case itself, as input text."""
     if not isinstance(config, dict):
         raise UnsupportedCaseError("config is not a table")
-    sizes = {
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "model_type": "llama",
-        **config,
-    }
-    return as_config(sizes)
+    usual = {"vocab_size": 32000, "hidden_size": 4096, "model_type": "llama"}
+    return config_as_input({**usual, **config})
 
 
 # Bits of an element in llama.cpp's q8_0: 34 bytes for 32 of them.
@@ -100,27 +95,27 @@ _PARTS = {
 _STATES = {2: "bf16", 4: "fp32"}
 
 
-def kv_bytes_sequence(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
+def kv_bytes_sequence(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Cache or state of one sequence, with sliding windows."""
-    model, context = asked.model(), asked.whole("context", 0)
-    figure = str(asked.word("parts", _PARTS))
-    latent = asked.word(
+    model, context = inputs.read_model(), inputs.read_int("context", 0)
+    figure = str(inputs.read_meaning("parts", _PARTS))
+    latent = inputs.read_meaning(
         "kv_format",
         {"llama.cpp q8_0 (34 bytes per 32), c^KV only": True, "": False},
     )
-    width = asked.whole("state_dtype_bytes", 2 if figure == "state" else 4)
+    width = inputs.read_int("state_dtype_bytes", 2 if figure == "state" else 4)
     if latent:
-        asked.note("kv_dtype_bytes")
+        inputs.ignore("kv_dtype_bytes")
         elements = _latent_elements(find_model(model)) * context
-        return formula(element_bytes, element_bytes(elements, _Q8_0))
+        return formula_value(element_bytes, element_bytes(elements, _Q8_0))
     if width not in _STATES:
         raise UnsupportedCaseError(f"state_dtype_bytes {width} is no format of the state")
-    return query_calculator(
+    return build_query(
         "kv-cache",
         figure,
         model=model,
         context=context or None,
-        cache=_cache(asked),
+        cache=_read_cache_format(inputs),
         state=_STATES[width],
     )
 
@@ -138,13 +133,13 @@ _TARGETS = {
 }
 
 
-def lora_params(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
+def lora_params(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Trainable parameters of low-rank adapters: r · (in + out) per target."""
-    model, rank = asked.model(), asked.whole("rank")
-    names = tuple(str(target) for target in asked.any("targets", []))
+    model, rank = inputs.read_model(), inputs.read_int("rank")
+    names = tuple(str(target) for target in inputs.read_any("targets", []))
     targets = _TARGETS.get(frozenset(names))
     if targets:
-        return query_calculator(
+        return build_query(
             "training-memory",
             "trained",
             model=model,
@@ -156,7 +151,7 @@ def lora_params(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
         count = adapter_parameters(find_model(model), rank, names)
     except LookupError as error:
         raise UnsupportedCaseError(str(error)) from error
-    return formula(adapter_parameters, count)
+    return formula_value(adapter_parameters, count)
 
 
 KINDS: dict[str, Translator] = {

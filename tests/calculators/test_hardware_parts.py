@@ -49,11 +49,11 @@ def test_one_way_stands_beside_both_ways_and_dense_beside_sparse():
     h100 = find_part("h100-sxm5-80")
 
     assert h100["nvlink"].words == "450\u00a0GB/s"
-    assert h100["nvlink"].beside == "900\u00a0GB/s both ways"
+    assert h100["nvlink"].other_convention == "900\u00a0GB/s both ways"
     assert h100["fp8"].words == "1,978.9\u00a0TFLOP/s"
-    assert h100["fp8"].beside == "3,957.8\u00a0TFLOP/s sparse"
+    assert h100["fp8"].other_convention == "3,957.8\u00a0TFLOP/s sparse"
     assert h100["int8"].words.endswith("TOP/s")
-    assert find_part("tpu-v6e")["bf16"].beside == "no sparse rate"
+    assert find_part("tpu-v6e")["bf16"].other_convention == "no sparse rate"
 
 
 def test_bytes_of_the_driver_stand_beside_the_label():
@@ -61,7 +61,7 @@ def test_bytes_of_the_driver_stand_beside_the_label():
 
     assert h100["memory"].words == "80\u00a0GB"
     assert h100["driver_memory"].words == "85.5\u00a0GB"
-    assert h100["driver_memory"].beside == "81,559\u00a0MiB"
+    assert h100["driver_memory"].other_convention == "81,559\u00a0MiB"
 
 
 def test_what_a_part_has_none_of_is_told_from_what_nobody_knows():
@@ -78,7 +78,7 @@ def test_a_sparse_rate_that_a_source_states_is_taken_as_stated():
     gb300 = find_part("gb300-gpu")
 
     assert gb300["fp4"].words == "15,000\u00a0TFLOP/s"
-    assert gb300["fp4"].beside == "20,000\u00a0TFLOP/s sparse"
+    assert gb300["fp4"].other_convention == "20,000\u00a0TFLOP/s sparse"
 
 
 def test_a_part_is_what_the_calculators_compute_with():
@@ -121,6 +121,6 @@ def test_a_rate_that_a_maker_prints_only_sparse_stays_unknown_and_says_so():
 def test_a_value_with_a_source_of_its_own_names_that_alone():
     value = find_part("trainium2")["memory"]
 
-    assert value.own
+    assert value.has_own_source
     (source,) = value.sources
     assert source.startswith("https://awsdocs-neuron.readthedocs-hosted.com/")

@@ -302,7 +302,7 @@ def old_amounts(part: str, key: str) -> set[str]:
     value = found.get(catalog.field_of_toml_key(key)) if found else None
     if value is None or not value.field.unit or not isinstance(value.number, int | float):
         return set()
-    units = {value.field.shown or value.field.unit, value.field.unit}
+    units = {value.field.display_unit or value.field.unit, value.field.unit}
     texts = {format_value(value.number, unit).replace("\u00a0", " ") for unit in units}
     return {text for text in texts if re.match(r"\d", text)}
 

@@ -94,14 +94,14 @@ def test_a_size_that_is_published_in_gib_is_taken_as_gib(
             assert find_accelerator(name).capacity == gib * 2**30
             part = find_part(name)
             assert part is not None
-            assert part["memory"].beside == f"{gib}\u00a0GiB"
+            assert part["memory"].other_convention == f"{gib}\u00a0GiB"
 
 
 def test_a_system_names_a_driver_only_where_one_was_read() -> None:
     for name, words in (("dgx-h100", "drivers"), ("vera-rubin-nvl72", "labels")):
         part = find_part(name)
         assert part is not None
-        assert f"the {words} of its accelerators" in part["capacity"].beside
+        assert f"the {words} of its accelerators" in part["capacity"].other_convention
 
 
 def test_an_engine_takes_its_share_of_what_a_program_is_shown() -> None:

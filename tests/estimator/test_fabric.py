@@ -249,9 +249,9 @@ def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
     if tree is None:
         assert leaves > switches.max_leaves(ports, ratio, 3)
         return
-    assert tree.down == ports - max(switches.uplink_counts(ports, ratio))
-    assert tree.down + tree.up <= ports
-    assert tree.down / tree.up <= ratio + 1e-9
+    assert tree.downlinks_per_leaf == ports - max(switches.uplink_counts(ports, ratio))
+    assert tree.downlinks_per_leaf + tree.uplinks_per_leaf <= ports
+    assert tree.downlinks_per_leaf / tree.uplinks_per_leaf <= ratio + 1e-9
     assert tree.leaf_spine_links + tree.spine_core_links <= tree.spines * ports
     assert tree.spine_core_links <= tree.cores * ports
 
@@ -259,14 +259,14 @@ def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
 def test_a_port_stays_free_where_it_would_cost_spines():
     # 22 links up of each leaf spread evenly only over 11 spines, 21 over three.
     tree = switches.build_two_tier_tree(8, 64, 2.0)
-    assert (tree.down, tree.up, tree.spines) == (42, 21, 3)
+    assert (tree.downlinks_per_leaf, tree.uplinks_per_leaf, tree.spines) == (42, 21, 3)
 
 
 @given(SMALL, PORTS)
 def test_a_non_blocking_tree_has_the_same_links_at_every_tier(leaves, ports):
     tree = switches.build_three_tier_tree(leaves, ports)
     if tree is not None and tree.spines * (ports // 2) == tree.leaf_spine_links:
-        assert tree.spine_core_links == tree.leaf_spine_links == leaves * tree.down
+        assert tree.spine_core_links == tree.leaf_spine_links == leaves * tree.downlinks_per_leaf
 
 
 @given(st.integers(1, 2000), st.sampled_from(["rail", "tree"]))

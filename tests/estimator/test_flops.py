@@ -39,7 +39,7 @@ def test_gpt_3_took_three_hundred_yottaflops() -> None:
 
 def test_the_530_billion_model_ran_at_56_percent() -> None:
     # Korthikanti et al. 2022, table 5: 37.83 s for 280 sequences on 280 A100.
-    per_token = flops.narayanan_flops_per_token((105, 20480, 51200), 2048)
+    per_token = flops.narayanan_flops_per_token(105, 20480, 51200, 2048)
     rate = 280 * 2048 / 37.83 / 280
     reached = flops.flops_utilization(per_token, rate, 312e12)
     assert reached == pytest.approx(0.56, rel=0.008)

@@ -14,9 +14,9 @@ from app.estimator.models.number_formats import gpu_weight_bytes, weight_bytes_b
 from app.estimator.models.vision_tower import KINDS, SIDE_CONFIGS
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
-from evidence.accuracy.report import own_cases
+from evidence.accuracy.report import list_project_case_files
 
-(_CASES,) = (json.loads(path.read_text()) for path in own_cases() if "towers" in path.name)
+(_CASES,) = (json.loads(path.read_text()) for path in list_project_case_files() if "towers" in path.name)
 SEEING = {name: row["config"] for name, row in _CASES["models"].items()}
 QWEN = SEEING["qwen3-vl-8b"]
 

@@ -95,7 +95,7 @@ def test_small_models_lose_time_to_written_scores(
     )
     step = step_time(gpt(*shape), A100, gpu_interconnect(A100, 25e9), plan)
     again = layers * (24 * hidden**2 + 4 * hidden * 2048)
-    flops = narayanan_flops_per_token((layers, hidden, 51200), 2048) + again
+    flops = narayanan_flops_per_token(layers, hidden, 51200, 2048) + again
     reached = plan.tokens / step.total / plan.gpus * flops / 1e12
     assert reached == pytest.approx(published, rel=0.15)
 

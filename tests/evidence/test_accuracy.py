@@ -13,8 +13,13 @@ import pytest
 
 from app.cli.estimate import estimate_command
 from evidence.accuracy.__main__ import main
-from evidence.accuracy.export import PATH, export_report, label_of
-from evidence.accuracy.report import as_json, as_text, own_report, report
+from evidence.accuracy.export import PATH, format_accuracy_json, label_of_kind
+from evidence.accuracy.report import (
+    compute_project_report,
+    compute_report,
+    format_report,
+    report_as_json,
+)
 
 EXACT = [
     "param_count",
@@ -45,7 +50,7 @@ MODELED = {
 
 @pytest.fixture(scope="module")
 def own() -> dict:
-    return as_json(own_report())
+    return report_as_json(compute_project_report())
 
 
 def case_file(path: Path, **case: object) -> Path:
@@ -122,7 +127,7 @@ def test_a_case_has_every_promised_field(own: dict) -> None:
 
 
 def test_a_file_brings_its_own_models(tmp_path: Path) -> None:
-    (case,) = as_json(report([case_file(tmp_path)]))["cases"]
+    (case,) = report_as_json(compute_report([case_file(tmp_path)]))["cases"]
     assert case["predicted"] == 256
     assert case["within_tolerance"] is True
     assert case["why_not"] is None
@@ -130,7 +135,7 @@ def test_a_file_brings_its_own_models(tmp_path: Path) -> None:
 
 def test_a_key_that_is_not_read_makes_a_case_inexpressible(tmp_path: Path) -> None:
     path = case_file(tmp_path, inputs={"model": "tiny", "color": "red"})
-    (case,) = as_json(report([path]))["cases"]
+    (case,) = report_as_json(compute_report([path]))["cases"]
     assert case["predicted"] is None
     assert case["why_not"] == "color is not read for kv_bytes_per_token"
 
@@ -145,21 +150,21 @@ def test_a_key_that_is_not_read_makes_a_case_inexpressible(tmp_path: Path) -> No
     ],
 )
 def test_what_cannot_be_expressed_is_named(tmp_path: Path, change: dict, words: str) -> None:
-    (case,) = as_json(report([case_file(tmp_path, **change)]))["cases"]
+    (case,) = report_as_json(compute_report([case_file(tmp_path, **change)]))["cases"]
     assert case["predicted"] is None
     assert words in case["why_not"]
 
 
 def test_cases_used_for_fitting_are_no_evidence(tmp_path: Path) -> None:
-    found = report([case_file(tmp_path, calibration=True)])
+    found = compute_report([case_file(tmp_path, calibration=True)])
     (summary,) = found.summaries
     assert summary.calibration == 1
     assert summary.median is None
 
 
 def test_the_text_has_a_line_for_every_kind_and_case(tmp_path: Path) -> None:
-    found = report([case_file(tmp_path)])
-    text = as_text(found, verbose=True)
+    found = compute_report([case_file(tmp_path)])
+    text = format_report(found, verbose=True)
     assert "kv_bytes_per_token" in text
     assert "kv/1: expected 256, predicted 256 bytes/token, off by 0.00%" in text
 
@@ -167,21 +172,21 @@ def test_the_text_has_a_line_for_every_kind_and_case(tmp_path: Path) -> None:
 def test_what_the_pages_show_is_what_the_estimator_answers_today() -> None:
     stored = PATH.read_text(encoding="utf-8")
 
-    assert export_report(own_report()) == stored, "run: make evidence"
+    assert format_accuracy_json(compute_project_report()) == stored, "run: make evidence"
 
 
 def test_what_the_pages_show_differs_where_an_answer_does() -> None:
-    found = own_report()
+    found = compute_project_report()
     first, *others = found.results
     changed = dataclasses.replace(first, predicted=(first.predicted or 0.0) * 1.0001)
     other = dataclasses.replace(found, results=(changed, *others))
 
-    assert export_report(other) != export_report(found)
+    assert format_accuracy_json(other) != format_accuracy_json(found)
 
 
 def test_kinds_are_told_in_words() -> None:
-    assert label_of("train_mem_per_gpu") == "Training memory per GPU"
-    assert label_of("some_new_kind") == "Some new kind"
+    assert label_of_kind("train_mem_per_gpu") == "Training memory per GPU"
+    assert label_of_kind("some_new_kind") == "Some new kind"
 
 
 def test_the_command_answers_a_file_of_cases(capsys, tmp_path) -> None:

@@ -5,8 +5,13 @@ import dataclasses
 import pytest
 
 from app.estimator.data_files import error_range
-from evidence.accuracy.held_out import HeldOutErrors, held_out
-from evidence.accuracy.report import as_json, as_text, own_report
+from evidence.accuracy.held_out import CaseGroups, HeldOutErrors, cross_validate
+from evidence.accuracy.report import (
+    compute_project_report,
+    format_report,
+    list_errors_of_evidence,
+    report_as_json,
+)
 
 # Kinds of cases, the interval that their answers get, and whether they are rates.
 _KINDS = {
@@ -26,21 +31,23 @@ _ROUNDED = 0.006  # the ranges are written with two digits
 class _Case:
     expected: float
     predicted: float | None
-    groups: tuple[str, str, str]
+    groups: CaseGroups
     calibration: bool = False
 
 
 def _left() -> tuple[HeldOutErrors, ...]:
-    return own_report().held_out
+    return compute_project_report().held_out
 
 
 def test_a_factor_is_tried_on_the_group_that_it_has_not_seen() -> None:
     cases = [
-        _Case(2.0, 1.0, ("a", "x", "s")),
-        _Case(2.0, 1.0, ("a", "x", "s")),
-        _Case(1.0, 1.0, ("b", "x", "s")),
+        _Case(2.0, 1.0, CaseGroups("a", "x", "s")),
+        _Case(2.0, 1.0, CaseGroups("a", "x", "s")),
+        _Case(1.0, 1.0, CaseGroups("b", "x", "s")),
     ]
-    (left,) = held_out("kind", cases)  # one accelerator and one source: none to leave
+    (left,) = cross_validate(
+        "kind", list_errors_of_evidence(cases)
+    )  # one accelerator and one source: none to leave
     assert (left.group, left.groups) == ("model", 2)
     assert left.fitted == 0.0
     assert left.worst == 1.0  # twice too much for the model that was left out
@@ -50,11 +57,11 @@ def test_a_factor_is_tried_on_the_group_that_it_has_not_seen() -> None:
 
 def test_what_was_fitted_on_and_what_was_not_answered_is_no_evidence() -> None:
     cases = [
-        _Case(2.0, 1.0, ("a", "x", "s"), calibration=True),
-        _Case(2.0, None, ("b", "x", "s")),
-        _Case(1.0, 1.0, ("c", "x", "s")),
+        _Case(2.0, 1.0, CaseGroups("a", "x", "s"), calibration=True),
+        _Case(2.0, None, CaseGroups("b", "x", "s")),
+        _Case(1.0, 1.0, CaseGroups("c", "x", "s")),
     ]
-    assert held_out("kind", cases) == ()
+    assert cross_validate("kind", list_errors_of_evidence(cases)) == ()
 
 
 def test_serving_is_left_out_by_model_and_by_accelerator() -> None:
@@ -85,7 +92,7 @@ def test_nine_in_ten_published_runs_are_in_the_range(estimate: str, name: str) -
     low, high = error_range(name, 1.0)
     hours = [
         case
-        for case in own_report().results
+        for case in compute_project_report().results
         if case.kind == "train_gpu_hours" and case.estimate == estimate
     ]
     inside = [low <= case.expected / (case.predicted or 0.0) <= high for case in hours]
@@ -94,6 +101,6 @@ def test_nine_in_ten_published_runs_are_in_the_range(estimate: str, name: str) -
 
 
 def test_the_report_shows_both_errors() -> None:
-    found = own_report()
-    assert "held out" in as_text(found)
-    assert len(as_json(found)["held_out"]) == len(found.held_out) > 0
+    found = compute_project_report()
+    assert "held out" in format_report(found)
+    assert len(report_as_json(found)["held_out"]) == len(found.held_out) > 0

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from evidence.accuracy.report import CaseResult, report
+from evidence.accuracy.report import CaseResult, compute_report
 
 CONFIG = {
     "model_type": "llama",
@@ -204,7 +204,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseResult]:
         ],
     }
     path.write_text(json.dumps(content))
-    return {result.id: result for result in report([path]).results}
+    return {result.id: result for result in compute_report([path]).results}
 
 
 def test_the_case_can_be_expressed(asked: dict[str, CaseResult], subtests: pytest.Subtests) -> None:

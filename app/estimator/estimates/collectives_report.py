@@ -23,8 +23,8 @@ from app.estimator.hardware.collectives import (
     bus_bandwidth,
     bytes_sent,
     collective_time,
-    domain_latency_and_transfer,
     inter_domain_time,
+    link_time_within_domain,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -173,7 +173,7 @@ def _bytes_sent_formula(operation: collectives.Collective, ranks: int, size: str
 def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the time within one domain, as a formula with numbers."""
     domain_ranks = min(inputs.gpus, fabric.domain)
-    parts = domain_latency_and_transfer(chosen_operation(inputs), domain_ranks, message, fabric)
+    parts = link_time_within_domain(chosen_operation(inputs), domain_ranks, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)

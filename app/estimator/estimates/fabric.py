@@ -187,7 +187,7 @@ class FabricResult:
 
         Nobody adds a group of switches for a few links of management.
         """
-        free = self.tree.leaves * self.tree.down - self.hosts.ports
+        free = self.tree.leaves * self.tree.downlinks_per_leaf - self.hosts.ports
         return self.way.manager_links if free >= self.way.manager_links else 0
 
     @property
@@ -195,14 +195,14 @@ class FabricResult:
         """Return the hosts of a full group: the ports of a leaf to nodes."""
         if self.tree.tiers == 1:
             return max(1, self.tree.ports_per_switch // self.hosts.rails)
-        return self.tree.down
+        return self.tree.downlinks_per_leaf
 
     @property
     def leaf_groups(self) -> int:
         """Return the number of groups, each with one leaf per rail, partly filled ones included."""
         if self.tree.tiers == 1:
             return 1
-        return count_rail_scalable_units(self.hosts.count, self.tree.down)
+        return count_rail_scalable_units(self.hosts.count, self.tree.downlinks_per_leaf)
 
     @property
     def reference_design(self) -> ReferenceDesign | None:
@@ -344,7 +344,7 @@ def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | N
     single = None if wiring.tiers else build_single_switch(endpoints, wiring.switch_ports)
     if single is not None:
         return single
-    down, _ = split_leaf_ports(wiring.switch_ports, wiring.oversubscription)
+    down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).down
     if wiring.layout == "rail":
         leaves = count_rail_leaves(hosts, rails, down)
     else:
@@ -359,7 +359,7 @@ def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | N
 
 def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     """Return the most systems that a tree with this number of tiers can connect [1]."""
-    down, _ = split_leaf_ports(wiring.switch_ports, wiring.oversubscription)
+    down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).down
     leaves = max_leaves(wiring.switch_ports, wiring.oversubscription, tiers)
     if wiring.layout == "rail":
         leaves -= leaves % hosts.rails
@@ -408,7 +408,7 @@ def _build_side_network(
         return SideNetwork(name, switch, 0, _build_leaf_only_tree(0, ports))
     if endpoints <= ports:
         return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
-    down, _ = split_leaf_ports(ports, ratio)
+    down = split_leaf_ports(ports, ratio).down
     leaves = -(-endpoints // down)
     tree = build_fat_tree(leaves, ports, ratio)
     if tree is None:
@@ -467,7 +467,9 @@ def switch_count_chart(result: FabricResult) -> Chart:
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
     hosts, way = result.hosts, result.way
-    capacity = result.tree.leaves * result.tree.down // hosts.rails // hosts.hosts_per_system
+    capacity = (
+        result.tree.leaves * result.tree.downlinks_per_leaf // hosts.rails // hosts.hosts_per_system
+    )
     more = _next_system_count_with_other_switches(result, max(capacity, hosts.system_count) + 1)
     ratio = 1.0 if way.oversubscription > 1 else 2.0
     layout = "tree" if way.layout == "rail" else "rail"

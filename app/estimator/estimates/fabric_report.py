@@ -172,13 +172,14 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
 
 def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]:
     tree, planes = result.tree, result.planes
-    free_ports = tree.ports_per_switch - tree.down - tree.up
+    free_ports = tree.ports_per_switch - tree.downlinks_per_leaf - tree.uplinks_per_leaf
     steps = [
         _STEPS.line(
             "leaves",
             "ports − uplinks to spines" + " − ports left free" * bool(free_ports),
-            f"{tree.ports_per_switch} − {tree.up}" + f" − {free_ports}" * bool(free_ports),
-            tree.down,
+            f"{tree.ports_per_switch} − {tree.uplinks_per_leaf}"
+            + f" − {free_ports}" * bool(free_ports),
+            tree.downlinks_per_leaf,
             "leiserson-1985",
             label="Ports of a leaf to nodes",
         ),
@@ -208,7 +209,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
             _STEPS.line(
                 "oversubscription",
                 "links of the fullest leaf to nodes ÷ its uplinks",
-                f"{tree.links_to_nodes} ÷ {tree.up}",
+                f"{tree.links_to_nodes} ÷ {tree.uplinks_per_leaf}",
                 tree.oversubscription,
                 "leiserson-1985",
             )
@@ -218,7 +219,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
             "leaf_spine_links",
             "leaves × uplinks of a leaf" + (" + spines × half of the ports" * bool(tree.cores)),
             _multiply_by_planes(
-                f"{tree.leaves} × {tree.up}"
+                f"{tree.leaves} × {tree.uplinks_per_leaf}"
                 + (f" + {tree.spines} × {tree.ports_per_switch // 2}" if tree.cores else ""),
                 planes,
             ),
@@ -238,8 +239,8 @@ def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
         line = f"{result.leaf_groups} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
-        line = f"⌈{format_term(result.node_links // planes)} ÷ {tree.down}⌉"
-        rails_per_leaf = max(1, tree.down // result.hosts.count)
+        line = f"⌈{format_term(result.node_links // planes)} ÷ {tree.downlinks_per_leaf}⌉"
+        rails_per_leaf = max(1, tree.downlinks_per_leaf // result.hosts.count)
         if inputs.layout == "rail" and tree.leaves == -(-rails // rails_per_leaf) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
             line = f"max(⌈{rails} ÷ {rails_per_leaf}⌉, {line})"
@@ -254,7 +255,7 @@ def _multiply_by_planes(line: str, planes: int) -> str:
 
 def _spine_count_formula(tree: FatTree, planes: int) -> str:
     spines_per_pod = tree.spines // tree.pods
-    line = f"{tree.up} ÷ {tree.up // spines_per_pod}"
+    line = f"{tree.uplinks_per_leaf} ÷ {tree.uplinks_per_leaf // spines_per_pod}"
     return _multiply_by_planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
@@ -316,7 +317,7 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
             "A scalable unit is the group of systems by which a cluster grows: "
             f"{format_number(result.systems_per_scalable_unit)} in {result.reference_design.name}."
         )
-    if inputs.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
+    if inputs.managers > 0 and (tree.leaves * tree.downlinks_per_leaf) % hosts.rails == 0:
         notes.append(_MANAGERS)
     if hosts.hosts_per_system > 1:
         notes.append(

@@ -2,21 +2,20 @@
 
 import dataclasses
 import functools
-import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator import data_files
 
-_ACCELERATORS = ("accelerators.toml", "accelerator")
-_SYSTEMS = ("systems.toml", "system")
-_DESIGNS = ("systems.toml", "reference_architecture")
-_NETWORKS = ("networks.toml", "network")
+ACCELERATORS = data_files.CatalogTable("accelerators.toml", "accelerator")
+SYSTEMS = data_files.CatalogTable("systems.toml", "system")
+NETWORK_PARTS = data_files.CatalogTable("networks.toml", "network")
+_DESIGNS = data_files.CatalogTable("systems.toml", "reference_architecture")
 
 # The number format whose peak applies. Formats without their own hardware units are
 # unpacked to 16 bit first.
-_RATE_OF = {
+_PEAK_FIELDS = {
     "bf16": ("bf16", "fp16"),
     "fp16": ("fp16", "bf16"),
     "fp32": ("fp32",),
@@ -30,7 +29,7 @@ _RATE_OF = {
 }
 
 _BEFORE_ADA = ("Volta", "Turing", "Ampere")
-_LACKING: dict[str, tuple[str, ...]] = {
+_ARCHITECTURES_WITHOUT: dict[str, tuple[str, ...]] = {
     "bf16": ("Volta", "Turing"),
     "tf32": ("Volta", "Turing", "CDNA 2", "CDNA 4"),
     "fp8": (*_BEFORE_ADA, "CDNA 2"),
@@ -123,7 +122,7 @@ class Accelerator:
         >>> find_accelerator("A100").peak_rate("fp8") is None
         True
         """
-        rates = (getattr(self, f) for f in _RATE_OF.get(number_format, ()))
+        rates = (getattr(self, f) for f in _PEAK_FIELDS.get(number_format, ()))
         return next((rate for rate in rates if rate), None)
 
     def lacks_format(self, number_format: str) -> bool:
@@ -132,7 +131,7 @@ class Accelerator:
         >>> find_accelerator("A100").lacks_format("fp8"), find_accelerator("H100").lacks_format("fp8")
         (True, False)
         """
-        return self.architecture in _LACKING.get(number_format, ())
+        return self.architecture in _ARCHITECTURES_WITHOUT.get(number_format, ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -224,11 +223,11 @@ class NetworkPart:
 
 
 # Typed values of a custom card: the unit gives the field, or the word before a peak.
-_OWN_VALUE = re.compile(
+_CUSTOM_VALUE = re.compile(
     r"(?:(?P<what>[A-Za-z]+\d*)\s+)?(?P<number>\d[\d,]*(?:\.\d+)?)\s*"
     r"(?P<unit>GB/s|TB/s|GiB|MiB|GB|TFLOPS|PFLOPS|TOPS|W)\s*"
 )
-_OWN_UNITS = {
+_CUSTOM_UNITS = {
     "GB": ("memory", 1e9),
     "GiB": ("memory", 2.0**30),
     "MiB": ("memory", 2.0**20),
@@ -239,8 +238,12 @@ _OWN_UNITS = {
     "PFLOPS": ("bf16", 1e15),
     "W": ("tdp", 1.0),
 }
-_OWN_PEAKS = {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"}
-_OWN_SHOWN = {"memory": (1e9, "GB"), "memory_bandwidth": (1e9, "GB/s"), "tdp": (1.0, "W")}
+_CUSTOM_PEAKS = {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"}
+_CUSTOM_DISPLAY_UNITS = {
+    "memory": (1e9, "GB"),
+    "memory_bandwidth": (1e9, "GB/s"),
+    "tdp": (1.0, "W"),
+}
 
 
 def _parse_custom_gpu(text: str) -> dict[str, float]:
@@ -249,24 +252,26 @@ def _parse_custom_gpu(text: str) -> dict[str, float]:
     Raises LookupError if some of it cannot be read.
     """
     parts = re.split(r",\s+|;", text.strip())
-    matches = [_OWN_VALUE.fullmatch(part.strip()) for part in parts]
-    first_words = {*_OWN_PEAKS, "nvlink"}
+    matches = [_CUSTOM_VALUE.fullmatch(part.strip()) for part in parts]
+    first_words = {*_CUSTOM_PEAKS, "nvlink"}
     if matches[0] is None or (matches[0]["what"] or "fp8").lower() not in first_words:
         return {}
     values: dict[str, float] = {}
     for part, match in zip(parts, matches, strict=True):
         if match is None:
-            raise LookupError(f"“{part}” of this card cannot be read; {_OWN_EXAMPLE}.")
-        field, factor = _OWN_UNITS[match["unit"]]
+            raise LookupError(f"“{part}” of this card cannot be read; {_CUSTOM_EXAMPLE}.")
+        field, factor = _CUSTOM_UNITS[match["unit"]]
         word = (match["what"] or "").lower()
         if word == "nvlink" and field == "memory_bandwidth":
             field = "nvlink"
-        elif word and (word not in _OWN_PEAKS or "/" in match["unit"]):
-            raise LookupError(f"“{part}” of this card cannot be read; {_OWN_EXAMPLE}.")
-        field = word if word in _OWN_PEAKS else field
+        elif word and (word not in _CUSTOM_PEAKS or "/" in match["unit"]):
+            raise LookupError(f"“{part}” of this card cannot be read; {_CUSTOM_EXAMPLE}.")
+        field = word if word in _CUSTOM_PEAKS else field
         values[field] = float(match["number"].replace(",", "")) * factor
     if not 1e8 <= values.get("memory", 0.0) <= _LARGEST_CARD:
-        raise LookupError(f"A card of your own needs its memory, 0.1 to 10,000 GB; {_OWN_EXAMPLE}.")
+        raise LookupError(
+            f"A card of your own needs its memory, 0.1 to 10,000 GB; {_CUSTOM_EXAMPLE}."
+        )
     if not all(0 < value < _LARGEST_RATE for value in values.values()):
         raise LookupError("A value of this card is zero or larger than any card's.")
     return values
@@ -276,7 +281,7 @@ OWN_CARD = "own"
 """Kind of a custom card: its values were typed and are not from the catalog."""
 _LARGEST_CARD = 1e13
 _LARGEST_RATE = 1e18
-_OWN_EXAMPLE = "write its values like 24 GB (or 24564 MiB), 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS, NVLink 56 GB/s, 350 W"
+_CUSTOM_EXAMPLE = "write its values like 24 GB (or 24564 MiB), 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS, NVLink 56 GB/s, 350 W"
 
 
 def _format_custom_gpu_value(field: str, value: float) -> str:
@@ -289,8 +294,8 @@ def _format_custom_gpu_value(field: str, value: float) -> str:
         return f"NVLink {value / 1e9:.12g} GB/s"
     if field == "memory" and value % 1e6 and not value % 2**20:
         return f"{value / 2**20:.12g} MiB"
-    if field in _OWN_SHOWN:
-        factor, unit = _OWN_SHOWN[field]
+    if field in _CUSTOM_DISPLAY_UNITS:
+        factor, unit = _CUSTOM_DISPLAY_UNITS[field]
         return f"{value / factor:.12g} {unit}"
     return f"{field.upper()} {value / 1e12:.12g} TFLOPS"
 
@@ -308,12 +313,9 @@ def accelerator_id(name: str) -> str:
     >>> accelerator_id("16 GiB, 960 GB/s")
     '16384 MiB, 960 GB/s'
     """
-    custom_values = _parse_custom_gpu(name)
-    if custom_values:
-        return ", ".join(
-            _format_custom_gpu_value(field, value) for field, value in custom_values.items()
-        )
-    return data_files.find_id_by_alias(*_ACCELERATORS, name, "an accelerator")
+    if custom_values := _parse_custom_gpu(name):
+        return ", ".join(_format_custom_gpu_value(*value) for value in custom_values.items())
+    return data_files.find_id_by_alias(*ACCELERATORS, name, "an accelerator")
 
 
 def gpu_id_of_card_or_system(name: str) -> str:
@@ -325,20 +327,20 @@ def gpu_id_of_card_or_system(name: str) -> str:
     try:
         return accelerator_id(name)
     except LookupError:
-        system = data_files.load_ids_by_alias(*_SYSTEMS).get(data_files.normalize_name(name))
+        system = data_files.load_ids_by_alias(*SYSTEMS).get(data_files.normalize_name(name))
         if system is None:
             raise
-        return str(data_files.load_table(*_SYSTEMS)[system]["accelerator"])
+        return str(data_files.load_table(*SYSTEMS)[system]["accelerator"])
 
 
 def system_id(name: str) -> str:
     """Return the catalog id of a system; raises LookupError with the closest ids."""
-    return data_files.find_id_by_alias(*_SYSTEMS, name, "a system")
+    return data_files.find_id_by_alias(*SYSTEMS, name, "a system")
 
 
 def network_part_id(name: str) -> str:
     """Return the catalog id of a network part; raises LookupError with the closest ids."""
-    return data_files.find_id_by_alias(*_NETWORKS, name, "a network part")
+    return data_files.find_id_by_alias(*NETWORK_PARTS, name, "a network part")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -347,28 +349,27 @@ def find_accelerator(name: str) -> Accelerator:
 
     Raises LookupError.
     """
-    custom_values = _parse_custom_gpu(name)
-    if custom_values:
-        values: dict[str, Any] = dict(custom_values)
-        size = _format_custom_gpu_value("memory", custom_values["memory"])
+    values: dict[str, Any] = dict(_parse_custom_gpu(name))
+    if values:
+        size = _format_custom_gpu_value("memory", values["memory"])
         return Accelerator(
             accelerator_id(name), f"own {size} card", kind=OWN_CARD, pcie_generation=4, **values
         )
-    row = data_files.load_table(*_ACCELERATORS)[accelerator_id(name)]
+    row = data_files.load_table(*ACCELERATORS)[accelerator_id(name)]
     return Accelerator(**_to_base_units(row, _ACCELERATOR_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_system(name: str) -> System:
     """Return the system for an id or common name; raises LookupError."""
-    row = data_files.load_table(*_SYSTEMS)[system_id(name)]
+    row = data_files.load_table(*SYSTEMS)[system_id(name)]
     return System(**_to_base_units(row, _SYSTEM_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_network_part(name: str) -> NetworkPart:
     """Return the network part for an id or common name; raises LookupError."""
-    row = data_files.load_table(*_NETWORKS)[network_part_id(name)]
+    row = data_files.load_table(*NETWORK_PARTS)[network_part_id(name)]
     fields = _to_base_units(row, _NETWORK_UNITS)
     throughput = fields.pop("throughput", None)
     if "bandwidth" not in fields:
@@ -385,12 +386,12 @@ def find_reference_design(name: str) -> ReferenceDesign:
 
 def list_accelerators() -> tuple[Accelerator, ...]:
     """Return all accelerators in catalog order."""
-    return tuple(find_accelerator(key) for key in data_files.load_table(*_ACCELERATORS))
+    return tuple(find_accelerator(key) for key in data_files.load_table(*ACCELERATORS))
 
 
 def list_systems() -> tuple[System, ...]:
     """Return all systems in catalog order."""
-    return tuple(find_system(key) for key in data_files.load_table(*_SYSTEMS))
+    return tuple(find_system(key) for key in data_files.load_table(*SYSTEMS))
 
 
 def list_reference_designs() -> tuple[ReferenceDesign, ...]:
@@ -413,53 +414,58 @@ def find_reference_design_for(system: str, switch: str = "") -> ReferenceDesign 
 
 def list_network_parts() -> tuple[NetworkPart, ...]:
     """Return all network parts in catalog order."""
-    return tuple(find_network_part(key) for key in data_files.load_table(*_NETWORKS))
+    return tuple(find_network_part(key) for key in data_files.load_table(*NETWORK_PARTS))
 
 
-# TOML key: field of the dataclass, and factor to the base unit.
-_ACCELERATOR_UNITS: dict[str, tuple[str, float]] = {
-    "memory_gb": ("memory", 1e9),
-    "memory_gib": ("memory", 2.0**30),
-    "driver_memory_mib": ("driver_memory", 2.0**20),
-    "engine_memory_mib": ("engine_memory", 2.0**20),
-    "memory_bandwidth_gb_per_s": ("memory_bandwidth", 1e9),
-    "fp32_tflops_dense": ("fp32", 1e12),
-    "tf32_tflops_dense": ("tf32", 1e12),
-    "bf16_tflops_dense": ("bf16", 1e12),
-    "fp16_tflops_dense": ("fp16", 1e12),
-    "fp8_tflops_dense": ("fp8", 1e12),
-    "int8_tops_dense": ("int8", 1e12),
-    "fp4_tflops_dense": ("fp4", 1e12),
-    "tdp_w": ("tdp", 1.0),
-    "nvlink_gb_per_s_one_way": ("nvlink", 1e9),
+class FieldInBaseUnit(NamedTuple):
+    """The dataclass field for a TOML key, and the factor to its base unit; 0: no number."""
+
+    name: str
+    factor: float
+
+
+_ACCELERATOR_UNITS: dict[str, FieldInBaseUnit] = {
+    "memory_gb": FieldInBaseUnit("memory", 1e9),
+    "memory_gib": FieldInBaseUnit("memory", 2.0**30),
+    "driver_memory_mib": FieldInBaseUnit("driver_memory", 2.0**20),
+    "engine_memory_mib": FieldInBaseUnit("engine_memory", 2.0**20),
+    "memory_bandwidth_gb_per_s": FieldInBaseUnit("memory_bandwidth", 1e9),
+    "fp32_tflops_dense": FieldInBaseUnit("fp32", 1e12),
+    "tf32_tflops_dense": FieldInBaseUnit("tf32", 1e12),
+    "bf16_tflops_dense": FieldInBaseUnit("bf16", 1e12),
+    "fp16_tflops_dense": FieldInBaseUnit("fp16", 1e12),
+    "fp8_tflops_dense": FieldInBaseUnit("fp8", 1e12),
+    "int8_tops_dense": FieldInBaseUnit("int8", 1e12),
+    "fp4_tflops_dense": FieldInBaseUnit("fp4", 1e12),
+    "tdp_w": FieldInBaseUnit("tdp", 1.0),
+    "nvlink_gb_per_s_one_way": FieldInBaseUnit("nvlink", 1e9),
 }
-_SYSTEM_UNITS: dict[str, tuple[str, float]] = {
-    "total_gpu_memory_gb": ("gpu_memory", 1e9),
-    "nvlink_gb_per_s_one_way": ("nvlink", 1e9),
-    "nic_gbit_per_s_one_way": ("nic", 1e9 / 8),
-    "system_memory_gb": ("system_memory", 1e9),
-    "power_max_kw": ("power", 1e3),
-    # These keys repeat `nvlink` per GPU, and the name of the GPU.
-    "nvlink_total_tb_per_s_both_ways": ("", 0.0),
-    "gpu": ("", 0.0),
+_SYSTEM_UNITS: dict[str, FieldInBaseUnit] = {
+    "total_gpu_memory_gb": FieldInBaseUnit("gpu_memory", 1e9),
+    "nvlink_gb_per_s_one_way": FieldInBaseUnit("nvlink", 1e9),
+    "nic_gbit_per_s_one_way": FieldInBaseUnit("nic", 1e9 / 8),
+    "system_memory_gb": FieldInBaseUnit("system_memory", 1e9),
+    "power_max_kw": FieldInBaseUnit("power", 1e3),
 }
-_DESIGN_UNITS: dict[str, tuple[str, float]] = {
-    "nodes_per_scalable_unit": ("nodes_per_unit", 0),
-    "gpus_per_scalable_unit": ("gpus_per_unit", 0),
+_DESIGN_UNITS: dict[str, FieldInBaseUnit] = {
+    "nodes_per_scalable_unit": FieldInBaseUnit("nodes_per_unit", 0),
+    "gpus_per_scalable_unit": FieldInBaseUnit("gpus_per_unit", 0),
 }
-_NETWORK_UNITS: dict[str, tuple[str, float]] = {
-    "port_gbit_per_s_one_way": ("port_rate", 1e9 / 8),
-    "throughput_gbit_per_s_one_way": ("throughput", 1e9 / 8),
-    "bandwidth_gb_per_s_one_way": ("bandwidth", 1e9),
-    "switching_capacity_tbit_per_s": ("switching_capacity", 1e12 / 8),
-    "power_max_w": ("power", 1.0),
+_NETWORK_UNITS: dict[str, FieldInBaseUnit] = {
+    "port_gbit_per_s_one_way": FieldInBaseUnit("port_rate", 1e9 / 8),
+    "throughput_gbit_per_s_one_way": FieldInBaseUnit("throughput", 1e9 / 8),
+    "bandwidth_gb_per_s_one_way": FieldInBaseUnit("bandwidth", 1e9),
+    "switching_capacity_tbit_per_s": FieldInBaseUnit("switching_capacity", 1e12 / 8),
+    "power_max_w": FieldInBaseUnit("power", 1.0),
 }
 
 # One way over 16 lanes, after line coding.
 _PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 
-# Keys that describe the entry's values and are not values themselves.
-_ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
+# Keys that describe the entry's values, or repeat the name of the GPU and `nvlink` of each.
+_NO_FIELDS = frozenset(
+    {"aliases", "cited", "sparse", "unknown", "gpu", "nvlink_total_tb_per_s_both_ways"}
+)
 
 
 def field_of_toml_key(key: str) -> str:
@@ -468,42 +474,31 @@ def field_of_toml_key(key: str) -> str:
     >>> field_of_toml_key("bf16_tflops_dense"), field_of_toml_key("launch_year")
     ('bf16', 'launch_year')
     """
-    for factors in (_ACCELERATOR_UNITS, _SYSTEM_UNITS, _NETWORK_UNITS):
-        if key in factors and factors[key][0]:
-            return factors[key][0]
-    return key
+    fields = {**_NETWORK_UNITS, **_SYSTEM_UNITS, **_ACCELERATOR_UNITS}
+    return fields[key].name if key in fields else key
 
 
-def _to_base_units(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -> dict[str, Any]:
+def _to_base_units(row: dict[str, Any], fields: dict[str, FieldInBaseUnit]) -> dict[str, Any]:
     """Convert a TOML entry to the fields of its dataclass, in base units."""
-    fields: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in row.items():
-        name, factor = factors.get(key, (key, 0.0))
-        if not name or key in _ABOUT:
-            continue
-        fields[name] = (
-            _drop_float_error(value * factor)
-            if factor
-            else (tuple(value) if isinstance(value, list) else value)
-        )
-    dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
-    return fields | dates
-
-
-def _drop_float_error(value: float) -> float:
-    """Round away floating-point error left by scaling with a power of ten."""
-    return float(f"{value:.12g}") if math.isfinite(value) else value
+        field = fields.get(key, FieldInBaseUnit(key, 0.0))
+        if field.factor:  # Without the floating-point error of scaling with a power of ten.
+            values[field.name] = float(f"{value * field.factor:.12g}")
+        elif key not in _NO_FIELDS:
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+    return values | {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
 
 
 # Formats whose dense rate doubles with sparsity: NVIDIA from Ampere, AMD from CDNA 3.
 # The block-scaled FP4 of CDNA 4 does not double.
 _NVIDIA = frozenset({"tf32", "bf16", "fp16", "fp8", "int8", "fp4"})
-_DOUBLED: Mapping[str, frozenset[str]] = {
+_DOUBLED_BY_SPARSITY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("Ampere", "Ada Lovelace", "Hopper", "Blackwell"), _NVIDIA),
     "CDNA 3": frozenset({"tf32", "bf16", "fp16", "fp8", "int8"}),
     "CDNA 4": frozenset({"bf16", "fp16", "fp8", "int8"}),
 }
-_NONE = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
+_WITHOUT_SPARSITY = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
 
 
 def sparse_peak_rate(
@@ -511,20 +506,18 @@ def sparse_peak_rate(
 ) -> float | None:
     """Return the peak with 2:4 sparsity [FLOP/s]; None if there is none or it is unknown.
 
-    `stated_rates` are the rates that a source states, in units of 10^12.
+    `stated_tflops` are the rates that a source states, in units of 10^12.
 
-    >>> from app.estimator.hardware.catalog import find_accelerator
     >>> sparse_peak_rate(find_accelerator("H100"), "fp8", {})
     3957800000000000.0
     """
     if number_format in stated_tflops:
         return stated_tflops[number_format] * 1e12
     dense: float | None = getattr(card, number_format)
-    if dense is None or number_format not in _DOUBLED.get(card.architecture, ()):
-        return None
-    return 2 * dense
+    is_doubled = number_format in _DOUBLED_BY_SPARSITY.get(card.architecture, ())
+    return 2 * dense if is_doubled and dense is not None else None
 
 
 def has_no_sparsity(card: Accelerator) -> bool:
     """Return whether the GPU is known to have no sparse rate in any format."""
-    return card.architecture in _NONE
+    return card.architecture in _WITHOUT_SPARSITY

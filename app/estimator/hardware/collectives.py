@@ -24,10 +24,7 @@ def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
 
     2(n−1)/n·S for all-reduce, (n−1)/n·S for all-gather, reduce-scatter and
     all-to-all, S for broadcast. S is the whole buffer: the reduced data, the
-    gathered result, or the data that one rank exchanges.
-
-    `ranks`: ranks n that take part; one rank sends nothing; `message`: size S of the buffer
-    [B]. From nccl-tests.
+    gathered result, or the data that one rank exchanges; of n ranks. From nccl-tests.
 
     >>> bytes_sent("all_reduce", 8, 1e9)
     1750000000.0
@@ -84,9 +81,8 @@ def expert_parallel_bytes(
 
     T·k·h·(W_dispatch + W_combine) when no expert is local.
 
-    `tokens`: tokens on the rank T; `experts_per_token`: experts each token goes to k; `hidden`:
-    width h; `bytes_per_value`: dispatch and combine together [B]. From deepseek-insights,
-    section 2.3.2.
+    `bytes_per_value` are of dispatch and combine together [B]. From deepseek-insights, section
+    2.3.2.
 
     >>> expert_parallel_bytes(32, 9, 7000, 3)
     6048000
@@ -134,7 +130,7 @@ class InnerLink(NamedTuple):
 class Interconnect:
     """Links that join GPUs: inside a domain, and between domains.
 
-    `domain` GPUs [1] reach each other at `rate` [B/s, one way, per GPU] over
+    `domain` GPUs [1] reach each other at `link_rate` [B/s, one way, per GPU] over
     `link`; beyond it each GPU has `nic_rate` [B/s, one way] over `nic`. A `bridge`
     joins each `bridged_gpus` neighbors [1] of a domain besides.
     """
@@ -152,6 +148,17 @@ class Interconnect:
         if self.bridge is not None and gpus <= self.bridged_gpus:
             return self.bridge
         return InnerLink(self.link, self.link_rate)
+
+
+class LinkTime(NamedTuple):
+    """Latency of a message, and its transfer [s]; they partly overlap."""
+
+    latency: float
+    transfer: float
+
+    @property
+    def total(self) -> float:
+        return _combine_overlapping_times(self.latency, self.transfer, OVERLAP)
 
 
 @functools.cache
@@ -200,10 +207,9 @@ def gpu_interconnect(
 ) -> Interconnect:
     """Return the links of a GPU: the inner links and one network adapter per GPU.
 
-    `gpu`: an accelerator; its PCIe lanes are the link without NVLink, and beyond a bridge;
-    `nic_rate`: rate of the network per GPU, one way [B/s]; 50 GB/s is NDR; `nic`: the kind of
-    network, an id of `links`; `domain`: GPUs connected by the inner link; 0 takes 72 for a
-    rack-wide domain and 8 otherwise.
+    Its PCIe lanes are the link without NVLink, and beyond a bridge. `nic_rate` is one way [B/s]:
+    50 GB/s is NDR; `nic` an id of links.toml; 0 `gpus_per_domain` are 72 for a rack-wide domain,
+    and 8 otherwise.
     """
     bridge = _bridge_link(gpu)
     rate = (None if bridge else gpu.nvlink) or gpu.pcie_bandwidth or 15.75e9
@@ -233,9 +239,8 @@ def collective_time(
     on the wire, and filling a pipeline of chunks. Over several domains the inner
     and the outer part overlap: (inner² + outer²)^½.
 
-    `ranks`: ranks that take part; `message`: the buffer as in `bytes_sent` [B]; `groups_per_domain`:
-    neighbors of a rank in its domain that belong to other groups; 8 where tensor parallelism
-    fills the domain. From nccl-tests, ml-engineering.
+    `groups_per_domain`: neighbors of a rank in its domain that belong to other groups; 8 where
+    tensor parallelism fills the domain. From nccl-tests, ml-engineering.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> fabric = gpu_interconnect(find_accelerator("H100"))
@@ -246,12 +251,9 @@ def collective_time(
         return 0.0
     ranks_per_domain = max(1, min(ranks, fabric.domain // max(1, groups_per_domain)))
     groups = math.ceil(ranks / ranks_per_domain)
-    inner = _combine_overlapping_times(
-        *domain_latency_and_transfer(
-            operation, ranks_per_domain, message, fabric, groups_per_domain
-        ),
-        OVERLAP,
-    )
+    inner = link_time_within_domain(
+        operation, ranks_per_domain, message, fabric, groups_per_domain
+    ).total
     if groups == 1:
         return inner
     outer = inter_domain_time(operation, ranks_per_domain, groups, message, fabric)
@@ -270,10 +272,8 @@ def engine_collective_time(
         return 0.0
     if ranks > fabric.domain:
         return collective_time(operation, ranks, message, fabric)
-    _, transfer = domain_latency_and_transfer(operation, ranks, message, fabric)
-    return _combine_overlapping_times(
-        latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer, OVERLAP
-    )
+    transfer = link_time_within_domain(operation, ranks, message, fabric).transfer
+    return LinkTime(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer).total
 
 
 def send_time(
@@ -296,24 +296,22 @@ def send_time(
         raise ValueError("GPUs of different domains need a network")
     if link.id == "mesh":
         rate /= fabric.domain - 1
-    return _combine_overlapping_times(
-        *_latency_and_transfer(link, 1, message / (rate * link.share)), OVERLAP
-    )
+    return _link_time(link, 1, message / (rate * link.share)).total
 
 
-def domain_latency_and_transfer(
+def link_time_within_domain(
     operation: Collective,
     ranks: int,
     message: float,
     fabric: Interconnect,
     groups_per_domain: int = 1,
-) -> tuple[float, float]:
-    """Latency and transfer within one domain [s].
+) -> LinkTime:
+    """Return latency and transfer within one domain.
 
     A ring enters and leaves every bridge once, so bridged cards crowd the host like one.
     """
     if ranks == 1:
-        return 0.0, 0.0
+        return LinkTime(0.0, 0.0)
     link, rate = fabric.find_inner_link(ranks * max(1, groups_per_domain))
     rate *= link.share
     if link.crowding:
@@ -327,7 +325,7 @@ def domain_latency_and_transfer(
     elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
         rate *= link.switch_gain
     bytes_moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
-    return _latency_and_transfer(link, _count_hops(operation, ranks), bytes_moved / rate)
+    return _link_time(link, _count_hops(operation, ranks), bytes_moved / rate)
 
 
 def _count_hops(operation: Collective, ranks: int) -> float:
@@ -349,13 +347,13 @@ def inter_domain_time(
     else:
         bytes_moved = bytes_sent(operation, groups, message / ranks_per_domain)
     hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
-    wire_time = bytes_moved / (fabric.nic_rate * link.share)
-    return _combine_overlapping_times(*_latency_and_transfer(link, hops, wire_time), OVERLAP)
+    return _link_time(link, hops, bytes_moved / (fabric.nic_rate * link.share)).total
 
 
-def _latency_and_transfer(link: LinkModel, hops: float, wire_time: float) -> tuple[float, float]:
-    """Latency, and transfer time including the filling of a pipeline of chunks [s]."""
-    return link.base + link.step * hops, wire_time + 2 * math.sqrt(link.ramp * wire_time)
+def _link_time(link: LinkModel, hops: float, wire_time: float) -> LinkTime:
+    """Return latency, and transfer with the filling of a pipeline of chunks."""
+    transfer = wire_time + 2 * math.sqrt(link.ramp * wire_time)
+    return LinkTime(link.base + link.step * hops, transfer)
 
 
 def _combine_overlapping_times(first: float, second: float, power: float) -> float:

@@ -3,16 +3,16 @@
 import dataclasses
 import functools
 import math
+from typing import NamedTuple
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FatTree:
     """One plane of a fat tree; links are counted once each.
 
-    `down` ports of a leaf connect to nodes, `up` ports to spines; ports that would not
-    spread evenly stay unused. `pods` are the groups of leaves and spines that cores
-    join; 1 below three tiers. `links_to_nodes` are the links that the fullest leaf has to
-    nodes if they are fewer than its ports for them; 0 if they are as many.
+    Ports of a leaf that would not spread evenly stay unused. `pods` are the groups of leaves and
+    spines that cores join; 1 below three tiers. `links_to_nodes` are the links that the fullest
+    leaf has to nodes if they are fewer than its ports for them; 0 if they are as many.
     """
 
     tiers: int
@@ -20,20 +20,18 @@ class FatTree:
     leaves: int
     spines: int
     cores: int
-    down: int
-    up: int
+    downlinks_per_leaf: int
+    uplinks_per_leaf: int
     pods: int = 1
     links_to_nodes: int = 0
 
     @property
     def switches(self) -> int:
-        """Return the number of leaves, spines and cores."""
         return self.leaves + self.spines + self.cores
 
     @property
     def leaf_spine_links(self) -> int:
-        """Return the links between leaves and spines."""
-        return self.leaves * self.up if self.spines else 0
+        return self.leaves * self.uplinks_per_leaf if self.spines else 0
 
     @property
     def spine_core_links(self) -> int:
@@ -43,26 +41,31 @@ class FatTree:
     @property
     def oversubscription(self) -> float:
         """Return links of a leaf towards nodes over links towards spines; 1 is non-blocking."""
-        return (self.links_to_nodes or self.down) / self.up if self.spines else 1.0
+        downlinks = self.links_to_nodes or self.downlinks_per_leaf
+        return downlinks / self.uplinks_per_leaf if self.spines else 1.0
 
 
-def split_leaf_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
-    """Return a leaf's ports towards nodes and towards spines.
+class LeafPorts(NamedTuple):
+    """The ports of a leaf towards nodes, and towards spines."""
 
-    up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r.
+    down: int
+    up: int
 
-    `ports`: ports of the switch p, at least 2; `oversubscription`: ratio r, at least 1. From
-    leiserson-1985.
 
-    >>> split_leaf_ports(64), split_leaf_ports(64, 3.0)
-    ((32, 32), (48, 16))
+def split_leaf_ports(ports: int, oversubscription: float = 1.0) -> LeafPorts:
+    """Divide the ports of a leaf.
+
+    up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r. From leiserson-1985.
+
+    >>> split_leaf_ports(64, 3.0)
+    LeafPorts(down=48, up=16)
     """
     if ports < 2:
         raise ValueError(f"a leaf needs two ports or more, not {ports}")
     if oversubscription < 1:
         raise ValueError(f"a ratio below 1 wastes ports: {oversubscription}")
     up = max(1, math.ceil(ports / (1 + oversubscription) - 1e-9))
-    return ports - up, up
+    return LeafPorts(ports - up, up)
 
 
 def fewest_even_spines(leaves: int, uplinks_per_leaf: int, ports: int) -> int | None:
@@ -88,9 +91,9 @@ def uplink_counts(ports: int, oversubscription: float, links_to_nodes: int = 0) 
     >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0)), list(uplink_counts(64, 2.0, 38))
     ([32], [22, 21], [22, 21, 20, 19])
     """
-    down, most = split_leaf_ports(ports, oversubscription)
-    fewest = max(1, math.ceil((links_to_nodes or down) / oversubscription - 1e-9))
-    return range(most, min(fewest, most) - 1, -1)
+    leaf = split_leaf_ports(ports, oversubscription)
+    fewest = max(1, math.ceil((links_to_nodes or leaf.down) / oversubscription - 1e-9))
+    return range(leaf.up, min(fewest, leaf.up) - 1, -1)
 
 
 def build_two_tier_tree(
@@ -98,14 +101,13 @@ def build_two_tier_tree(
 ) -> FatTree | None:
     """Return a tree with every leaf connected to every spine; None if too large.
 
-    `leaves`: leaf switches; `ports`: ports of every switch; `oversubscription`: ratio at the
-    leaves; `links_to_nodes`: links of the fullest leaf to nodes, 0 if its ports for them are
-    full. From superpod-h100, table 4.
+    `links_to_nodes`: links of the fullest leaf to nodes, 0 if its ports for them are full. From
+    superpod-h100, table 4.
 
     >>> build_two_tier_tree(32, 64).spines, build_two_tier_tree(8, 64, 2.0).spines
     (16, 3)
     """
-    down, _ = split_leaf_ports(ports, oversubscription)
+    down = split_leaf_ports(ports, oversubscription).down
     trees = [
         FatTree(2, ports, leaves, spines, 0, down, up, links_to_nodes=links_to_nodes)
         for up in uplink_counts(ports, oversubscription, links_to_nodes)
@@ -118,7 +120,7 @@ def _fewest_switches(trees: list[FatTree], links_to_nodes: int) -> FatTree | Non
     """Return the tree with the fewest switches, and then links where leaves are not full."""
 
     def count_parts(tree: FatTree) -> tuple[int, int]:
-        return tree.switches, tree.up if links_to_nodes else 0
+        return tree.switches, tree.uplinks_per_leaf if links_to_nodes else 0
 
     return min(trees, key=count_parts, default=None)
 
@@ -136,7 +138,7 @@ def build_three_tier_tree(
     >>> tree.spines, tree.cores
     (512, 256)
     """
-    down, _ = split_leaf_ports(ports, oversubscription)
+    down = split_leaf_ports(ports, oversubscription).down
     half = ports // 2
     pods = -(-leaves // half)
     cores = fewest_even_spines(pods, half, ports)
@@ -200,9 +202,8 @@ def max_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int
 def count_rail_scalable_units(nodes: int, downlinks_per_leaf: int) -> int:
     """Return the scalable units of a rail-optimized fabric.
 
-    A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
-
-    `nodes`: total nodes; `down`: ports of a leaf towards nodes. From superpod-h100.
+    A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes. From
+    superpod-h100.
 
     >>> count_rail_scalable_units(127, 32), count_rail_scalable_units(129, 32)
     (4, 5)
@@ -213,8 +214,7 @@ def count_rail_scalable_units(nodes: int, downlinks_per_leaf: int) -> int:
 def count_rail_leaves(nodes: int, rails: int, downlinks_per_leaf: int) -> int:
     """Return the leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
-    A single unit that is less than half full lets several rails share a leaf.
-    `rails`: adapters per node; the others as for `count_rail_scalable_units`.
+    A single unit that is less than half full lets several rails, adapters of a node, share a leaf.
 
     >>> count_rail_leaves(127, 8, 32), count_rail_leaves(4, 8, 32)
     (32, 1)

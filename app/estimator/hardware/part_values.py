@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import functools
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.hardware import catalog
@@ -13,6 +13,9 @@ from app.estimator.hardware.catalog import (
     NetworkPart,
     System,
     has_no_sparsity,
+    list_accelerators,
+    list_network_parts,
+    list_systems,
     sparse_peak_rate,
 )
 from app.estimator.units import NBSP, format_number, format_value
@@ -25,16 +28,16 @@ class CatalogField:
     """A value that a kind of part has.
 
     `name` is the field in links such as `hw:part#name`. `unit` is the base unit of a
-    number; `shown` is the display unit, if that is not the readable multiple. `says` is the
-    direction or the convention of the value; `optional` is whether a part may lack it.
+    number; `display_unit` is set if it is not the readable multiple. `convention` is also the
+    direction of a rate, or a bound; `optional` is whether a part may lack it.
     """
 
     name: str
     label: str
     group: str
     unit: str = ""
-    shown: str = ""
-    says: str = ""
+    display_unit: str = ""
+    convention: str = ""
     optional: bool = False
 
 
@@ -56,14 +59,20 @@ _ACCELERATOR = (
     *(CatalogField(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense") for name in RATES),
     CatalogField("nvlink", "Link to other chips", _LINKS, "B/s", "GB/s", "one way"),
     CatalogField("interconnect", "Kind of link", _LINKS),
-    CatalogField("bridged_gpus", "GPUs that a bridge joins", _LINKS, says="at most", optional=True),
+    CatalogField(
+        "bridged_gpus", "GPUs that a bridge joins", _LINKS, convention="at most", optional=True
+    ),
     CatalogField("pcie_generation", "PCIe generation", _LINKS),
-    CatalogField("tdp", "Power", _POWER, "W", says="at most"),
-    CatalogField("mig_instances", "MIG instances", _POWER, says="at most"),
+    CatalogField("tdp", "Power", _POWER, "W", convention="at most"),
+    CatalogField("mig_instances", "MIG instances", _POWER, convention="at most"),
     CatalogField("architecture", "Architecture", _BUILD),
     CatalogField("form_factor", "Form", _BUILD),
     CatalogField(
-        "host", "Time to launch a kernel", _BUILD, says="times that of an x86 server", optional=True
+        "host",
+        "Time to launch a kernel",
+        _BUILD,
+        convention="times that of an x86 server",
+        optional=True,
     ),
     *_MADE,
 )
@@ -80,7 +89,7 @@ _SYSTEM = (
     CatalogField("nic", "Rate of one adapter", _LINKS, "B/s", "Gbit/s", "one way"),
     CatalogField("nic_cages", "Cages for these adapters", _LINKS, optional=True),
     CatalogField("scale_out_network", "Network", _LINKS),
-    CatalogField("power", "Power", _POWER, "W", says="highest planned"),
+    CatalogField("power", "Power", _POWER, "W", convention="highest planned"),
     CatalogField("power_supplies", "Power supplies", _POWER),
     CatalogField("power_supplies_needed", "Of these needed at full power", _POWER),
     CatalogField("cooling", "Cooling", _POWER),
@@ -93,7 +102,7 @@ _BANDWIDTH = CatalogField("bandwidth", "Bandwidth", _LINKS, "B/s", "GB/s", "one 
 _PORT_RATE = CatalogField("port_rate", "Rate of a port", _LINKS, "B/s", "Gbit/s", "one way")
 _PCIE = CatalogField("pcie_generation", "PCIe generation", _LINKS)
 _TAIL = (
-    CatalogField("power", "Power", _POWER, "W", says="at most"),
+    CatalogField("power", "Power", _POWER, "W", convention="at most"),
     CatalogField("form_factor", "Form", _BUILD),
     CatalogField("vendor", "Maker", _BUILD),
 )
@@ -107,7 +116,7 @@ _LINK = (
 _ADAPTER = (
     _BANDWIDTH,
     dataclasses.replace(_PORT_RATE, optional=True),
-    CatalogField("ports", "Ports", _LINKS, says="at most"),
+    CatalogField("ports", "Ports", _LINKS, convention="at most"),
     _PCIE,
     *_TAIL,
 )
@@ -164,11 +173,6 @@ _NETWORK_KINDS: Mapping[str, Kind] = {
     "dpu": "dpu",
     "switch": "switch",
 }
-_FILES: Mapping[str, tuple[str, str]] = {
-    "accelerator": ("accelerators.toml", "accelerator"),
-    "system": ("systems.toml", "system"),
-}
-_NETWORKS = ("networks.toml", "network")
 _NO_LISTING = "Nobody has published what the driver lists; calculators use the label."
 _NO_RATE = "None of the sources names a rate for this format."
 _NOT_STATED = "No source that we trust states it."
@@ -178,27 +182,26 @@ _NOT_STATED = "No source that we trust states it."
 class PartValue:
     """One value of a part.
 
-    `number` is in the base unit of its field; `words` is the text shown, `beside` the same
-    value in the other convention: sparse for dense, both ways for one way. `reason` says
+    `number` is in the base unit of its field; `words` is the text shown, `other_convention` the
+    same value in another one: sparse for dense, both ways for one way. `reason` says
     why a value is unknown, or why the part has none (absent). `sources` are where it was
-    read on `read_on`; `own` is whether they are for this value only. `unverified` is
+    read on `read_on`; `has_own_source` is whether they are for it alone. `unverified` is
     whether there is no primary source.
     """
 
     field: CatalogField
     number: float | str | None
     words: str
-    beside: str = ""
+    other_convention: str = ""
     reason: str = ""
     state: State = "known"
     sources: tuple[str, ...] = ()
     read_on: dt.date | None = None
-    own: bool = False
+    has_own_source: bool = False
     unverified: bool = False
 
     @property
     def name(self) -> str:
-        """Return the name of its field."""
         return self.field.name
 
 
@@ -217,11 +220,10 @@ class CatalogPart:
     aliases: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> PartValue:
-        """Return the value called `name`; raises KeyError."""
-        for value in self.values:
-            if value.name == name:
-                return value
-        raise KeyError(name)
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
 
     def get(self, name: str) -> PartValue | None:
         """Return the value called `name`, or None if this kind has none."""
@@ -238,11 +240,8 @@ class CatalogPart:
     @property
     def sources(self) -> tuple[str, ...]:
         """Return the sources of its values; sources of single values come last."""
-        return tuple(dict.fromkeys(s for v in self._values_with_own_source_last for s in v.sources))
-
-    @property
-    def _values_with_own_source_last(self) -> list[PartValue]:
-        return sorted(self.values, key=lambda value: value.own)
+        values = sorted(self.values, key=lambda value: value.has_own_source)
+        return tuple(dict.fromkeys(source for value in values for source in value.sources))
 
     @property
     def missing(self) -> tuple[PartValue, ...]:
@@ -257,11 +256,7 @@ def list_parts() -> tuple[CatalogPart, ...]:
     >>> len({part.id for part in list_parts()}) == len(list_parts())
     True
     """
-    entries: tuple[Entry, ...] = (
-        *catalog.list_accelerators(),
-        *catalog.list_systems(),
-        *catalog.list_network_parts(),
-    )
+    entries: tuple[Entry, ...] = (*list_accelerators(), *list_systems(), *list_network_parts())
     return tuple(_build_part(entry) for entry in entries)
 
 
@@ -273,7 +268,7 @@ def _parts_by_id() -> dict[str, CatalogPart]:
 def find_part(part_id: str) -> CatalogPart | None:
     r"""Return the part with this id, or None.
 
-    >>> find_part("h100-sxm5-80")["nvlink"].beside
+    >>> find_part("h100-sxm5-80")["nvlink"].other_convention
     '900\xa0GB/s both ways'
     """
     return _parts_by_id().get(part_id)
@@ -289,8 +284,13 @@ def part_url(part_id: str, field: str = "") -> str:
 
 
 def _build_part(entry: Entry) -> CatalogPart:
-    kind = _part_kind(entry)
-    row = data_files.load_table(*_FILES.get(kind, _NETWORKS))[entry.id]
+    if isinstance(entry, NetworkPart):
+        kind, table = _NETWORK_KINDS[entry.kind], catalog.NETWORK_PARTS
+    elif isinstance(entry, System):
+        kind, table = "system", catalog.SYSTEMS
+    else:
+        kind, table = "accelerator", catalog.ACCELERATORS
+    row = data_files.load_table(*table)[entry.id]
     builder = _PartBuilder(entry, row)
     values = [builder.build_value(field) for field in FIELDS[kind]]
     return CatalogPart(
@@ -306,10 +306,12 @@ def _build_part(entry: Entry) -> CatalogPart:
     )
 
 
-def _part_kind(entry: Entry) -> Kind:
-    if isinstance(entry, System):
-        return "system"
-    return "accelerator" if isinstance(entry, Accelerator) else _NETWORK_KINDS[entry.kind]
+class ValueSource(NamedTuple):
+    """Where and when a value was read, and whether for this value of its part alone."""
+
+    addresses: tuple[str, ...]
+    read_on: dt.date
+    is_of_value_alone: bool
 
 
 class _PartBuilder:
@@ -326,62 +328,66 @@ class _PartBuilder:
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
             return None if field.optional else self._missing_value(field)
-        sources, read_on, is_own_source = self._value_sources_and_date(field.name)
+        source = self._find_source(field.name)
         return PartValue(
             field=field,
             number=number,
             words=_format_field_value(field, number),
-            beside=self._format_other_convention(field, number),
-            sources=sources,
-            read_on=read_on,
-            own=is_own_source,
-            unverified=field.name in self._unverified and not is_own_source,
+            other_convention=self._format_other_convention(field, number),
+            sources=source.addresses,
+            read_on=source.read_on,
+            has_own_source=source.is_of_value_alone,
+            unverified=field.name in self._unverified and not source.is_of_value_alone,
         )
 
-    def _value_sources_and_date(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
-        """Return a value's sources and date, and whether they are for this value only."""
-        for cited in self._row.get("cited", ()):
+    def _find_source(self, name: str) -> ValueSource:
+        row = self._row
+        for cited in row.get("cited", ()):
             if name in cited["values"]:
-                return (cited["source"],), cited["read_on"], True
+                return ValueSource((cited["source"],), cited["read_on"], is_of_value_alone=True)
         if name in {"driver_memory", "engine_memory"} or self._is_driver_reading(name):
-            memory_source_and_date = self._row["memory_source"], self._row["memory_read_on"]
-            return tuple(memory_source_and_date[0]), memory_source_and_date[1], True
-        return self._entry.source, self._row["read_on"], False
+            addresses = tuple(row["memory_source"])
+            return ValueSource(addresses, row["memory_read_on"], is_of_value_alone=True)
+        return ValueSource(self._entry.source, row["read_on"], is_of_value_alone=False)
 
     def _is_driver_reading(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
 
     def _missing_value(self, field: CatalogField) -> PartValue:
-        absence = self._absence_and_reason(field)
-        if absence[0]:
-            return PartValue(field, None, absence[0], reason=absence[1], state="absent")
-        reason = self._unknown.get(field.name) or _missing_reason(field)
+        if absent := self._absent_value(field):
+            return absent
+        reason = _NO_RATE if field.name in RATES else _NOT_STATED
+        if field.name == "driver_memory":
+            reason = _NO_LISTING
+        reason = self._unknown.get(field.name) or reason
         return PartValue(field, None, "unknown", reason=reason, state="unknown")
 
-    def _absence_and_reason(self, field: CatalogField) -> tuple[str, str]:
-        """Return how and why the part lacks a value; empty if that is not known."""
-        entry = self._entry
+    def _absent_value(self, field: CatalogField) -> PartValue | None:
+        """Return a value that the part is known to lack, with the reason; else None."""
+        entry, words, reason = self._entry, "", ""
         if not isinstance(entry, Accelerator):
-            return ("", "")
+            return None
         if field.name in RATES and entry.lacks_format(field.name):
+            words = "not supported"
             reason = f"{entry.architecture} has no units for this format."
-            return ("not supported", reason)
-        if field.name == "nvlink" and entry.interconnect.startswith("none"):
-            return ("none", "Cards of this kind connect over PCIe only.")
-        if field.name == "pcie_generation" and entry.form_factor == "cloud-only":
-            return ("not sold", "It is rented as part of a machine.")
-        return ("", "")
+        elif field.name == "nvlink" and entry.interconnect.startswith("none"):
+            words, reason = "none", "Cards of this kind connect over PCIe only."
+        elif field.name == "pcie_generation" and entry.form_factor == "cloud-only":
+            words, reason = "not sold", "It is rented as part of a machine."
+        return PartValue(field, None, words, reason=reason, state="absent") if words else None
 
     def _format_other_convention(self, field: CatalogField, number: Any) -> str:
         """Return the same value in the other convention."""
-        if field.says == "one way":
+        if field.convention == "one way":
             return f"{_format_field_value(field, 2 * number)} both ways"
         entry = self._entry
         binary = "memory" if "memory_gib" in self._row else ""
         if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
             return self._format_memory_note(field.name, number)
-        if isinstance(entry, Accelerator):
-            return _accelerator_value_note(entry, field, self._row.get("sparse", {}))
+        if isinstance(entry, Accelerator) and field.name in RATES:
+            return _sparse_rate_note(entry, field, self._row.get("sparse", {}))
+        if isinstance(entry, Accelerator) and field.name == "pcie_generation":
+            return _pcie_bandwidth_note(entry)
         if field.name == "switching_capacity":
             return str(getattr(entry, "switching_convention", ""))
         return ""
@@ -409,16 +415,8 @@ def _format_field_value(field: CatalogField, number: Any) -> str:
         return str(number)
     if isinstance(number, str):
         return number
-    text = format_value(number, field.shown or field.unit, 0)
+    text = format_value(number, field.display_unit or field.unit, 0)
     return text.replace("FLOP", "OP") if field.name == "int8" else text
-
-
-def _accelerator_value_note(
-    card: Accelerator, field: CatalogField, stated_sparse_tflops: Mapping[str, float]
-) -> str:
-    if field.name in RATES:
-        return _sparse_rate_note(card, field, stated_sparse_tflops)
-    return _pcie_bandwidth_note(card) if field.name == "pcie_generation" else ""
 
 
 def _sparse_rate_note(
@@ -436,9 +434,3 @@ def _pcie_bandwidth_note(card: Accelerator) -> str:
         return ""
     one_way, both_ways = format_value(rate, "GB/s"), format_value(2 * rate, "GB/s")
     return f"{one_way} one way over 16 lanes, {both_ways} both ways"
-
-
-def _missing_reason(field: CatalogField) -> str:
-    if field.name in RATES:
-        return _NO_RATE
-    return _NO_LISTING if field.name == "driver_memory" else _NOT_STATED

@@ -2,11 +2,12 @@
 
 import dataclasses
 import datetime as dt
+import functools
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator, accelerator_id
@@ -58,7 +59,7 @@ class PriceList:
 
 
 def load_price_list(path: str) -> PriceList:
-    """Load the prices of `file`, if any; an invalid file is reported in the result."""
+    """Load the prices of a file, if any; an invalid file is reported in the result."""
     if not path:
         return PriceList()
     try:
@@ -101,7 +102,7 @@ def _parse_prices(text: str) -> tuple[PartPrice, ...]:
         raise _PriceRowError("write one [[price]] for each price, and nothing beside it.")
     prices: dict[tuple[str, BillingPeriod], PartPrice] = {}
     for index, row in enumerate(rows):
-        price = _parse_price(row, lambda key, entry=index: _line_of_key(text, entry, key))
+        price = _parse_price(row, functools.partial(_line_of_key, text, index))
         if (price.part, price.billing_period) in prices:
             message = f"“{price.part}” has two prices for “{price.billing_period}”."
             raise _PriceRowError(message, _line_of_key(text, index, "part"))
@@ -123,72 +124,61 @@ def _line_of_key(text: str, entry_index: int, key: str) -> int:
     )
 
 
-def _parse_price(row: Any, line_of_key: Any) -> PartPrice:
-    """Parse one entry; `line_of_key` returns the line of a key."""
+def _parse_price(row: Any, find_line: Callable[[str], int]) -> PartPrice:
+    """Parse one entry; `find_line` returns the line of a key."""
     if not isinstance(row, Mapping):
         raise _PriceRowError("write each price as a table of its own, under [[price]].")
-    _check_price_keys(row, line_of_key)
-    try:
-        return PartPrice(
-            part=_parse_part_id(row["part"]),
-            amount=_parse_amount(row["price"]),
-            currency=_parse_currency(row["currency"]),
-            billing_period=_parse_billing_period(row["per"]),
-            day=_parse_day(row["read_on"]),
-        )
-    except _PriceKeyError as error:
-        key, allowed = error.args
-        message = f"{key} is “{row[key]}”; {allowed}."
-        raise _PriceRowError(message, line_of_key(key)) from None
-
-
-def _check_price_keys(row: Mapping[str, Any], line_of_key: Any) -> None:
     for key in row:
         if key not in _KEYS:
-            raise _PriceRowError(f"“{key}” is none of {', '.join(_KEYS)}.", line_of_key(key))
+            raise _PriceRowError(f"“{key}” is none of {', '.join(_KEYS)}.", find_line(key))
     for key in _KEYS:
         if key not in row:
-            raise _PriceRowError(f"the price has no {key}.", line_of_key("part"))
+            raise _PriceRowError(f"the price has no {key}.", find_line("part"))
+    part = _parse_part_id(row["part"], find_line("part"))
+    for key, (is_valid, hint) in _VALUE_RULES.items():
+        if not is_valid(row[key]):
+            raise _PriceRowError(f"{key} is “{row[key]}”; {hint}.", find_line(key))
+    return PartPrice(part, float(row["price"]), row["currency"], row["per"], row["read_on"])
 
 
-class _PriceKeyError(Exception):
-    """The value of a key is invalid: the key, and what is allowed."""
-
-
-def _parse_part_id(name: Any) -> str:
+def _parse_part_id(name: Any, line: int) -> str:
     if isinstance(name, str) and find_part(name):
         return name
     try:
         return accelerator_id(str(name))
     except LookupError as error:
         nearest = str(error.args[0]).rpartition("; ")[2].rstrip(".")
-        raise _PriceKeyError("part", f"write the id of a part, {nearest}") from None
+        message = f"part is “{name}”; write the id of a part, {nearest}."
+        raise _PriceRowError(message, line) from None
 
 
-def _parse_amount(amount: Any) -> float:
+def _is_amount(amount: Any) -> bool:
     is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    if not is_number or not 0 < amount < _MOST:
-        raise _PriceKeyError("price", "write a number above 0, such as 4.2")
-    return float(amount)
+    return is_number and 0 < amount < _MOST
 
 
-def _parse_currency(code: Any) -> str:
-    if not isinstance(code, str) or not re.fullmatch("[A-Z]{3}", code):
-        raise _PriceKeyError("currency", "write three capital letters, such as USD")
-    return code
+class ValueRule(NamedTuple):
+    """Whether a value of a price is valid, and what is."""
+
+    is_valid: Callable[[Any], bool]
+    hint: str
 
 
-def _parse_billing_period(period: Any) -> BillingPeriod:
-    if period not in get_args(BillingPeriod):
-        raise _PriceKeyError("per", "write hour for rent or buy for a purchase")
-    billing_period: BillingPeriod = period
-    return billing_period
-
-
-def _parse_day(day: Any) -> dt.date:
-    if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
-        raise _PriceKeyError("read_on", "write a day without quotes, such as 2026-11-01")
-    return day
+_VALUE_RULES = {
+    "price": ValueRule(_is_amount, "write a number above 0, such as 4.2"),
+    "currency": ValueRule(
+        lambda code: isinstance(code, str) and bool(re.fullmatch("[A-Z]{3}", code)),
+        "write three capital letters, such as USD",
+    ),
+    "per": ValueRule(
+        lambda period: period in get_args(BillingPeriod),
+        "write hour for rent or buy for a purchase",
+    ),
+    "read_on": ValueRule(
+        lambda day: isinstance(day, dt.date) and not isinstance(day, dt.datetime),
+        "write a day without quotes, such as 2026-11-01",
+    ),
+}
 
 
 # Accelerator whose list price is the default of forms without a GPU input.

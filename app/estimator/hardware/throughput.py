@@ -35,7 +35,7 @@ class SustainedShares:
 class SustainedRates:
     """Sustained rates of one accelerator over a long run.
 
-    `matmul` is the rate in the chosen format, `matmul16` and `attention` those in 16 bit
+    `matmul` is the rate in the chosen format, `matmul_16bit` and `attention` those in 16 bit
     [FLOP/s]; `bandwidth` is that of streaming kernels [B/s]; `multiprocessors` the number
     of tiles computed at once [1]; `peak` the dense peak of the format.
     """
@@ -68,10 +68,8 @@ def compute_sustained_rates(
 
     Share of the dense peak, scaled by (power limit / usual limit)^0.43.
 
-    `gpu`: an accelerator with a 16-bit peak and a memory bandwidth; `number_format`: bf16,
-    fp16, fp8, mxfp8, nvfp4, ...; `older_kernels`: attention kernels of the previous generation.
-
-    Raises ValueError if the data sheet lacks a needed value.
+    `older_kernels`: attention kernels of the previous generation. Raises ValueError if the data
+    sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> round(compute_sustained_rates(find_accelerator("H100")).matmul / 1e12)
@@ -87,7 +85,7 @@ def compute_sustained_rates(
     scale = 1.0
     if shares.watts and gpu.tdp:
         scale = (gpu.tdp / _scaled_benchmark_power_limit(gpu, shares)) ** _POWER
-    attention_share = _sustained_attention_share(shares, older_kernels)
+    attention_share = shares.attention_older if older_kernels else shares.attention
     return SustainedRates(
         matmul=peak * scale * _sustained_matmul_share(shares, number_format),
         matmul_16bit=peak16 * scale * shares.matmul_bf16,
@@ -114,10 +112,6 @@ def _sustained_matmul_share(shares: SustainedShares, number_format: str) -> floa
     return shares.matmul_bf16
 
 
-def _sustained_attention_share(shares: SustainedShares, older_kernels: bool) -> float:
-    return shares.attention_older if older_kernels else shares.attention
-
-
 def matmul_time(
     rows: float, inputs: float, outputs: float, matmul_rate: float, rates: SustainedRates
 ) -> float:
@@ -127,8 +121,7 @@ def matmul_time(
     where few tiles leave multiprocessors idle; m = bytes of all three matrices in
     16 bit over the bandwidth.
 
-    `rows`: tokens m; `inputs`: width k; `outputs`: width n; `matmul_rate`: sustained rate for large
-    products [FLOP/s].
+    `matmul_rate`: sustained rate for large products [FLOP/s].
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> engine = compute_sustained_rates(find_accelerator("H100"))
@@ -150,8 +143,7 @@ def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
     F·W / (2·B): the weights are read once, and each token needs two operations
     per weight.
 
-    `peak`: FLOP/s of the format of the multiplication; `bandwidth`: memory bandwidth [B/s];
-    `weight_bytes`: bytes of one weight [B]. From pope-2022.
+    `peak` is that of the format of the multiplication. From pope-2022.
 
     >>> round(critical_batch(989.4e12, 3.35e12, 2), 1)
     295.3

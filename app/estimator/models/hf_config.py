@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
@@ -14,7 +14,8 @@ class UnreadableConfigError(ValueError):
     """A configuration lacks a size or contradicts itself."""
 
 
-_KEYS: dict[str, list[str]] = data_files.load_toml("config_fields.toml")["keys"]
+_FIELDS = data_files.load_toml("config_fields.toml")
+_KEYS: dict[str, list[str]] = _FIELDS["keys"]
 _FAMILIES = data_files.load_toml("families.toml")
 
 
@@ -196,9 +197,9 @@ class MoeRouting:
     zero_expert_count: int = 0
 
 
-def _has_parallel_experts(config: Config) -> bool:
-    """Return whether experts run in parallel with every other dense MLP (LongCat-Flash)."""
-    return config.get("model_type") == "longcat_flash"
+# Each layer of LongCat-Flash has attention and a dense MLP twice, the first with routed
+# experts in parallel. It is counted as two layers.
+_DOUBLE = "longcat_flash"
 
 
 def read_moe_routing(config: Config, layers: int) -> MoeRouting | None:
@@ -237,7 +238,7 @@ def _list_routed_layers(config: Config, layers: int) -> list[int]:
 
 
 def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[int]:
-    if _has_parallel_experts(config):
+    if config.get("model_type") == _DOUBLE:
         return list(range(0, layers, 2))
     first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
     first = max(first, config.get("moe_layer_start_index") or 0)
@@ -255,7 +256,7 @@ def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[
 
 
 def _shared_expert_width(config: Config, expert_width: int) -> int:
-    if _has_parallel_experts(config):
+    if config.get("model_type") == _DOUBLE:
         return config_int(config, "width")
     for key in (
         "share_expert_dim",
@@ -277,8 +278,8 @@ def _shared_expert_width(config: Config, expert_width: int) -> int:
 class FamilyTraits:
     """Properties of a model family; the defaults are those of Llama.
 
-    `vectors_per_norm` is 1 for a norm with a weight, 2 with a weight and a bias, 0 for
-    one without parameters; `norms` counts them per layer.
+    `norm_terms` is 1 for a norm with a weight, 2 with a weight and a bias, 0 for one
+    without parameters; `norms` counts them per layer.
     """
 
     gated: bool = True
@@ -308,8 +309,7 @@ class FamilyTraits:
     full_every: int = 0
 
 
-_WORDS = data_files.load_toml("families.toml")
-_FAMILY_TABLE = {name: FamilyTraits(**row) for name, row in _WORDS["traits"].items()}
+_TRAITS = {name: FamilyTraits(**row) for name, row in _FAMILIES["traits"].items()}
 
 
 def is_known_family(family: str) -> bool:
@@ -318,34 +318,23 @@ def is_known_family(family: str) -> bool:
     >>> is_known_family("mistral"), is_known_family("unheard_of")
     (True, False)
     """
-    known = family in _FAMILY_TABLE or family in _WORDS["like_llama"]
-    return known or is_encoder_decoder(family)
-
-
-def is_encoder_decoder(family: str) -> bool:
-    """Return whether a family has an encoder in addition to its decoder."""
-    return family in _WORDS["encoder_decoder"]
+    others = (*_FAMILIES["like_llama"], *_FAMILIES["encoder_decoder"])
+    return family in _TRAITS or family in others
 
 
 def read_family_traits(config: Config) -> FamilyTraits:
     """Return the properties of the family of `config`, with its own switches."""
     family = str(config.get("model_type", "llama"))
-    traits = _FAMILY_TABLE.get(family, _FAMILY_TABLE["llama"])
+    traits = _TRAITS.get(family, _TRAITS["llama"])
     changes: dict[str, Any] = {}
-    for key, names in _WORDS["switches"].items():
+    for key, names in _FAMILIES["switches"].items():
         if isinstance(config.get(key), bool):
             changes.update(dict.fromkeys(names, config[key]))
-    changes.update(_family_specific_traits(family, config))
-    return dataclasses.replace(traits, **changes) if changes else traits
-
-
-def _family_specific_traits(family: str, config: Config) -> dict[str, Any]:
-    """Read switches that have another meaning in one family."""
-    reader = _SPECIAL.get(family)
-    changes = reader(config) if reader else {}
-    if family in _WORDS["no_out_bias"]:
+    if family in _SWITCHES_OF_FAMILY:
+        changes.update(_SWITCHES_OF_FAMILY[family](config))
+    if family in _FAMILIES["no_out_bias"]:
         changes["out_bias"] = False
-    return changes
+    return dataclasses.replace(traits, **changes) if changes else traits
 
 
 def _falcon_traits(config: Config) -> dict[str, Any]:
@@ -370,70 +359,41 @@ def _mpt_traits(config: Config) -> dict[str, Any]:
     }
 
 
-def _cohere_traits(config: Config) -> dict[str, Any]:
-    return {"query_norm": "heads" if config.get("use_qk_norm") else ""}
-
-
-def _stablelm_traits(config: Config) -> dict[str, Any]:
-    parallel = bool(config.get("use_parallel_residual"))
-    heads = bool(config.get("qk_layernorm"))
-    return {"norms": 1 if parallel else 2, "query_norm": "heads" if heads else ""}
-
-
-def _glm_moe_traits(config: Config) -> dict[str, Any]:
-    return {"query_norm": "head" if config.get("use_qk_norm") else ""}
-
-
-def _hyperclovax_traits(config: Config) -> dict[str, Any]:
-    return {"norms": 4 if config.get("use_post_norm") else 2}
-
-
-def _laguna_traits(config: Config) -> dict[str, Any]:
-    return {"head_gate": bool(config.get("gating", True))}
-
-
 def _nemotron_h_traits(config: Config) -> dict[str, Any]:
     attention = bool(config.get("attention_bias"))
     mlp = bool(config.get("mlp_bias"))  # `use_bias` refers to the state space only.
     return {"qkv_bias": attention, "out_bias": attention, "mlp_bias": mlp}
 
 
-def _mimo_traits(config: Config) -> dict[str, Any]:
-    return {
-        "sliding_sinks": bool(config.get("add_swa_attention_sink_bias", True)),
-        "sinks": bool(config.get("add_full_attention_sink_bias", False)),
-    }
-
-
-def _lfm3_traits(config: Config) -> dict[str, Any]:
-    gate = bool(config.get("use_attention_gate", True))
-    return {"head_gate": gate, "norms": 4 if config.get("use_sandwich_norm") else 2}
-
-
-def _phi_traits(config: Config) -> dict[str, Any]:
-    norm = "head" if config.get("qk_layernorm") else ""
-    return {"query_norm": norm, "query_norm_terms": 2}
-
-
-_SPECIAL = {
-    "phi": _phi_traits,
+# Switches that have another meaning in one family.
+_SWITCHES_OF_FAMILY: dict[str, Callable[[Config], dict[str, Any]]] = {
+    "phi": lambda config: {
+        "query_norm": "head" if config.get("qk_layernorm") else "",
+        "query_norm_terms": 2,
+    },
     "falcon": _falcon_traits,
     "mpt": _mpt_traits,
-    "cohere": _cohere_traits,
-    "stablelm": _stablelm_traits,
-    "glm4_moe": _glm_moe_traits,
-    "hyperclovax": _hyperclovax_traits,
-    "laguna": _laguna_traits,
-    "lfm3": _lfm3_traits,
-    "mimo_v2_flash": _mimo_traits,
+    "cohere": lambda config: {"query_norm": "heads" if config.get("use_qk_norm") else ""},
+    "stablelm": lambda config: {
+        "norms": 1 if config.get("use_parallel_residual") else 2,
+        "query_norm": "heads" if config.get("qk_layernorm") else "",
+    },
+    "glm4_moe": lambda config: {"query_norm": "head" if config.get("use_qk_norm") else ""},
+    "hyperclovax": lambda config: {"norms": 4 if config.get("use_post_norm") else 2},
+    "laguna": lambda config: {"head_gate": bool(config.get("gating", True))},
+    "lfm3": lambda config: {
+        "head_gate": bool(config.get("use_attention_gate", True)),
+        "norms": 4 if config.get("use_sandwich_norm") else 2,
+    },
+    "mimo_v2_flash": lambda config: {
+        "sliding_sinks": bool(config.get("add_swa_attention_sink_bias", True)),
+        "sinks": bool(config.get("add_full_attention_sink_bias", False)),
+    },
     "nemotron_h": _nemotron_h_traits,
 }
-_FIELDS_WORDS = data_files.load_toml("config_fields.toml")
-_ENDINGS = tuple(_FIELDS_WORDS["endings"])
-_EVERYWHERE = frozenset(_FIELDS_WORDS["everywhere"])
-_OF_FAMILIES = frozenset(_FIELDS_WORDS["of_families"])
-
-
+_ENDINGS = tuple(_FIELDS["endings"])
+_EVERYWHERE = frozenset(_FIELDS["everywhere"])
+_OF_FAMILIES = frozenset(_FIELDS["of_families"])
 _SIZE_WORDS = re.compile(
     "hidden|size|dim|width|rank|expert|layer|head|latent|block|ffn|inner|state|embed|attn|attention|pattern"
 )
@@ -481,7 +441,7 @@ class TrackedConfig(Mapping[str, Any]):
             key
             for key, value in self._given.items()
             if value is not None
-            and value != _FIELDS_WORDS["neutral"].get(key)
+            and value != _FIELDS["neutral"].get(key)
             and key not in self._read
             and not is_irrelevant_key(key, known_family=known_family)
         )
@@ -534,10 +494,6 @@ _BLOCKS = {
     "moe": LayerKinds("none", "routed"),
 }
 
-# Each layer of LongCat-Flash has attention and a dense MLP twice, the first with routed
-# experts in parallel. It is counted as two layers.
-_DOUBLE = "longcat_flash"
-
 
 def layer_count(config: Config) -> int:
     """Return the number of layers, which may follow from a list or pattern of blocks."""
@@ -555,18 +511,14 @@ def mixer_and_mlp_kinds_by_layer(
 ) -> list[LayerKinds]:
     blocks = _read_single_part_blocks(config)
     if blocks is not None:
-        return [_parse_block(word) for word in blocks]
+        if unknown := next((word for word in blocks if word not in _BLOCKS), None):
+            raise UnreadableConfigError(f"The block “{unknown}” cannot be read.")
+        return [_BLOCKS[word] for word in blocks]
     count = layer_count(config)
     routed = routing.layers if routing else frozenset[int]()
     mlp = "none" if config.get("model_type") in ATTENTION_FREE else "dense"
     mixers = _mixer_kinds_by_layer(config, traits, count)
     return [LayerKinds(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
-
-
-def _parse_block(word: str) -> LayerKinds:
-    if word not in _BLOCKS:
-        raise UnreadableConfigError(f"The block “{word}” cannot be read.")
-    return _BLOCKS[word]
 
 
 def _read_single_part_blocks(config: Config) -> list[str] | None:

@@ -1,8 +1,7 @@
 """Build an Architecture from a Hugging Face config.json."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from app.estimator.models import layers, sequence_mixers
 from app.estimator.models.architecture import Architecture, fill_in_counts
@@ -111,15 +110,11 @@ def _head_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, i
             "heads": config.get("swa_num_attention_heads") or 0,
             "value_dim": config.get("swa_v_head_dim") or 0,
         }
+    usual_dim = 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
     return {
-        "head_dim": config.get("global_head_dim") or _gemma4_head_dim(config),
+        "head_dim": config.get("global_head_dim") or usual_dim,
         "kv_heads": config.get("num_global_key_value_heads") or 0,
     }
-
-
-def _gemma4_head_dim(config: Config) -> int:
-    """Return the head width of full layers in Gemma 4: 512 unless configured."""
-    return 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
 
 
 def _read_kv_heads(config: Config, heads: int, index: int) -> int:
@@ -315,7 +310,8 @@ def build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, .
     layer_by_parts: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
     for index, kind in enumerate(kinds):
-        mixer, second_mixer = _layer_mixers(config, traits, index, kind.mixer)
+        mixer = _read_mixer(config, traits, index, kind.mixer)
+        second_mixer = read_recurrent_mixer(config) if kind.mixer == "both" else None
         mlp = _build_mlp(config, traits, routing, index, kind.mlp)
         key = (mixer, second_mixer, mlp)
         if key not in layer_by_parts:
@@ -347,24 +343,15 @@ def _count_norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer,
     return norms * traits.norm_terms * config_int(config, "hidden") + traits.layer_scalars
 
 
-def _layer_mixers(
-    config: Config, traits: FamilyTraits, index: int, mixer_kind: str
-) -> tuple[TokenMixer, TokenMixer | None]:
-    """Return the mixer of a layer, and a second one that runs in parallel."""
-    if mixer_kind == "both":
-        attention = read_softmax_mixer(config, traits, index, sliding=False)
-        return attention, read_recurrent_mixer(config)
-    makers: dict[str, Callable[[], TokenMixer]] = {
-        "full": lambda: read_softmax_mixer(config, traits, index, sliding=False),
-        "sliding": lambda: read_softmax_mixer(config, traits, index, sliding=True),
-        "linear": lambda: read_recurrent_mixer(config),
-        "compressed": lambda: read_compressed_mixer(config, mixer_kind),
-        "heavy": lambda: read_compressed_mixer(config, mixer_kind),
-        "none": lambda: _NO_MIXER,
-    }
-    if mixer_kind == "sliding" and config.get("model_type") == "deepseek_v4":
-        return read_compressed_mixer(config, mixer_kind), None
-    return makers[mixer_kind](), None
+def _read_mixer(config: Config, traits: FamilyTraits, index: int, mixer_kind: str) -> TokenMixer:
+    """Return the mixer of a layer; of `both` the attention, which a recurrent one runs beside."""
+    if mixer_kind == "none":
+        return _NO_MIXER
+    if mixer_kind == "linear":
+        return read_recurrent_mixer(config)
+    if mixer_kind in {"compressed", "heavy"} or config.get("model_type") == "deepseek_v4":
+        return read_compressed_mixer(config, mixer_kind)
+    return read_softmax_mixer(config, traits, index, sliding=mixer_kind == "sliding")
 
 
 def _build_mlp(
@@ -425,15 +412,10 @@ def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
         vectors += hidden
     if streams:
         vectors += streams**2 + streams**3 + streams * hidden + 2 * hidden
-    return Mlp(
+    return dataclasses.replace(
+        mlp,
         matrices=mlp.matrices + side_matrices,
         vector_parameters=mlp.vector_parameters + vectors,
-        routed_vector_parameters=mlp.routed_vector_parameters,
-        width=mlp.width,
-        gated=mlp.gated,
-        experts=mlp.experts,
-        experts_per_token=mlp.experts_per_token,
-        shared_width=mlp.shared_width,
     )
 
 
@@ -493,23 +475,7 @@ _SEQ2SEQ_TRAITS: dict[str, Seq2SeqTraits] = {
 }
 
 
-def is_seq2seq(config: Config) -> bool:
-    """Return whether a configuration describes an encoder and a decoder."""
-    return config.get("model_type") in _SEQ2SEQ_TRAITS
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class EncoderDecoderParts:
-    """The layers of both halves, and all parameters outside of them."""
-
-    encoder_layers: tuple[Layer, ...]
-    decoder_layers: tuple[Layer, ...]
-    other_parameters: int
-    norm_terms: int
-
-
-def build_encoder_decoder_parts(config: Config) -> EncoderDecoderParts:
-    """Read both halves of an encoder-decoder model."""
+def _build_encoder_decoder(config: Config, name: str) -> Architecture:
     traits = _SEQ2SEQ_TRAITS[str(config["model_type"])]
     hidden = config_int(config, "hidden")
     encoder_count = config.get("encoder_layers") or config.get("num_layers") or 0
@@ -518,30 +484,37 @@ def build_encoder_decoder_parts(config: Config) -> EncoderDecoderParts:
     if not 1 <= max(encoder_count, decoder_count) <= 2000:
         message = f"{max(encoder_count, decoder_count)} layers; 1 to 2,000 can be read."
         raise UnreadableConfigError(message)
-    encoder = _seq2seq_layer(config, traits, "encoder", cross=False)
-    decoder = _seq2seq_layer(config, traits, "decoder", cross=True)
-    return EncoderDecoderParts(
-        encoder_layers=(encoder,) * encoder_count,
-        decoder_layers=(decoder,) * decoder_count,
-        other_parameters=_count_other_seq2seq_parameters(
-            config, traits, hidden, encoder_count + decoder_count
-        ),
-        norm_terms=traits.norm_terms,
+    layer_count = encoder_count + decoder_count
+    return fill_in_counts(
+        Architecture(
+            name=name or _UNNAMED,
+            hidden=hidden,
+            vocabulary=config_int(config, "vocabulary"),
+            tied=bool(config.get("tie_word_embeddings", True)),
+            decoder_layers=(_seq2seq_layer(config, traits, "decoder"),) * decoder_count,
+            encoder_layers=(_seq2seq_layer(config, traits, "encoder"),) * encoder_count,
+            other=_count_other_seq2seq_parameters(config, traits, hidden, layer_count),
+            max_context=config_int(config, "positions", 0) or None,
+            family=str(config["model_type"]),
+            norm_terms=traits.norm_terms,
+        )
     )
 
 
-def _seq2seq_layer(config: Config, traits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
-    hidden = config_int(config, "hidden")
+def _seq2seq_layer(
+    config: Config, traits: Seq2SeqTraits, half: Literal["encoder", "decoder"]
+) -> Layer:
+    is_decoder, hidden = half == "decoder", config_int(config, "hidden")
     heads = config.get(f"{half}_attention_heads") or config_int(config, "heads")
     width = config.get(f"{half}_ffn_dim") or config_int(config, "width")
     gated = "gated" in str(config.get("feed_forward_proj", ""))
     attention = _seq2seq_attention(config, traits, hidden, heads)
     return Layer(
-        mixer=attention if cross else dataclasses.replace(attention, cache=0),
+        mixer=attention if is_decoder else dataclasses.replace(attention, cache=0),
         mlp=layers.build_dense_mlp(hidden, width, gated=gated, bias=traits.bias),
-        norm_parameters=(3 if cross else 2) * traits.norm_terms * hidden,
+        norm_parameters=(3 if is_decoder else 2) * traits.norm_terms * hidden,
         # The cached keys and values of the encoder do not grow with the answer.
-        beside=dataclasses.replace(attention, cache=0) if cross else None,
+        beside=dataclasses.replace(attention, cache=0) if is_decoder else None,
     )
 
 
@@ -576,20 +549,16 @@ def _count_other_seq2seq_parameters(
         stacks = layers if traits.relative_bias_per_layer else 2
         total += buckets * config_int(config, "heads") * stacks
     elif traits.learned_positions:
-        total += _count_seq2seq_positions(config, traits) * hidden
+        source = config.get("max_source_positions") or config_int(config, "positions", 1024)
+        target = config.get("max_target_positions") or config_int(config, "positions", 1024)
+        total += (int(source + target) + 2 * traits.extra_positions) * hidden
     if config.get("model_type") == "whisper":
         mels = config.get("num_mel_bins", 80)
         total += 3 * mels * hidden + hidden + 3 * hidden * hidden + hidden
     return total
 
 
-def _count_seq2seq_positions(config: Config, traits: Seq2SeqTraits) -> int:
-    source = config.get("max_source_positions") or config_int(config, "positions", 1024)
-    target = config.get("max_target_positions") or config_int(config, "positions", 1024)
-    return int(source + target) + 2 * traits.extra_positions
-
-
-def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
+def from_config(config: Config, name: str = "") -> Architecture:
     """Build the architecture from a Hugging Face `config.json`.
 
     Raises UnreadableConfigError with a sentence if a size is missing or wrong.
@@ -603,7 +572,8 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     completed = add_config_defaults(text_config)
     text = TrackedConfig(completed.fields)
     reject_unreadable_family(text)
-    build = _build_encoder_decoder if is_seq2seq(text) else _build_decoder_only
+    is_seq2seq = text.get("model_type") in _SEQ2SEQ_TRAITS
+    build = _build_encoder_decoder if is_seq2seq else _build_decoder_only
     model = validate_architecture(build(text, name))
     quantization = read_quantization(config, text)
     vision_tower = read_vision_tower(config, model.hidden)
@@ -633,11 +603,10 @@ def validate_architecture(model: Architecture) -> Architecture:
 
 
 def _is_positive_integer(value: object) -> bool:
-    """Return whether a value is a whole number above zero."""
     return isinstance(value, int) and value > 0
 
 
-def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
+def _build_decoder_only(config: Config, name: str) -> Architecture:
     traits = read_family_traits(config)
     hidden = config_int(config, "hidden")
     stack = build_decoder_layers(config, traits)
@@ -666,14 +635,12 @@ def _build_decoder_only(config: Mapping[str, Any], name: str) -> Architecture:
     )
 
 
-def _count_prediction_modules(config: Mapping[str, Any]) -> int:
+def _count_prediction_modules(config: Config) -> int:
     """Return the number of modules for multi-token prediction."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    counts = [config.get(name) or 0 for name in (*names, "num_mtp_layers")]
-    count = max(counts)
+    count = max(config.get(name) or 0 for name in (*names, "num_mtp_layers"))
     if not isinstance(count, int) or not 0 <= count <= _MOST_PREDICTORS:
-        message = f"{count} modules of multi-token prediction cannot be."
-        raise UnreadableConfigError(message)
+        raise UnreadableConfigError(f"{count} modules of multi-token prediction cannot be.")
     return count
 
 
@@ -690,27 +657,8 @@ def _prediction_module_layers(decoder_layers: tuple[Layer, ...]) -> tuple[Layer,
     return (attention, *(a for a in reversed(decoder_layers) if a.mlp.width))[:2]
 
 
-def _build_encoder_decoder(config: Mapping[str, Any], name: str) -> Architecture:
-    """Build an encoder-decoder model; `stack` has its decoder."""
-    parts = build_encoder_decoder_parts(config)
-    return fill_in_counts(
-        Architecture(
-            name=name or _UNNAMED,
-            hidden=config_int(config, "hidden"),
-            vocabulary=config_int(config, "vocabulary"),
-            tied=bool(config.get("tie_word_embeddings", True)),
-            decoder_layers=parts.decoder_layers,
-            encoder_layers=parts.encoder_layers,
-            other=parts.other_parameters,
-            max_context=config_int(config, "positions", 0) or None,
-            family=str(config["model_type"]),
-            norm_terms=parts.norm_terms,
-        )
-    )
-
-
 def _count_other_decoder_parameters(
-    config: Mapping[str, Any], traits: FamilyTraits, hidden: int, vocabulary: int
+    config: Config, traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
     """Return the parameters outside of layers and tables."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
@@ -725,7 +673,7 @@ def _count_other_decoder_parameters(
     return norms * traits.norm_terms * hidden + bias + mixing_parameters
 
 
-def _per_layer_embedding_parameters(config: Mapping[str, Any], hidden: int) -> int:
+def _per_layer_embedding_parameters(config: Config, hidden: int) -> int:
     """Return the per-layer embedding tables, with their projection and norm."""
     side_width = config.get("hidden_size_per_layer_input") or 0
     if not side_width:

@@ -1,6 +1,7 @@
 """Layers of a model and their weight matrices."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Literal
 
 Part = Literal["attention", "linear attention", "mlp", "router", "experts", "shared"]
@@ -9,7 +10,7 @@ Split = Literal["columns", "rows", "heads", "whole"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightMatrix:
-    """A weight matrix of a layer; `copies` of it, `active` used by each token.
+    """A weight matrix of a layer; `copies` of it, `active_copies` used by each token.
 
     `split` is how tensor parallelism divides it: `columns` and `rows` are divided,
     `heads` (keys and values) down to one head, `whole` stays on every rank.
@@ -38,12 +39,12 @@ class TokenMixer:
     """Attention or a recurrent state, which combines information across tokens.
 
     `cache` counts elements stored per token and `window` the tokens stored (None:
-    all); `state` and `convolution` count elements stored per sequence, independent of its
+    all); `state` and `convolution_state` count elements stored per sequence, independent of its
     length. `index` is the cache of a sparse-attention indexer, in elements per token,
     of `index_heads` heads `index_dim` wide; `top` is the number of tokens that it selects.
-    One entry of the cache stands for `rate` tokens; `near` more elements are stored
-    for each of the last `near_tokens`. `scan` counts FLOPs per element of state. `streams`
-    residual streams are mixed around it (0: there is one).
+    One entry of the cache stands for `compression_rate` tokens; `near` more elements are
+    stored for each of the last `near_tokens`. `residual_streams` are mixed around it (0: there
+    is one).
     """
 
     kind: str
@@ -166,7 +167,7 @@ class AttentionShape:
     value_dim: int = 0
     qkv_bias: bool = False
     out_bias: bool = False
-    query_key_norm: Literal["", "head", "heads", "shared"] = ""
+    query_key_norm: Literal["", "head", "heads"] = ""
     norm_terms: int = 1
     sinks: bool = False
     output_gate: bool = False
@@ -217,13 +218,12 @@ def _attention_vector_parameters(
     biases = (query_width + key_width + value_width) if shape.qkv_bias else 0
     if shape.out_bias:
         biases += shape.hidden
-    norm_widths = {
-        "": (0, 0),
-        "head": (shape.head_dim, shape.head_dim),
-        "heads": (query_width, key_width),
-    }
-    query_norm_width, key_norm_width = norm_widths[shape.query_key_norm]
-    norms = query_norm_width + (0 if shares_cache else key_norm_width)
+    norms = 0
+    if shape.query_key_norm:
+        is_by_head = shape.query_key_norm == "head"
+        norms = shape.head_dim if is_by_head else query_width
+        if not shares_cache:
+            norms += shape.head_dim if is_by_head else key_width
     return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
 
 
@@ -259,7 +259,7 @@ class MoeShape:
 def build_routed_mlp(shape: MoeShape) -> Mlp:
     """Build routed experts: h·E for the router, E·3·h·f_e for gated experts.
 
-    A shared expert of width f_s adds 3·h·f_s. With `latent` the experts work on a
+    A shared expert of width f_s adds 3·h·f_s. With `latent_width` the experts work on a
     vector of that width, reached by two projections.
     """
     expert_input_width = shape.latent_width or shape.hidden
@@ -271,10 +271,7 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
     if shape.shared_bias and shape.shared_width:
         vectors += len(up_names) * shape.shared_width + shape.hidden
     return Mlp(
-        matrices=(
-            *_router_and_expert_matrices(shape, up_names, expert_input_width),
-            *_latent_and_shared_matrices(shape, up_names, expert_input_width),
-        ),
+        matrices=tuple(_routed_mlp_matrices(shape, up_names, expert_input_width)),
         vector_parameters=vectors,
         routed_vector_parameters=shape.experts * expert_bias,
         width=shape.width,
@@ -285,32 +282,19 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
     )
 
 
-def _router_and_expert_matrices(
+def _routed_mlp_matrices(
     shape: MoeShape, up_names: tuple[str, ...], expert_input_width: int
-) -> list[WeightMatrix]:
-    """Return the router and the matrices of all experts."""
+) -> Iterator[WeightMatrix]:
+    """Yield the router, all experts, the projections of a latent width, and the shared expert."""
+    hidden, width, shared = shape.hidden, shape.width, shape.shared_width
     count, active = shape.experts, shape.experts_per_token
-    router = WeightMatrix(
-        "router", shape.hidden, count + shape.zero_expert_count, "router", "whole"
-    )
-    up_matrices = [
-        WeightMatrix(name, expert_input_width, shape.width, "experts", "columns", count, active)
-        for name in up_names
-    ]
-    down = WeightMatrix("down", shape.width, expert_input_width, "experts", "rows", count, active)
-    return [router, *up_matrices, down]
-
-
-def _latent_and_shared_matrices(
-    shape: MoeShape, up_names: tuple[str, ...], latent_width: int
-) -> list[WeightMatrix]:
-    """Return the projections into and out of a latent width, and the shared expert."""
-    matrices = []
+    yield WeightMatrix("router", hidden, count + shape.zero_expert_count, "router", "whole")
+    for name in up_names:
+        yield WeightMatrix(name, expert_input_width, width, "experts", "columns", count, active)
+    yield WeightMatrix("down", width, expert_input_width, "experts", "rows", count, active)
     if shape.latent_width:
-        matrices.append(WeightMatrix("latent_in", shape.hidden, latent_width, "shared", "whole"))
-        matrices.append(WeightMatrix("latent_out", latent_width, shape.hidden, "shared", "whole"))
-    if shape.shared_width:
-        shared_width = shape.shared_width
-        matrices += [WeightMatrix(name, shape.hidden, shared_width, "shared") for name in up_names]
-        matrices.append(WeightMatrix("down", shared_width, shape.hidden, "shared", "rows"))
-    return matrices
+        yield WeightMatrix("latent_in", hidden, shape.latent_width, "shared", "whole")
+        yield WeightMatrix("latent_out", shape.latent_width, hidden, "shared", "whole")
+    if shared:
+        yield from (WeightMatrix(name, hidden, shared, "shared") for name in up_names)
+        yield WeightMatrix("down", shared, hidden, "shared", "rows")

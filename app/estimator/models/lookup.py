@@ -29,25 +29,34 @@ _FACTOR = {"k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
 _SPELLED = {"K": "k", "bn": "B", "million": "M", "billion": "B", "trillion": "T"}
 SMALLEST, LARGEST = 10**7, 10**14
 
-# Layers, width and heads of public dense models by size, from Pythia to Llama 3 (405B),
-# extrapolated by the same proportions.
+
+class DenseShape(NamedTuple):
+    """The layers, width and heads of a dense model of this size."""
+
+    parameters: float
+    layers: int
+    hidden: int
+    heads: int
+
+
+# Shapes of public models, from Pythia to Llama 3 (405B), extrapolated by the same proportions.
 _SHAPES = (
-    (1.0e7, 6, 192, 6),
-    (2.0e7, 6, 256, 4),
-    (1.6e8, 12, 768, 12),
-    (4.1e8, 24, 1024, 16),
-    (1.2e9, 16, 2048, 32),
-    (3.2e9, 28, 3072, 24),
-    (8.0e9, 32, 4096, 32),
-    (1.3e10, 40, 5120, 40),
-    (3.4e10, 60, 7168, 56),
-    (7.0e10, 80, 8192, 64),
-    (1.75e11, 96, 12288, 96),
-    (4.05e11, 126, 16384, 128),
-    (1.0e12, 128, 25600, 200),
-    (5.0e12, 180, 49152, 384),
-    (2.5e13, 240, 96000, 750),
-    (1.0e14, 300, 180224, 1408),
+    DenseShape(1.0e7, 6, 192, 6),
+    DenseShape(2.0e7, 6, 256, 4),
+    DenseShape(1.6e8, 12, 768, 12),
+    DenseShape(4.1e8, 24, 1024, 16),
+    DenseShape(1.2e9, 16, 2048, 32),
+    DenseShape(3.2e9, 28, 3072, 24),
+    DenseShape(8.0e9, 32, 4096, 32),
+    DenseShape(1.3e10, 40, 5120, 40),
+    DenseShape(3.4e10, 60, 7168, 56),
+    DenseShape(7.0e10, 80, 8192, 64),
+    DenseShape(1.75e11, 96, 12288, 96),
+    DenseShape(4.05e11, 126, 16384, 128),
+    DenseShape(1.0e12, 128, 25600, 200),
+    DenseShape(5.0e12, 180, 49152, 384),
+    DenseShape(2.5e13, 240, 96000, 750),
+    DenseShape(1.0e14, 300, 180224, 1408),
 )
 
 
@@ -99,11 +108,8 @@ def llama_config_of_size(parameters: int) -> dict[str, Any]:
 
     The MLP width is solved for; the remainder is less than one step of it.
     """
-
-    def distance(shape: tuple[float, int, int, int]) -> float:
-        return abs(math.log(shape[0] / parameters))
-
-    for _, layers, hidden, heads in sorted(_SHAPES, key=distance):
+    nearest_first = sorted(_SHAPES, key=lambda s: abs(math.log(s.parameters / parameters)))
+    for _, layers, hidden, heads in nearest_first:
         vocabulary = 128256 if parameters >= 10**9 else 32000
         tied = parameters < 4 * 10**9
         kv_heads = 8 if heads % 8 == 0 else heads
@@ -159,6 +165,8 @@ def _parse_config_object(text: str) -> dict[str, Any]:
     return config
 
 
+# A configuration of 200,000 characters creates a model of 0.5 MB, so few are cached.
+@functools.lru_cache(maxsize=32)
 def _parse_architecture(text: str) -> Architecture:
     try:
         return from_config(_parse_config_object(text))
@@ -169,24 +177,18 @@ def _parse_architecture(text: str) -> Architecture:
         raise UnreadableConfigError(message) from error
 
 
-# A configuration of 200,000 characters creates a model of 0.5 MB, so few are cached.
-@functools.lru_cache(maxsize=32)
-def _parse_architecture_cached(text: str) -> Architecture:
-    return _parse_architecture(text)
-
-
 def read_pasted_config(text: str) -> Architecture:
     """Build the architecture that a pasted configuration describes.
 
     Raises UnreadableConfigError with a sentence if it is not a JSON object, lacks a size
     or contradicts itself.
     """
-    return _parse_architecture_cached(reduce_config(text))
+    return _parse_architecture(reduce_config(text))
 
 
 LONGEST_CONFIG = 200_000
 """Maximum length of a config.json [character]."""
-_KEY = "config:"
+_KEY_PREFIX = "config:"
 _READ_ANYWHERE = frozenset({"model_type", "dtype", "torch_dtype", "_name_or_path"})
 _QUANTIZATION = frozenset({"quantization_config", "compression_config", "quantization"})
 _LONGEST_STRING = 200
@@ -219,12 +221,12 @@ def config_key(text: str) -> str:
     '{"hidden_size":64}'
     """
     packed = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9))
-    return _KEY + packed.decode().rstrip("=")
+    return _KEY_PREFIX + packed.decode().rstrip("=")
 
 
 def expand_key(key: str) -> str:
     """Return the configuration of a key; raises LookupError if it is damaged."""
-    packed = key.removeprefix(_KEY)
+    packed = key.removeprefix(_KEY_PREFIX)
     unpack = zlib.decompressobj()
     try:
         data = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
@@ -238,7 +240,7 @@ def expand_key(key: str) -> str:
 
 def is_config_key(name: str) -> bool:
     """Return whether a model is given by the key of a configuration."""
-    return name.startswith(_KEY)
+    return name.startswith(_KEY_PREFIX)
 
 
 def _normalize_config(text: str) -> str:
@@ -248,13 +250,13 @@ def _normalize_config(text: str) -> str:
     """
     try:
         reduced = reduce_config(text)
-        _parse_architecture_cached(reduced)
+        _parse_architecture(reduced)
     except UnreadableConfigError as error:
         raise LookupError(str(error)) from error
     return reduced
 
 
-_MODELS = ("models.toml", "model")
+_MODELS = data_files.CatalogTable("models.toml", "model")
 _HUB = data_files.load_toml("hub_names.toml")
 _VARIANTS = frozenset(_HUB["variants"])
 _QUANTIZED: dict[str, dict[str, Any]] = _HUB["quantized"]
@@ -296,10 +298,6 @@ class CatalogMatch(NamedTuple):
 
 
 def _match_hub_name(name: str) -> CatalogMatch:
-    """Return the catalog id that a Hub name means, and the format in its ending.
-
-    Both are empty if the catalog has no such model.
-    """
     known = data_files.load_ids_by_alias(*_MODELS)
     if name in known:
         return CatalogMatch(known[name], "")
@@ -325,7 +323,7 @@ def find_model(name: str) -> Architecture:
     70000000000
     """
     if name.startswith("{"):
-        return _parse_architecture_cached(name)
+        return _parse_architecture(name)
     return _load_named_model(name)
 
 
@@ -349,21 +347,19 @@ class ListedModel(NamedTuple):
 
 def list_models() -> tuple[ListedModel, ...]:
     """Return the catalog's models, in catalog order."""
-    return tuple(
-        ListedModel(key, row["name"]) for key, row in data_files.load_table(*_MODELS).items()
-    )
+    rows = data_files.load_table(*_MODELS)
+    return tuple(ListedModel(key, row["name"]) for key, row in rows.items())
 
 
 def llama_model_of_size(parameters: int) -> Architecture:
     """Return a dense, Llama-shaped model with exactly `parameters` parameters."""
     config = llama_config_of_size(parameters)
     model = from_config(config, name=f"{format_parameter_count(parameters)} dense")
-    return fill_in_counts(
-        dataclasses.replace(model, other=model.other + parameters - model.parameters)
-    )
+    other = model.other + parameters - model.parameters
+    return fill_in_counts(dataclasses.replace(model, other=other))
 
 
-_MOST = 12
+_MOST_NAMES = 12
 
 
 def describe_quantized_weights(model: Architecture, format_name: str, format_label: str) -> str:
@@ -425,6 +421,6 @@ def _join_names_up_to_limit(names: tuple[str, ...]) -> str:
     >>> _join_names_up_to_limit(("a", "b"))
     'a, b'
     """
-    shown = ", ".join(names[:_MOST])
-    more = len(names) - _MOST
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown

@@ -1,6 +1,7 @@
 """MLA, compressed attention, Mamba, DeltaNet, Lightning attention, short convolution."""
 
 import dataclasses
+from collections.abc import Iterator
 
 from app.estimator.models.layers import TokenMixer, WeightMatrix
 
@@ -33,10 +34,9 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
     """
     head_width = shape.nope_dim + shape.rope_dim
     latent_width = shape.kv_rank + shape.rope_dim
-    query = _latent_query_matrices(shape, head_width)
     unpacked_width = shape.heads * (shape.nope_dim + shape.value_dim)
     matrices = (
-        *query,
+        *_latent_query_matrices(shape, head_width),
         WeightMatrix("kv_a", shape.hidden, latent_width, "attention", "whole"),
         WeightMatrix("kv_b", shape.kv_rank, unpacked_width, "attention"),
         WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
@@ -96,8 +96,8 @@ def _indexer_matrices(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
 class CompressedAttentionShape:
     """The shape of attention over compressed keys (DeepSeek-V4).
 
-    `rate` tokens become one entry (0: only the window is cached); `streams` residual
-    streams are mixed before and after.
+    `tokens_per_entry` become one entry (0: only the window is cached); `residual_streams` are
+    mixed before and after.
     """
 
     hidden: int
@@ -115,9 +115,9 @@ class CompressedAttentionShape:
 
 
 def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
-    """Build attention with one shared KV head per token, its past compressed by `rate`.
+    """Build attention with one shared KV head per token, its past compressed.
 
-    The cache has a window of whole entries and one entry of d per `rate` tokens, plus a
+    The cache has a window of whole entries and one entry of d per `tokens_per_entry`, plus a
     smaller one for the indexer.
     """
     compressor_copies = 2 if shape.index_heads else 1
@@ -145,25 +145,24 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
 
 def _compressed_matrices(
     shape: CompressedAttentionShape, compressor_width: int
-) -> list[WeightMatrix]:
-    """Return queries, one KV head, a grouped output, and the compressor."""
-    query_width = shape.heads * shape.head_dim
+) -> Iterator[WeightMatrix]:
+    """Yield queries, one KV head, a grouped output, the compressor and the indexer."""
+    hidden, query_width = shape.hidden, shape.heads * shape.head_dim
     output_width = shape.out_groups * shape.out_rank
-    matrices = [
-        WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
-        WeightMatrix("q_b", shape.query_rank, query_width, "attention"),
-        WeightMatrix("kv", shape.hidden, shape.head_dim, "attention", "whole"),
-        WeightMatrix("o_a", query_width // shape.out_groups, output_width, "attention"),
-        WeightMatrix("o_b", output_width, shape.hidden, "attention", "rows"),
-    ]
+    yield WeightMatrix("q_a", hidden, shape.query_rank, "attention", "whole")
+    yield WeightMatrix("q_b", shape.query_rank, query_width, "attention")
+    yield WeightMatrix("kv", hidden, shape.head_dim, "attention", "whole")
+    yield WeightMatrix("o_a", query_width // shape.out_groups, output_width, "attention")
+    yield WeightMatrix("o_b", output_width, hidden, "attention", "rows")
     if compressor_width:
-        matrices += [
-            WeightMatrix(name, shape.hidden, compressor_width, "attention", "whole")
-            for name in ("compress_kv", "compress_gate")
-        ]
+        for name in ("compress_kv", "compress_gate"):
+            yield WeightMatrix(name, hidden, compressor_width, "attention", "whole")
     if shape.index_heads:
-        matrices += _compressed_indexer_matrices(shape)
-    return matrices
+        index_width = shape.index_heads * shape.index_dim
+        yield WeightMatrix("index_kv", hidden, 2 * shape.index_dim, "attention", "whole")
+        yield WeightMatrix("index_gate", hidden, 2 * shape.index_dim, "attention", "whole")
+        yield WeightMatrix("index_q", shape.query_rank, index_width, "attention", "whole")
+        yield WeightMatrix("index_weight", hidden, shape.index_heads, "attention", "whole")
 
 
 def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_width: int) -> int:
@@ -175,16 +174,6 @@ def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_wi
         vectors += shape.tokens_per_entry * 2 * shape.index_dim + shape.index_dim
     mixes = shape.residual_streams * (shape.residual_streams + 2)
     return vectors + 2 * (mixes * shape.residual_streams * shape.hidden + mixes + 3)
-
-
-def _compressed_indexer_matrices(shape: CompressedAttentionShape) -> list[WeightMatrix]:
-    width = shape.index_heads * shape.index_dim
-    return [
-        WeightMatrix("index_kv", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
-        WeightMatrix("index_gate", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
-        WeightMatrix("index_q", shape.query_rank, width, "attention", "whole"),
-        WeightMatrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
-    ]
 
 
 # Operations per token for each element of the state, forward. Megatron counts seven
@@ -305,16 +294,14 @@ def build_gated_delta_mixer(shape: GatedDeltaShape) -> TokenMixer:
         WeightMatrix("decay", shape.hidden, 2 * shape.value_heads, "linear attention"),
         WeightMatrix("out", value_width, shape.hidden, "linear attention", "rows"),
     )
-    convolved_width = 2 * key_width + value_width
+    convolution = shape.convolution * (2 * key_width + value_width)
     return TokenMixer(
         kind="delta",
         matrices=matrices,
-        vector_parameters=shape.convolution * convolved_width
-        + 2 * shape.value_heads
-        + shape.value_dim,
+        vector_parameters=convolution + 2 * shape.value_heads + shape.value_dim,
         state=shape.value_heads * shape.key_dim * shape.value_dim,
         scan_flops_per_state_element=DELTA,
-        convolution_state=convolved_width * shape.convolution,
+        convolution_state=convolution,
     )
 
 
@@ -333,19 +320,15 @@ class KimiDeltaShape:
     low_rank_gate: bool = True
 
 
-def _kimi_gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
-    """Return the gates for forgetting and for the output."""
-    gate_matrices: list[WeightMatrix] = []
+def _kimi_gate_matrices(shape: KimiDeltaShape, inner: int) -> Iterator[WeightMatrix]:
+    """Yield the gates for forgetting and for the output."""
     for name, low_rank in (("forget", shape.low_rank_decay), ("gate", shape.low_rank_gate)):
-        if not low_rank:
-            gate_matrices.append(WeightMatrix(name, shape.hidden, inner, "linear attention"))
-            continue
-        down = WeightMatrix(f"{name}_a", shape.hidden, shape.head_dim, "linear attention", "whole")
-        gate_matrices += (
-            down,
-            WeightMatrix(f"{name}_b", shape.head_dim, inner, "linear attention"),
-        )
-    return tuple(gate_matrices)
+        if low_rank:
+            rank = shape.head_dim
+            yield WeightMatrix(f"{name}_a", shape.hidden, rank, "linear attention", "whole")
+            yield WeightMatrix(f"{name}_b", rank, inner, "linear attention")
+        else:
+            yield WeightMatrix(name, shape.hidden, inner, "linear attention")
 
 
 def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:

@@ -30,13 +30,13 @@ class TowerParameters(NamedTuple):
 class TowerKind:
     """A kind of tower: the class of its defaults, and how it is counted.
 
-    `names` are the model types that its `vision_config` may have; none, or that of the
-    whole model, is accepted as well.
+    A `vision_config` must have the model type of that class, or `model_type` if given; none,
+    or that of the whole model, is accepted as well.
     """
 
     default_model_type: str
     count: Callable[[Config, Config, int], TowerParameters]
-    names: frozenset[str] = frozenset()
+    model_type: str = ""
 
 
 def require_first_size(fields: Config, *names: str) -> int:
@@ -52,11 +52,16 @@ def require_first_size(fields: Config, *names: str) -> int:
     raise UnreadableConfigError(f"The configuration has no {names[0]}.")
 
 
-def _read_height_and_width(fields: Config, name: str) -> tuple[int, int]:
+class ImageSize(NamedTuple):
+    height: int
+    width: int
+
+
+def _read_image_size(fields: Config, name: str) -> ImageSize:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
-    return require_first_size({name: pair[0]}, name), require_first_size({name: pair[1]}, name)
+    return ImageSize(*(require_first_size({name: side}, name) for side in pair))
 
 
 def _linear_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
@@ -67,19 +72,15 @@ def _patch_embedding_parameters(
     vision: Config, hidden: int, *, frames: int = 1, bias: bool = True
 ) -> int:
     """Return the patch embedding: pixels of a patch to the width of the tower."""
-    height, width = _read_height_and_width(vision, "patch_size")
+    height, width = _read_image_size(vision, "patch_size")
     return _linear_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
 
 
 def _patches_per_image(vision: Config) -> int:
     """Return the number of patches in an image of the training size."""
-    image, patch = (
-        _read_height_and_width(vision, "image_size"),
-        _read_height_and_width(vision, "patch_size"),
-    )
-    return math.prod(
-        image_side // patch_side for image_side, patch_side in zip(image, patch, strict=True)
-    )
+    image = _read_image_size(vision, "image_size")
+    patch = _read_image_size(vision, "patch_size")
+    return (image.height // patch.height) * (image.width // patch.width)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,17 +128,14 @@ def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> Towe
     return TowerParameters(encoder, projector=hidden + hidden * text_width)
 
 
-class PixtralEncoder(NamedTuple):
-    parameters: int
-    width: int
+def _read_pixtral_layers(vision: Config) -> _TowerLayers:
+    """Return the layers of Pixtral's tower: rotary positions, no biases."""
+    return _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, vectors_per_norm=1)
 
 
-def _pixtral_encoder_and_width(vision: Config) -> PixtralEncoder:
-    """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
-    layers = _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, vectors_per_norm=1)
-    hidden = layers.hidden
-    patch_embedding = _patch_embedding_parameters(vision, hidden, bias=False)
-    return PixtralEncoder(patch_embedding + hidden + layers.parameters, width=hidden)
+def _pixtral_encoder_parameters(vision: Config, layers: _TowerLayers) -> int:
+    patch_embedding = _patch_embedding_parameters(vision, layers.hidden, bias=False)
+    return patch_embedding + layers.hidden + layers.parameters
 
 
 def _two_matrix_projector_parameters(
@@ -154,21 +152,22 @@ def _two_matrix_projector_parameters(
 
 def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
     """Pixtral 12B: the tower and two matrices."""
-    encoder = _pixtral_encoder_and_width(vision)
-    projector = _two_matrix_projector_parameters(outer, encoder.width, text_width, bias=True)
-    return TowerParameters(encoder.parameters, projector)
+    layers = _read_pixtral_layers(vision)
+    projector = _two_matrix_projector_parameters(outer, layers.hidden, text_width, bias=True)
+    return TowerParameters(_pixtral_encoder_parameters(vision, layers), projector)
 
 
 def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
-    encoder = _pixtral_encoder_and_width(vision)
-    hidden = encoder.width
-    patches_per_merge = (
-        require_first_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
-    )
-    projector = hidden + patches_per_merge * hidden * hidden
+    layers = _read_pixtral_layers(vision)
+    hidden = layers.hidden
+    projector = hidden + _patches_per_merge({"spatial_merge_size": 2, **outer}) * hidden * hidden
     projector += _two_matrix_projector_parameters(outer, hidden, text_width, bias=False)
-    return TowerParameters(encoder.parameters, projector)
+    return TowerParameters(_pixtral_encoder_parameters(vision, layers), projector)
+
+
+def _patches_per_merge(config: Config) -> int:
+    return require_first_size(config, "spatial_merge_size") ** 2
 
 
 def _patch_merger_parameters(
@@ -181,24 +180,17 @@ def _patch_merger_parameters(
     )
 
 
-def _frames_per_patch(vision: Config) -> int:
-    return require_first_size(vision, "temporal_patch_size")
-
-
-def _patches_per_merge(vision: Config) -> int:
-    return require_first_size(vision, "spatial_merge_size") ** 2
+def _qwen_patch_embedding_parameters(vision: Config, hidden: int, *, bias: bool) -> int:
+    frames = require_first_size(vision, "temporal_patch_size")
+    return _patch_embedding_parameters(vision, hidden, frames=frames, bias=bias)
 
 
 def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
-    hidden, layer_count = (
-        require_first_size(vision, "embed_dim"),
-        require_first_size(vision, "depth"),
-    )
+    hidden = require_first_size(vision, "embed_dim")
+    layer_count = require_first_size(vision, "depth")
     layers = _TowerLayers(hidden, hidden * require_first_size(vision, "mlp_ratio"), layer_count)
-    encoder = _patch_embedding_parameters(
-        vision, hidden, frames=_frames_per_patch(vision), bias=False
-    )
+    encoder = _qwen_patch_embedding_parameters(vision, hidden, bias=False)
     output_width = require_first_size(vision, "hidden_size")
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=2 * hidden
@@ -210,9 +202,7 @@ def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerPara
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     layers = _read_tower_layers(vision, gated=True, vectors_per_norm=1)
     hidden, output_width = layers.hidden, require_first_size(vision, "out_hidden_size")
-    encoder = _patch_embedding_parameters(
-        vision, hidden, frames=_frames_per_patch(vision), bias=False
-    )
+    encoder = _qwen_patch_embedding_parameters(vision, hidden, bias=False)
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=hidden
     )
@@ -222,15 +212,9 @@ def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerPara
 def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _read_tower_layers(vision)
-    hidden, output_width, patches_per_merge = (
-        layers.hidden,
-        require_first_size(vision, "out_hidden_size"),
-        _patches_per_merge(vision),
-    )
-    encoder = (
-        _patch_embedding_parameters(vision, hidden, frames=_frames_per_patch(vision))
-        + layers.parameters
-    )
+    hidden, output_width = layers.hidden, require_first_size(vision, "out_hidden_size")
+    patches_per_merge = _patches_per_merge(vision)
+    encoder = _qwen_patch_embedding_parameters(vision, hidden, bias=True) + layers.parameters
     encoder += require_first_size(vision, "num_position_embeddings") * hidden
     deepstack_layers = vision.get("deepstack_visual_indexes") or ()
     if not isinstance(deepstack_layers, list | tuple):
@@ -288,7 +272,7 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Tow
     columns = require_first_size(vision, "init_pos_emb_width", "pos_emb_width")
     encoder = _patch_embedding_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
-    patches_per_merge = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
+    patches_per_merge = math.prod(_read_image_size(vision, "merge_kernel_size"))
     projector = _patch_merger_parameters(
         hidden, patches_per_merge, text_width, norm_parameters=2 * hidden
     )
@@ -297,10 +281,8 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Tow
 
 def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
-    hidden, width = (
-        require_first_size(vision, "hidden_size"),
-        require_first_size(vision, "intermediate_size"),
-    )
+    hidden = require_first_size(vision, "hidden_size")
+    width = require_first_size(vision, "intermediate_size")
     head_dim = require_first_size(vision, "head_dim")
     queries = head_dim * require_first_size(vision, "num_attention_heads")
     keys = head_dim * require_first_size(vision, "num_key_value_heads")
@@ -311,39 +293,22 @@ def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> Towe
     return TowerParameters(encoder, projector=hidden * text_width)
 
 
-_QWEN3_VL = TowerKind("qwen3_vl_vision", _count_qwen3_vl_parameters, frozenset({"qwen3_vl_vision"}))
-_QWEN3_5 = TowerKind("qwen3_5_vision", _count_qwen3_vl_parameters, frozenset({"qwen3_5_vision"}))
-
 KINDS: dict[str, TowerKind] = {
-    "gemma3": TowerKind(
-        "siglip_vision_model", _count_siglip_parameters, frozenset({"siglip_vision_model"})
-    ),
-    "gemma4": TowerKind("gemma4_vision", _count_gemma4_parameters, frozenset({"gemma4_vision"})),
-    "llava": TowerKind("pixtral", _count_llava_parameters, frozenset({"pixtral"})),
-    "mistral3": TowerKind("pixtral", _count_mistral3_parameters, frozenset({"pixtral"})),
-    "qwen2_vl": TowerKind(
-        "qwen2_vl_vision", _count_qwen2_vl_parameters, frozenset({"qwen2_vl_vision"})
-    ),
-    "qwen2_5_vl": TowerKind(
-        "qwen2_5_vl_vision", _count_qwen25_vl_parameters, frozenset({"qwen2_5_vl_vision"})
-    ),
-    "qwen3_vl": _QWEN3_VL,
-    "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
-    "qwen3_5": _QWEN3_5,
-    "qwen3_5_moe": dataclasses.replace(_QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})),
-    "llama4": TowerKind(
-        "llama4_vision_model", _count_llama4_parameters, frozenset({"llama4_vision_model"})
-    ),
-    "internvl": TowerKind(
-        "internvl_vision", _count_internvit_parameters, frozenset({"internvl_vision"})
-    ),
-    "internvl_chat": TowerKind(
-        "intern_vit_6b", _count_internvit_parameters, frozenset({"intern_vit_6b"})
-    ),
-    "kimi_k25": TowerKind(
-        "kimi_k25_vision", _count_moonvit_parameters, frozenset({"kimi_k25_vision"})
-    ),
-    "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, frozenset({"moonvit"})),
+    "gemma3": TowerKind("siglip_vision_model", _count_siglip_parameters),
+    "gemma4": TowerKind("gemma4_vision", _count_gemma4_parameters),
+    "llava": TowerKind("pixtral", _count_llava_parameters),
+    "mistral3": TowerKind("pixtral", _count_mistral3_parameters),
+    "qwen2_vl": TowerKind("qwen2_vl_vision", _count_qwen2_vl_parameters),
+    "qwen2_5_vl": TowerKind("qwen2_5_vl_vision", _count_qwen25_vl_parameters),
+    "qwen3_vl": TowerKind("qwen3_vl_vision", _count_qwen3_vl_parameters),
+    "qwen3_vl_moe": TowerKind("qwen3_vl_vision", _count_qwen3_vl_parameters, "qwen3_vl_moe_vision"),
+    "qwen3_5": TowerKind("qwen3_5_vision", _count_qwen3_vl_parameters),
+    "qwen3_5_moe": TowerKind("qwen3_5_vision", _count_qwen3_vl_parameters, "qwen3_5_moe_vision"),
+    "llama4": TowerKind("llama4_vision_model", _count_llama4_parameters),
+    "internvl": TowerKind("internvl_vision", _count_internvit_parameters),
+    "internvl_chat": TowerKind("intern_vit_6b", _count_internvit_parameters),
+    "kimi_k25": TowerKind("kimi_k25_vision", _count_moonvit_parameters),
+    "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, "moonvit"),
 }
 """Tower kinds by the `model_type` of the whole model, which determines the projector."""
 
@@ -397,7 +362,11 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
     kind = KINDS.get(family)
     if kind is None or not isinstance(vision, Mapping) or _VISION not in side_configs:
         return VisionTowerInfo(unread=side_configs)
-    if str(vision.get("model_type") or "") not in {"", family, *kind.names}:
+    if str(vision.get("model_type") or "") not in {
+        "",
+        family,
+        kind.model_type or kind.default_model_type,
+    }:
         return VisionTowerInfo(unread=side_configs)
     uncounted = tuple(key for key in side_configs if key != _VISION)
     info = _read_tower(kind, vision, config, text_width)

@@ -4,7 +4,7 @@ import bisect
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
@@ -99,6 +99,13 @@ class SharedEngineConstants:
     steps_before_first_token: float
     other_prompts_factor: float
     synchrony_spread: float
+
+
+class EngineConstants(NamedTuple):
+    """The constants of one engine, and those that all engines share."""
+
+    engine: InferenceEngine
+    shared: SharedEngineConstants
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

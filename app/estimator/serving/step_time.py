@@ -21,6 +21,7 @@ from app.estimator.models.number_formats import (
     resolve_weight_format,
 )
 from app.estimator.serving.engine import (
+    EngineConstants,
     InferenceEngine,
     KernelRates,
     ServingSetup,
@@ -140,17 +141,16 @@ def place_model(
     gpu: Accelerator,
     fabric: Interconnect,
     serving: ServingSetup,
-    fitted_engine: tuple[InferenceEngine, SharedEngineConstants] | None = None,
+    fitted_constants: EngineConstants | None = None,
 ) -> PlacedModel:
     """Place a model on GPUs; raises ValueError if the GPU lacks a needed value.
 
-    `fitted_engine` replaces the overheads of the catalog.
+    `fitted_constants` replace those of the catalog.
     """
     form = resolve_weight_format(model, serving.weights)
     rates = kernel_rates(gpu, form)
-    engine, common = fitted_engine or (
-        find_engine(serving.software),
-        load_shared_engine_constants(),
+    engine, common = fitted_constants or EngineConstants(
+        find_engine(serving.software), load_shared_engine_constants()
     )
     serving = engine.split(serving)
     if engine.bandwidth_limit < math.inf:

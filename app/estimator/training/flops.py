@@ -154,18 +154,16 @@ def flops_utilization(flops_per_token: float, tokens_per_second: float, peak: fl
     return flops_per_token * tokens_per_second / peak
 
 
-def narayanan_flops_per_token(layers_width_vocabulary: tuple[int, int, int], context: int) -> float:
+def narayanan_flops_per_token(layers: int, hidden: int, vocabulary: int, context: int) -> float:
     """FLOPs of a GPT per token with full attention and its head [FLOP].
 
     3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
     nothing is recomputed.
 
-    `layers_width_vocabulary`: layers L, width h, vocabulary V; `context`: sequence length s [token]. From
-    megatron-2021, equation 3.
+    From megatron-2021, equation 3.
 
-    >>> round(narayanan_flops_per_token((96, 12288, 51200), 2048) / 1e12, 3)
+    >>> round(narayanan_flops_per_token(96, 12288, 51200, 2048) / 1e12, 3)
     1.076
     """
-    layers, hidden, vocabulary = layers_width_vocabulary
     blocks = layers * (24 * hidden**2 + 4 * hidden * context)
     return float(3 * blocks + 6 * hidden * vocabulary)

@@ -1,19 +1,19 @@
 """Cases of training time: steps, rates, GPU-hours and collectives."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.training.step_time import LOST
-from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, config_as_input
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, query_calculator
+from evidence.accuracy.question import CalculatorQuery, build_query
 
 _YEAR = 365.25 * 86400.0
 # Network rates per GPU of the systems used for the published runs.
-_NICS = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
-# ZeRO-3 of 2021 gathered weights rank by rank, without sharing within a node.
-_UNSHARED = 8
+_NIC_RATES = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
+# ZeRO-3 of 2021 summarize_results weights rank by rank, without sharing within a node.
+_RANKS_PER_NODE = 8
 
 _MEGATRON_2025 = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
@@ -74,7 +74,7 @@ _FRAMEWORKS: dict[str, str] = {
     f"{_TITAN}, async TP, 1F1B": "compiled",
     _INTERLEAVED: "compiled",
 }
-_SHARDED = frozenset({_MOSAIC, _ZERO_2021, _OLMO_CORE, _SAGEMAKER}) | {
+_FULLY_SHARDED = frozenset({_MOSAIC, _ZERO_2021, _OLMO_CORE, _SAGEMAKER}) | {
     f for f in _FRAMEWORKS if f.startswith("torchtitan")
 }
 _FP32_GRADIENTS = frozenset({_MEGATRON_2025, _STARCODER})
@@ -102,125 +102,131 @@ _CHECKPOINTING: dict[str, str] = {
 }
 
 
-def train_step_time(asked: CaseInputs) -> CalculatorQuery:
+def train_step_time(inputs: CaseInputs) -> CalculatorQuery:
     """Time of one optimizer step [s]."""
-    return query_calculator("training-time", "step_time", **_setting(asked))
+    return build_query("training-time", "step_time", **_read_run(inputs))
 
 
-def train_throughput(asked: CaseInputs) -> CalculatorQuery:
+def train_throughput(inputs: CaseInputs) -> CalculatorQuery:
     """Tokens per second and GPU."""
-    return query_calculator("training-time", "tokens_per_second_per_gpu", **_setting(asked))
+    return build_query("training-time", "tokens_per_second_per_gpu", **_read_run(inputs))
 
 
-def _setting(asked: CaseInputs) -> dict[str, Any]:
-    framework = str(asked.any("framework", ""))
+def _read_run(inputs: CaseInputs) -> dict[str, Any]:
+    framework = str(inputs.read_any("framework", ""))
     if framework not in _FRAMEWORKS:
         raise UnsupportedCaseError(f"framework “{framework}” is not known")
-    model, gpu = _model(asked), asked.card()
+    model, gpu = _read_model(inputs), inputs.read_gpu_id()
     software = _FRAMEWORKS[framework]
-    if not asked.flag("compile", True) and software == "compiled":
+    if not inputs.read_bool("compile", True) and software == "compiled":
         software = "eager"
-    nic = _NICS.get(find_accelerator(gpu).architecture, 50e9)
-    nic = asked.number("network_gbps", nic * 8 / 1e9) * 1e9 / 8
+    nic = _NIC_RATES.get(find_accelerator(gpu).architecture, 50e9)
+    nic = inputs.read_number("network_gbps", nic * 8 / 1e9) * 1e9 / 8
     if framework == _ZERO_2021:
-        nic /= _UNSHARED
+        nic /= _RANKS_PER_NODE
     return {
         "model": model,
         "gpu": gpu,
-        **_plan(asked, framework),
-        "sequence_parallel": asked.flag("sequence_parallel", software != _OLDEST),
+        **_read_plan(inputs, framework),
+        "sequence_parallel": inputs.read_bool("sequence_parallel", software != _OLDEST),
         "gradients": "fp32" if framework in _FP32_GRADIENTS else None,
         "software": software,
         "network_rate": nic,
-        "network": asked.word("network", _NETWORKS),
+        "network": inputs.read_meaning("network", _NETWORKS),
     }
 
 
-def _model(asked: CaseInputs) -> str:
+def _read_model(inputs: CaseInputs) -> str:
     """Return a model of the file, or a GPT given by its sizes in the case."""
-    asked.note("params_b", "sharding", "kv_heads")
-    if not asked.has("layers"):
-        return asked.model()
-    asked.note("model")
-    sizes = {
+    inputs.ignore("params_b", "sharding", "kv_heads")
+    if not inputs.has("layers"):
+        return inputs.read_model()
+    inputs.ignore("model")
+    gpt = {
         "model_type": "gpt2",
-        "n_layer": asked.whole("layers"),
-        "n_embd": asked.whole("hidden"),
-        "n_head": asked.whole("heads"),
-        "vocab_size": asked.whole("vocab", 51200),
+        "n_layer": inputs.read_int("layers"),
+        "n_embd": inputs.read_int("hidden"),
+        "n_head": inputs.read_int("heads"),
+        "vocab_size": inputs.read_int("vocab", 51200),
         "n_positions": 2048,
     }
-    return as_config(sizes)
+    return config_as_input(gpt)
 
 
-def _plan(asked: CaseInputs, framework: str) -> dict[str, Any]:
-    tensor, pipeline = asked.whole("tp", 1), asked.whole("pp", 1)
-    context, gpus = asked.whole("cp", 1), asked.whole("gpus")
-    data = asked.whole("dp", max(1, gpus // (tensor * pipeline * context)))
-    batch, batches = _batches(asked, pipeline, data)
+def _read_plan(inputs: CaseInputs, framework: str) -> dict[str, Any]:
+    tensor, pipeline = inputs.read_int("tp", 1), inputs.read_int("pp", 1)
+    context, gpus = inputs.read_int("cp", 1), inputs.read_int("gpus")
+    data = inputs.read_int("dp", max(1, gpus // (tensor * pipeline * context)))
+    micro_batches = _read_micro_batches(inputs, pipeline, data)
     return {
         "gpus": gpus,
         "tensor_parallel": tensor,
         "pipeline_parallel": pipeline,
         "context_parallel": context,
-        "expert_parallel": asked.whole("ep", 1),
-        "interleave": _pieces(asked, framework, pipeline),
-        "sequence": asked.whole("seq"),
-        "micro_batch": batch,
-        "global_batch": data * batch * batches,
-        "number_format": _number_format(asked),
-        "recompute": _recompute(asked),
-        "zero": _zero(asked, framework),
+        "expert_parallel": inputs.read_int("ep", 1),
+        "interleave": _read_chunks_per_stage(inputs, framework, pipeline),
+        "sequence": inputs.read_int("seq"),
+        "micro_batch": micro_batches.sequences,
+        "global_batch": data * micro_batches.sequences * micro_batches.per_step,
+        "number_format": _read_number_format(inputs),
+        "recompute": _read_recomputation(inputs),
+        "zero": _read_zero_stage(inputs, framework),
     }
 
 
 _OLDEST = "megatron-2022"
 
 
-def _pieces(asked: CaseInputs, framework: str, pipeline: int) -> int:
-    known = asked.whole("vp", 0) or asked.whole("interleave", 0)
+def _read_chunks_per_stage(inputs: CaseInputs, framework: str, pipeline: int) -> int:
+    known = inputs.read_int("vp", 0) or inputs.read_int("interleave", 0)
     if known:
         return known
     interleaved = framework in (_INTERLEAVED, _MEGATRON_2021) and pipeline > 1
     return 2 if interleaved else 1
 
 
-def _batches(asked: CaseInputs, pipeline: int, data: int) -> tuple[int, int]:
-    """Return the sequences per micro-batch, and the micro-batches per step and replica."""
-    if asked.has("local_batch"):
-        local = asked.whole("local_batch")
-        asked.note("global_batch")
-        return (1, local) if pipeline > 1 else (local, 1)
-    whole = asked.whole("global_batch", 0)
+class MicroBatches(NamedTuple):
+    """The sequences of a micro-batch, and the micro-batches of a step on a replica."""
+
+    sequences: int
+    per_step: int
+
+
+def _read_micro_batches(inputs: CaseInputs, pipeline: int, data: int) -> MicroBatches:
+    if inputs.has("local_batch"):
+        local = inputs.read_int("local_batch")
+        inputs.ignore("global_batch")
+        return MicroBatches(1, local) if pipeline > 1 else MicroBatches(local, 1)
+    whole = inputs.read_int("global_batch", 0)
     per_replica = max(1, whole // data)
     usual = min(4, per_replica)
-    batch = asked.whole("microbatch", usual)
-    given = asked.whole("grad_accum", 0) or asked.whole("num_microbatches", 0)
-    return batch, given or max(1, math.ceil(per_replica / batch))
+    batch = inputs.read_int("microbatch", usual)
+    given = inputs.read_int("grad_accum", 0) or inputs.read_int("num_microbatches", 0)
+    return MicroBatches(batch, given or max(1, math.ceil(per_replica / batch)))
 
 
-def _number_format(asked: CaseInputs) -> str:
-    precision = str(asked.word("precision", _PRECISIONS))
-    quantized = asked.flag("float8", False)
+def _read_number_format(inputs: CaseInputs) -> str:
+    precision = str(inputs.read_meaning("precision", _PRECISIONS))
+    quantized = inputs.read_bool("float8", False)
     words = {"": False, "bf16": False, "float8 tensorwise": True}
-    quantized |= bool(asked.word("quant", words))
+    quantized |= bool(inputs.read_meaning("quant", words))
     return "fp8" if quantized else precision
 
 
-def _recompute(asked: CaseInputs) -> str:
-    whole = asked.any("activation_checkpointing", "")
+def _read_recomputation(inputs: CaseInputs) -> str:
+    whole = inputs.read_any("activation_checkpointing", "")
     if isinstance(whole, bool):
         whole = "full" if whole else ""
     if whole not in _CHECKPOINTING:
         raise UnsupportedCaseError(f"activation_checkpointing “{whole}” is not known")
-    named = str(asked.word("recompute", _RECOMPUTE))
+    named = str(inputs.read_meaning("recompute", _RECOMPUTE))
     return _CHECKPOINTING[whole] if named == "none" else named
 
 
-def _zero(asked: CaseInputs, framework: str) -> str:
-    shards = str(asked.any("fsdp", "0"))
-    stage = asked.whole("zero_stage", 0)
-    if framework in _SHARDED or stage == 3:
+def _read_zero_stage(inputs: CaseInputs, framework: str) -> str:
+    shards = str(inputs.read_any("fsdp", "0"))
+    stage = inputs.read_int("zero_stage", 0)
+    if framework in _FULLY_SHARDED or stage == 3:
         return "3"
     if not shards.isdigit():
         raise UnsupportedCaseError(f"fsdp “{shards}” is not known")
@@ -229,27 +235,27 @@ def _zero(asked: CaseInputs, framework: str) -> str:
     return "0" if _FRAMEWORKS[framework] == _OLDEST and not stage else "1"
 
 
-def train_gpu_hours(asked: CaseInputs) -> CalculatorQuery:
+def train_gpu_hours(inputs: CaseInputs) -> CalculatorQuery:
     """GPU-hours of a published run, restarts included.
 
     If the source gives a layout, it is used. Lost time is the usual share of booked time,
     unless the case states it.
     """
-    share = asked.number("lost", LOST)
-    if asked.has("gpus"):
-        tokens = asked.number("tokens")
+    share = inputs.read_number("lost", LOST)
+    if inputs.has("gpus"):
+        tokens = inputs.read_number("tokens")
         lost = {"other_time": share, **_NEVER_FAILS}
-        setting = _setting(asked)
-        return query_calculator("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
-    framework = asked.any("framework")
-    return query_calculator(
+        setting = _read_run(inputs)
+        return build_query("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
+    framework = inputs.read_any("framework")
+    return build_query(
         "accelerator-choice",
         "gpu_hours",
         job="training",
-        model=asked.model(),
-        only=asked.card(),
-        tokens=asked.number("tokens"),
-        number_format=_number_format(asked),
+        model=inputs.read_model(),
+        only=inputs.read_gpu_id(),
+        tokens=inputs.read_number("tokens"),
+        number_format=_read_number_format(inputs),
         software=framework and _FRAMEWORKS[framework],
         lost=share,
     )
@@ -277,18 +283,18 @@ _SYSTEMS = {
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 
 
-def collective(asked: CaseInputs) -> CalculatorQuery:
+def collective(inputs: CaseInputs) -> CalculatorQuery:
     """Time of one collective [s]."""
-    asked.note("library", "size_convention", "topology")
-    name = str(asked.any("system", ""))
+    inputs.ignore("library", "size_convention", "topology")
+    name = str(inputs.read_any("system", ""))
     if name not in _SYSTEMS:
         raise UnsupportedCaseError(f"system “{name}” is not known")
-    gpus, nodes = asked.whole("gpus"), asked.whole("nodes", 1)
-    return query_calculator(
+    gpus, nodes = inputs.read_int("gpus"), inputs.read_int("nodes", 1)
+    return build_query(
         "collectives",
         "time",
-        operation=asked.word("op", {op: op for op in _OPERATIONS}),
-        message=asked.number("message_bytes"),
+        operation=inputs.read_meaning("op", {op: op for op in _OPERATIONS}),
+        message=inputs.read_number("message_bytes"),
         gpu=_SYSTEMS[name],
         gpus=gpus,
         network="efa" if name.startswith("AWS") and nodes > 1 else None,
