@@ -109,7 +109,7 @@ class SectionComposer:
 
     def __init__(self, inputs: Any) -> None:
         self.inputs = inputs
-        self._values = {name: getattr(inputs, name) for name in input_specs(type(inputs))}
+        self._values = {f.name: getattr(inputs, f.name) for f in dataclasses.fields(inputs)}
         self.sections: list[SubEstimate] = []
         self.missing: dict[str, str] = {}
 

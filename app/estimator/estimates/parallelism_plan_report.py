@@ -11,9 +11,8 @@ from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanResult,
     compute_parallelism_plan,
     find_flips,
-    validate_inputs,
 )
-from app.estimator.estimates.training_time import TrainingTimeResult
+from app.estimator.estimates.training_time import TrainingTimeResult, check_gpu_rates
 from app.estimator.estimates.training_time_report import step_time_formula_step
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
@@ -289,7 +288,7 @@ _DESIGNS = {
 def estimate(inputs: ParallelismPlanInputs) -> Estimate:
     """Search all layouts, and describe the best."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(inputs, gpu)
+    check_gpu_rates(gpu, inputs.number_format)
     result = compute_parallelism_plan(inputs, model, gpu)
     first = result.best_layout
     return Estimate(
@@ -329,7 +328,7 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
 
 
 def _no_layout_verdict(gpus_text: str, result: ParallelismPlanResult) -> Verdict:
-    if result.seen == result.legal_count:
+    if result.tried_count == result.legal_count:
         text = f"No layout of the model fits on {gpus_text} with this batch."
         return Verdict("no", "Does not fit.", text)
     text = f"No layout that was looked at fits on {gpus_text} with this batch."
@@ -338,10 +337,10 @@ def _no_layout_verdict(gpus_text: str, result: ParallelismPlanResult) -> Verdict
 
 def _search_limit_text(result: ParallelismPlanResult) -> str:
     """Return a note if the search reached its work limit; else empty."""
-    if result.seen == result.legal_count:
+    if result.tried_count == result.legal_count:
         return ""
-    seen, legal = format_number(result.seen), format_number(result.legal_count)
-    return f" The search looked at {seen} of {legal} layouts; a better one may exist."
+    tried, legal = format_number(result.tried_count), format_number(result.legal_count)
+    return f" The search looked at {tried} of {legal} layouts; a better one may exist."
 
 
 def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
@@ -409,8 +408,8 @@ def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
-        format_term(result.count),
-        result.count,
+        format_term(result.fitting_count),
+        result.fitting_count,
         "",
         "megatron-2021",
         "parallelism",

@@ -482,18 +482,23 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
     return max(system_gpus, min(math.ceil(systems / step) * step * system_gpus, max_gpus))
 
 
-def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
-    """Reject impossible layouts, with the reason."""
+def check_gpu_rates(gpu: Accelerator, number_format: str) -> None:
+    """Reject a GPU without the rates, memory or number format that a training step needs."""
     if (
         gpu.peak_rate("bf16") is None
         or gpu.memory_bandwidth is None
         or not gpu.engine_visible_memory
     ):
         message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", inputs.gpu, message)
-    if gpu.peak_rate(inputs.number_format) is None:
-        message = f"The {gpu.name} does not compute in {inputs.number_format.upper()}."
-        raise input_error("number_format", inputs.number_format, message)
+        raise input_error("gpu", gpu.id, message)
+    if gpu.peak_rate(number_format) is None:
+        message = f"The {gpu.name} does not compute in {number_format.upper()}."
+        raise input_error("number_format", number_format, message)
+
+
+def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
+    """Reject impossible layouts, with the reason."""
+    check_gpu_rates(gpu, inputs.number_format)
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
