@@ -39,22 +39,17 @@ def _payback_time(result: CostResult) -> OutputValue:
 
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
-    egress_per_hour = result.yearly_egress_cost / result.hours
+    egress_per_hour = result.yearly_egress_cost / result.used_hours
     rent = result.rented_hour - egress_per_hour
     note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress_per_hour, 'USD/h')} for data moved out."
-    if not egress_per_hour:
-        note = ""
-    return OutputValue(result.rented_hour, note=note)
+    return OutputValue(result.rented_hour, note=note if egress_per_hour else "")
 
 
 def _break_even_utilization_value(result: CostResult) -> OutputValue:
+    if result.break_even_utilization is not None:
+        return OutputValue(result.break_even_utilization)
     cheaper = "Owning" if result.buying else "Renting"
-    note = (
-        ""
-        if result.break_even_utilization is not None
-        else f"{cheaper} is cheaper at any utilization."
-    )
-    return OutputValue(result.break_even_utilization, note=note)
+    return OutputValue(None, note=f"{cheaper} is cheaper at any utilization.")
 
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
@@ -287,7 +282,7 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line_from_template(
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
-            ((result.yearly_rental_cost, "USD/year"), result.hours),
+            ((result.yearly_rental_cost, "USD/year"), result.used_hours),
             result.rented_hour,
             "barroso-2018",
         ),
@@ -297,19 +292,16 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     if result.break_even_utilization is None:
         return ()
-    (owned_idle, owned_full), (rented_idle, rented_full) = (
-        result.owned_idle_and_full,
-        result.rented_idle_and_full,
-    )
+    owned, rented = result.owned_by_utilization, result.rented_by_utilization
     return (
         _STEPS.line_from_template(
             "break_even",
             "([owning] − [renting, a year at 0%]) ÷ ([rise of renting] − [rise of owning, from 0% to 100%])",
             (
-                (owned_idle, "USD"),
-                (rented_idle, "USD"),
-                (rented_full - rented_idle, "USD"),
-                (owned_full - owned_idle, "USD"),
+                (owned.idle, "USD"),
+                (rented.idle, "USD"),
+                (rented.full - rented.idle, "USD"),
+                (owned.full - owned.idle, "USD"),
             ),
             result.break_even_utilization,
             "barroso-2018",
@@ -317,18 +309,16 @@ def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     )
 
 
-_SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-_CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
+_CHART_UTILIZATIONS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_TABLE_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def _build_utilization_chart(result: CostResult) -> Chart:
     inputs = result.inputs
-    hours = inputs.gpus * HOURS_PER_YEAR
-    rented_points = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
-    utilizations = [share for share in _SHARES if share < inputs.availability]
+    rented_points = tuple((s, result.gpu_hour_costs(s).rented) for s in _CHART_UTILIZATIONS)
+    owned_utilizations = [s for s in _CHART_UTILIZATIONS if s < inputs.availability]
     owned_points = tuple(
-        (s, result.gpu_hour_costs(s, hours)[0]) for s in (*utilizations, inputs.availability)
+        (s, result.gpu_hour_costs(s).owned) for s in (*owned_utilizations, inputs.availability)
     )
     requested_point = (inputs.utilisation, result.owned_hour)
     return Chart(
@@ -346,7 +336,7 @@ def _build_utilization_chart(result: CostResult) -> Chart:
 
 
 def _build_owned_hour_bar(result: CostResult) -> StackedBar:
-    owned, hours = result.ownership_cost, result.hours
+    owned, hours = result.ownership_cost, result.used_hours
     return StackedBar(
         "A used GPU-hour when owned",
         (
@@ -364,13 +354,13 @@ def _build_owned_hour_bar(result: CostResult) -> StackedBar:
 
 def _build_utilization_table(result: CostResult) -> ResultTable:
     rows = []
-    for share in _CHART_UTILIZATIONS:
-        owned, rented = result.gpu_hour_costs(share, result.inputs.gpus * HOURS_PER_YEAR)
-        cheaper = "Owned" if owned < rented else "Rented"
-        owned_cell: str | tuple[float, str] = (owned, "USD/h")
+    for share in _TABLE_UTILIZATIONS:
+        costs = result.gpu_hour_costs(share)
+        cheaper = "Owned" if costs.owned < costs.rented else "Rented"
+        owned_cell: str | tuple[float, str] = (costs.owned, "USD/h")
         if share > result.inputs.availability:
             owned_cell, cheaper = "not available that long", "Rented"
-        rows.append(((share, "%"), owned_cell, (rented, "USD/h"), cheaper))
+        rows.append(((share, "%"), owned_cell, (costs.rented, "USD/h"), cheaper))
     columns = ("Utilization", "Owned", "Rented", "Cheaper")
     return ResultTable("Used GPU-hour by utilization", columns, tuple(rows))
 

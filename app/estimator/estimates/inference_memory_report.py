@@ -195,7 +195,7 @@ _LEAST_PADDING = 0.69
 _GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
-def _overhead_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def _overhead_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
         return (1.0, 1.0)
@@ -204,7 +204,7 @@ def _overhead_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float
 
 def _overhead_note(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> str:
     """Return the overhead of a GPU with its range, and the logs behind it."""
-    factors = _overhead_range_factors(inputs)
+    factors = _overhead_factors(inputs)
     low, high = (format_value(load.overhead * factor, "B") for factor in factors)
     note = f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU ({low} to {high})"
     if inputs.engine in _LOGGED:
@@ -213,7 +213,7 @@ def _overhead_note(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> str:
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
 
 
-def _activation_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def _activation_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of temporary tensors."""
     return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
 
@@ -228,7 +228,7 @@ def _plausible_memory_range(
     lowest, highest = (
         fixed + load.overhead * overhead_factor + load.activations * activation_factor
         for overhead_factor, activation_factor in zip(
-            _overhead_range_factors(inputs), _activation_range_factors(inputs), strict=True
+            _overhead_factors(inputs), _activation_factors(inputs), strict=True
         )
     )
     return lowest, max(highest, fixed + load.started)
@@ -238,7 +238,7 @@ _MemoryResult = InferenceMemoryResult
 
 
 def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    overhead, factors = result.whole.overhead, _overhead_range_factors(result.inputs)
+    overhead, factors = result.memory_of_all_gpus.overhead, _overhead_factors(result.inputs)
     return OutputValue(overhead) if factors == (1.0, 1.0) else ranged_value(overhead, factors)
 
 
@@ -247,35 +247,23 @@ def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
     if not result.memory_per_gpu.padding:
         return OutputValue(None, note="None is added.", applies=False)
     note = "Of the Marlin kernels of vLLM; Triton's pad less."
-    return ranged_value(result.whole.padding, (_LEAST_PADDING, 1.0), note)
+    return ranged_value(result.memory_of_all_gpus.padding, (_LEAST_PADDING, 1.0), note)
 
 
-def _total_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    return OutputValue(result.whole.total, *_plausible_memory_range(result.inputs, result.whole))
-
-
-def _memory_per_gpu(result: _MemoryResult) -> OutputValue:
-    return OutputValue(
-        result.memory_per_gpu.total, *_plausible_memory_range(result.inputs, result.memory_per_gpu)
-    )
+def _ranged_total(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> OutputValue:
+    return OutputValue(load.total, *_plausible_memory_range(inputs, load))
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:
-    limit, (low, high) = (
-        result.limits.usable_bytes,
-        _plausible_memory_range(result.inputs, result.memory_per_gpu),
-    )
-    return OutputValue(limit - result.memory_per_gpu.total, limit - high, limit - low)
+    limit, needed = result.limits.usable_bytes, result.memory_per_gpu
+    low, high = _plausible_memory_range(result.inputs, needed)
+    return OutputValue(limit - needed.total, limit - high, limit - low)
 
 
 def _fits_memory(result: _MemoryResult) -> OutputValue:
-    limit, bounds = (
-        result.limits.usable_bytes,
-        _plausible_memory_range(result.inputs, result.memory_per_gpu),
-    )
-    return OutputValue(
-        result.memory_per_gpu.total <= limit, note=uncertain_fit_note(limit, *bounds)
-    )
+    limit, needed = result.limits.usable_bytes, result.memory_per_gpu
+    note = uncertain_fit_note(limit, *_plausible_memory_range(result.inputs, needed))
+    return OutputValue(needed.total <= limit, note=note)
 
 
 def _cache_limit_value(value: int | None) -> OutputValue:
@@ -284,7 +272,7 @@ def _cache_limit_value(value: int | None) -> OutputValue:
 
 def _longest_context(result: _MemoryResult) -> OutputValue:
     """Return the longest context that memory holds and the model takes."""
-    held, most = result.limits.context, result.model.max_context
+    held, most = result.limits.cache_limits.context, result.model.max_context
     if most is None or (held is not None and held <= most):
         return _cache_limit_value(held)
     note = "As long as the model takes."
@@ -305,7 +293,7 @@ def _room_for_cache(result: _MemoryResult) -> OutputValue:
 
 def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> OutputValue:
     """Return the cache in units of `tokens_per_unit` tokens, with the range of its room."""
-    tokens, cache_value = result.limits.tokens, _room_for_cache(result)
+    tokens, cache_value = result.limits.cached_tokens, _room_for_cache(result)
     if tokens is None:
         return _cache_limit_value(None)
     count = tokens // tokens_per_unit
@@ -318,62 +306,64 @@ def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> Out
     )
 
 
-def _count_gpus(inputs: InferenceMemoryInputs) -> int:
-    return inputs.tensor_parallel * inputs.pipeline_parallel
-
-
 def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     """Return the fewest GPUs of all stages, with the range from the least and most memory."""
     inputs, limits = result.inputs, result.limits
     stages = inputs.pipeline_parallel
-    if limits.gpus is None:
+    if limits.fewest_gpus is None:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
-        return OutputValue(limits.gpus * stages, note="With the memory given for the cache.")
-    low = fewest_fitting_gpus(
-        limits.memory_by_gpu_count, lambda load: _plausible_memory_range(inputs, load)[0]
-    )
-    high = fewest_fitting_gpus(
-        limits.memory_by_gpu_count, lambda load: _plausible_memory_range(inputs, load)[1]
-    )
+        return OutputValue(limits.fewest_gpus * stages, note="With the memory given for the cache.")
+    sizes = limits.memory_by_gpu_count
+    low = fewest_fitting_gpus(sizes, lambda load: _plausible_memory_range(inputs, load)[0])
+    high = fewest_fitting_gpus(sizes, lambda load: _plausible_memory_range(inputs, load)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
-        return OutputValue(limits.gpus * stages, note=note)
-    return OutputValue(limits.gpus * stages, low * stages, high * stages)
+        return OutputValue(limits.fewest_gpus * stages, note=note)
+    return OutputValue(limits.fewest_gpus * stages, low * stages, high * stages)
 
 
 OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
-    OutputSpec("weights", "Weights", "B", "less", lambda r: r.whole.weights),
-    OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.whole.cache),
+    OutputSpec("weights", "Weights", "B", "less", lambda r: r.memory_of_all_gpus.weights),
+    OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.memory_of_all_gpus.cache),
     OutputSpec(
         "activations",
         "Activations",
         "B",
         "less",
-        lambda r: ranged_value(r.whole.activations, _activation_range_factors(r.inputs)),
+        lambda r: ranged_value(r.memory_of_all_gpus.activations, _activation_factors(r.inputs)),
         modeled=True,
     ),
     OutputSpec("overhead", "Overhead", "B", "less", _overhead_of_all_gpus, modeled=True),
     OutputSpec(
         "padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus, modeled=True
     ),
-    OutputSpec("total", "In all", "B", "less", _total_of_all_gpus, modeled=True),
-    OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
+    OutputSpec(
+        "total",
+        "In all",
+        "B",
+        "less",
+        lambda r: _ranged_total(r.inputs, r.memory_of_all_gpus),
+        modeled=True,
+    ),
+    OutputSpec(
+        "per_gpu",
+        "On each GPU",
+        "B",
+        "less",
+        lambda r: _ranged_total(r.inputs, r.memory_per_gpu),
+        modeled=True,
+        primary=True,
+    ),
     OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
     OutputSpec("fits", "Fits", better="more", read=_fits_memory),
-    OutputSpec(
-        "max_context",
-        "Longest context",
-        "token",
-        "more",
-        _longest_context,
-    ),
+    OutputSpec("max_context", "Longest context", "token", "more", _longest_context),
     OutputSpec(
         "max_concurrent",
         "Most sequences",
         "sequence",
         "more",
-        lambda r: _cache_limit_value(r.limits.concurrent),
+        lambda r: _cache_limit_value(r.limits.cache_limits.sequences),
     ),
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
     OutputSpec(
@@ -410,7 +400,8 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     limit = limits.usable_bytes
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
     bounds = _plausible_memory_range(inputs, load)
-    verdict = memory_verdict(load.total, memory, _count_gpus(inputs), *bounds)
+    gpus = inputs.tensor_parallel * inputs.pipeline_parallel
+    verdict = memory_verdict(load.total, memory, gpus, *bounds)
     problem = scale_block_problem(inputs, inputs.tensor_parallel) or ""
     if model.max_context and inputs.context > model.max_context:
         verdict = _build_longer_context_verdict(verdict, model.max_context)
@@ -418,7 +409,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         name="inference-memory",
         verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(result.model, inputs, gpu, load, limit),
+        steps=_build_steps(result),
         pictures=(build_bar(gpu, load, limit),),
         tables=(build_table(load, whole),),
         notes=(*build_notes(result.model, inputs, load), capacity_note(gpu)),
@@ -437,13 +428,8 @@ def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
     return Verdict("tight", "Longer than the model takes.", text)
 
 
-def _build_steps(
-    model: Architecture,
-    inputs: InferenceMemoryInputs,
-    gpu: Accelerator,
-    load: GpuMemoryUse,
-    limit: float,
-) -> tuple[FormulaStep, ...]:
+def _build_steps(result: _MemoryResult) -> tuple[FormulaStep, ...]:
+    model, inputs, load = result.model, result.inputs, result.memory_per_gpu
     return (
         _weights_step(model, inputs, load),
         _cache_step(model, inputs, load),
@@ -451,7 +437,7 @@ def _build_steps(
         _overhead_step(inputs, load),
         *_padding_steps(model, inputs, load),
         _sum_step(load),
-        _usable_memory_step(inputs, gpu, load, limit),
+        _usable_memory_step(result),
     )
 
 
@@ -581,23 +567,22 @@ def _sum_step(load: GpuMemoryUse) -> FormulaStep:
     return _STEPS.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
 
-def _usable_memory_step(
-    inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
-) -> FormulaStep:
+def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
+    inputs, load, engine = result.inputs, result.memory_per_gpu, ENGINES.get(result.inputs.engine)
     share = format_term(inputs.memory_utilization, "%")
-    memory, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
+    memory = format_term(visible_memory(inputs, result.gpu), "B")
+    formula = "memory × usable share"
     numbers = f"{memory} × {share}"
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+    if engine and engine.whole:
         formula, numbers = "memory", memory
-    elif inputs.engine in ENGINES and ENGINES[inputs.engine].has_free_memory_fraction:
+    elif engine and engine.has_free_memory_fraction:
         formula = "memory − the share not used × what all but the cache leaves"
         fixed, unused = format_term(load.bytes_without_cache, "B"), 1 - inputs.memory_utilization
         numbers = f"{memory} − {format_term(unused, '%')} × max({memory} − {fixed}, 0 B)"
-    elif inputs.engine in ENGINES and ENGINES[inputs.engine].has_static_fraction:
+    elif engine and engine.has_static_fraction:
         formula = "(memory − outside) × usable share + outside"
-        outside_bytes = ENGINES[inputs.engine].bytes_outside_framework(inputs.tensor_parallel)
-        outside_text = format_term(outside_bytes, "B")
-        numbers = f"({memory} − {outside_text}) × {share} + {outside_text}"
+        outside = format_term(engine.bytes_outside_framework(inputs.tensor_parallel), "B")
+        numbers = f"({memory} − {outside}) × {share} + {outside}"
     if inputs.graphs:
         formula = f"less of {formula} and memory − CUDA graphs"
         numbers = f"min({numbers}, {memory} − {format_term(inputs.graphs, 'B')})"
@@ -605,7 +590,7 @@ def _usable_memory_step(
         formula = f"less of {formula} and all but the cache + memory given for it"
         parts = (load.total - load.cache, inputs.cache_memory)
         numbers = f"min({numbers}, {format_sum_in_formula(parts, 'B')})"
-    line = ("Usable", formula, numbers, limit, "B")
+    line = ("Usable", formula, numbers, result.limits.usable_bytes, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 
 
