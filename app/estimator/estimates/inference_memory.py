@@ -446,19 +446,19 @@ def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
 
 
 def usable_memory(
-    inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
+    inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse, gpus: int
 ) -> float:
     """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
     memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
         limit = compute_usable_engine_bytes(
-            ENGINES[inputs.engine], memory, share, gpus, load.bytes_without_cache
+            ENGINES[inputs.engine], memory, share, gpus, memory_use.bytes_without_cache
         )
     limit = min(limit, memory - inputs.graphs)
     if inputs.cache_memory is None:
         return limit
-    return min(limit, load.total - load.cache + inputs.cache_memory)
+    return min(limit, memory_use.total - memory_use.cache + inputs.cache_memory)
 
 
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
@@ -517,26 +517,26 @@ def dense_rate_formats(gpu: Accelerator) -> str:
 
 
 def find_limits(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse
 ) -> InferenceLimits:
     """Return the furthest context, sequences, GPUs and formats."""
-    limit = usable_memory(inputs, gpu, load, inputs.tensor_parallel)
-    sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, load)
-    free = limit - load.bytes_without_cache
+    limit = usable_memory(inputs, gpu, memory_use, inputs.tensor_parallel)
+    sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, memory_use)
+    free = limit - memory_use.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
         cache_limits = _search_cache_limits(model, inputs, gpu)
     else:
-        cache_limits = _solve_cache_limits(model, inputs, load, free)
+        cache_limits = _solve_cache_limits(model, inputs, memory_use, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
-    is_full = load.total > limit
+    is_full = memory_use.total > limit
     return InferenceLimits(
         cache_limits=cache_limits,
-        fewest_gpus=fewest_fitting_gpus(sizes, lambda load: load.total),
+        fewest_gpus=fewest_fitting_gpus(sizes, lambda memory_use: memory_use.total),
         usable_bytes=limit,
         cache_bytes=cache_bytes,
         cached_tokens=_count_cached_tokens(model, inputs, cache_bytes),
         memory_by_gpu_count=sizes,
-        fitting_weight_format=_find_fitting_weight_format(model, inputs, load, limit),
+        fitting_weight_format=_find_fitting_weight_format(model, inputs, memory_use, limit),
         fitting_cache_format=_find_fitting_cache_format(model, inputs, gpu) if is_full else None,
         fitting_gguf_format=_find_fitting_gguf_format(model, inputs, gpu) if is_full else None,
         fitting_settings=_find_fitting_settings(model, inputs, gpu) if is_full else None,
@@ -550,8 +550,8 @@ def _fits_with(
 ) -> bool:
     """Return whether the load fits with other inputs."""
     changed = dataclasses.replace(inputs, **changes)
-    load = gpu_memory_use(model, changed, inputs.tensor_parallel)
-    return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
+    memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
+    return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
 
 
 def _find_fitting_cache_format(
@@ -637,7 +637,7 @@ def _bytes_per_cached_token(
 
 
 def _solve_cache_limits(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free_bytes: float
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse, free_bytes: float
 ) -> CacheLimits:
     """Solve for context and sequences if only the cache grows with them."""
     width = CACHE_BITS[inputs.cache] / 8
@@ -648,7 +648,7 @@ def _solve_cache_limits(
         sequences = blocks // shared.blocks_of_sequence(inputs.context) * (gpus // sharing)
         return CacheLimits(shared.longest_context(blocks // own), max(0, sequences))
     state = recurrent_state_bytes(model) / sharing
-    per_sequence = load.cache / own
+    per_sequence = memory_use.cache / own
     elements = (free_bytes / own - state) / width
     longest = longest_context(model, elements, sharing, inputs.block, width)
     if not per_sequence:
@@ -683,22 +683,23 @@ _MOST = 2**40
 
 
 def _memory_and_limit_by_gpu_count(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse
 ) -> tuple[MemoryAtGpuCount, ...]:
     """Return the memory use and its limit for every number of GPUs up to 64.
 
-    `load` is the memory use for the typed number.
+    `memory_use` is that of the typed number.
     """
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     counts: Iterable[int] = range(1, 65) if whole else tensor_parallel_choices(model)
     if inputs.engine not in (TRANSFORMERS, LLAMA_CPP):
         counts = loadable_gpu_counts(model, inputs.weights, counts)
     loads = (
-        (n, load if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
+        (n, memory_use if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
         for n in counts
     )
     return tuple(
-        MemoryAtGpuCount(n, load, usable_memory(inputs, gpu, load, n)) for n, load in loads
+        MemoryAtGpuCount(n, memory_use, usable_memory(inputs, gpu, memory_use, n))
+        for n, memory_use in loads
     )
 
 
@@ -739,10 +740,10 @@ def _lighter_gguf_files(model: Architecture) -> tuple[str, ...]:
 
 
 def _find_fitting_weight_format(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse, limit: float
 ) -> str | None:
     """Return the widest common weight format for which a load that is too large fits."""
-    if load.total <= limit or load.cache + load.overhead > limit:
+    if memory_use.total <= limit or memory_use.cache + memory_use.overhead > limit:
         return None  # It fits unchanged, or would not fit even without weights.
     gpu = find_accelerator(inputs.gpu)
     for name in _lighter_gguf_files(model) if inputs.engine == LLAMA_CPP else _LIGHTER:
@@ -750,7 +751,7 @@ def _find_fitting_weight_format(
             continue
         changed = dataclasses.replace(inputs, weights=name)
         lighter = gpu_memory_use(model, changed, inputs.tensor_parallel)
-        is_worth_it = lighter.weights < _WORTH_IT * load.weights
+        is_worth_it = lighter.weights < _WORTH_IT * memory_use.weights
         if is_worth_it and _fits_with(model, inputs, gpu, weights=name):
             return name
     return None

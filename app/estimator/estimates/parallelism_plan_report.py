@@ -411,15 +411,15 @@ def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
 def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
     labels = {name: label[0].upper() + label[1:] for name, label in PARTS.items()}
     whole = gpu.engine_visible_memory
-    load = first.stage_memory
+    memory = first.stage_memory
     bar = StackedBar(
         "Memory of each GPU",
         (
-            BarSegment("weights", "Weights", load.weights),
-            BarSegment("gradients", "Gradients", load.gradients),
-            BarSegment("optimizer", "Optimizer", load.optimizer),
-            BarSegment("activations", "Activations", load.activations + load.logits),
-            BarSegment("overhead", "Overhead", load.overhead + load.buffers),
+            BarSegment("weights", "Weights", memory.weights),
+            BarSegment("gradients", "Gradients", memory.gradients),
+            BarSegment("optimizer", "Optimizer", memory.optimizer),
+            BarSegment("activations", "Activations", memory.activations + memory.logits),
+            BarSegment("overhead", "Overhead", memory.overhead + memory.buffers),
         ),
         whole,
         f"{format_value(whole, 'B')} of {gpu.name}",
