@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.serving_capacity import (
@@ -90,9 +91,9 @@ def _latency_output(
     """Declare a percentile of a latency [s]; `latency` is ttft or tpot."""
 
     def read(result: CapacityResult) -> OutputValue:
-        if result.settled is None:
+        if result.operating_point is None:
             return _value_if_served(None)
-        value = getattr(result.settled, latency)[share]
+        value = getattr(result.operating_point, latency)[share]
         return modeled_time(result.measurements.error_interval_name(latency), value)
 
     return OutputSpec(
@@ -109,25 +110,23 @@ def _prefill_replicas(result: CapacityResult) -> OutputValue:
     return _value_if_served(result.prefill_replicas)
 
 
-def _transfer(result: CapacityResult) -> OutputValue:
+def _cache_transfer_time(result: CapacityResult) -> OutputValue:
     if result.profile.prefill is None:
         return OutputValue(None, note=_TOGETHER, applies=False)
     return modeled_time("collective", result.profile.prefill.transfer_seconds)
 
 
-def _met(result: CapacityResult) -> OutputValue:
+def _keeps_up(result: CapacityResult) -> OutputValue:
     if result.refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
-        return OutputValue(result.targets_met, note=f"It {_MET[result.targets_met]} the targets.")
+        verb = "meets" if result.targets_met else "misses"
+        return OutputValue(result.targets_met, note=f"It {verb} the targets.")
     waits = "no request waits" if result.targets_met else "requests wait"
     return OutputValue(result.targets_met, note=f"No targets are set; {waits} for memory.")
 
 
-_MET = {True: "meets", False: "misses"}
-
-
-def _max_rate(result: CapacityResult) -> OutputValue:
+def _max_request_rate(result: CapacityResult) -> OutputValue:
     """Return the most requests per second of the replicas that are counted, as a figure."""
     if result.max_request_rate is None:
         return _value_if_served(None)
@@ -153,7 +152,7 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
     return dataclasses.replace(rate, note=note)
 
 
-def _utilization(result: CapacityResult) -> OutputValue:
+def _load_share(result: CapacityResult) -> OutputValue:
     note = "Of the most within the targets." if result.has_targets else "Of the most."
     value = _value_if_served(result.utilization)
     return dataclasses.replace(value, note=note) if value.applies else value
@@ -179,14 +178,14 @@ def _gpu_bounds(result: CapacityResult) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
-    if result.settled is None:
+def _requests_per_replica(result: CapacityResult) -> OutputValue:
+    if result.operating_point is None:
         return _value_if_served(None)
     most = int(result.profile.most)  # A part of a request fits on average, not at a time.
-    return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
+    return OutputValue(min(round(result.operating_point.batch, 1), max(1, most)))
 
 
-def _most_requests(result: CapacityResult) -> OutputValue:
+def _requests_in_memory(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.profile, result.profile.traffic.requests
     most, full = (max(0, int(n)) for n in (profile.most, profile.max_reserved_batch))
@@ -216,7 +215,7 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
-    OutputSpec("fits", "Keeps up", better="more", read=_met),
+    OutputSpec("fits", "Keeps up", better="more", read=_keeps_up),
     _count_output("replicas", "Replicas", ""),
     OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
     _count_output("gpus", "GPUs", "GPU", primary=True),
@@ -236,7 +235,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
     ),
     OutputSpec(
-        "max_rate", "Most requests per second", "request/s", "more", _max_rate, modeled=True
+        "max_rate", "Most requests per second", "request/s", "more", _max_request_rate, modeled=True
     ),
     OutputSpec(
         "saturated_throughput",
@@ -246,24 +245,17 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         _saturated_throughput,
         modeled=True,
     ),
-    OutputSpec(
-        "utilisation",
-        "Load",
-        "%",
-        read=_utilization,
-    ),
-    OutputSpec(
-        "concurrent",
-        "Requests at once on a replica",
-        read=_read_requests_per_replica,
-    ),
+    OutputSpec("utilisation", "Load", "%", read=_load_share),
+    OutputSpec("concurrent", "Requests at once on a replica", read=_requests_per_replica),
     OutputSpec(
         "max_concurrent",
         "Most requests in memory of a replica",
         better="more",
-        read=_most_requests,
+        read=_requests_in_memory,
     ),
-    OutputSpec("transfer", "Transfer of a prompt's cache", "s", "less", _transfer, modeled=True),
+    OutputSpec(
+        "transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time, modeled=True
+    ),
     OutputSpec(
         "cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost, modeled=True
     ),
@@ -288,16 +280,16 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
-    if not result.memory:
+    if not result.fits_memory:
         settings = _engine_settings_flips(result)
         return settings + _more_gpus_flips(result) + _prefill_decode_flips(result)
     other = _other_width_flips(result) + _prefill_decode_flips(result)
     if result.refusal:
         return _expert_parallel_flips(result) + other
-    if result.top is None or result.replicas is None:
+    if result.highest_point is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
-    load, replicas = _load_and_replica_flips(result, result.top, result.replicas)
-    return _fp8_cache_flips(result) + load + other + replicas
+    flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
+    return (*_fp8_cache_flips(result), flips.load, *other, *flips.replicas)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -381,7 +373,7 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if inputs.replicas and result.targets_met:
         return ()
     best, flip = result.gpus if result.targets_met else None, None
-    if inputs.replicas and (needed := fewest_replicas(inputs, result.top)):
+    if inputs.replicas and (needed := fewest_replicas(inputs, result.highest_point)):
         best = (needed + inputs.spare) * inputs.tensor_parallel
     for tensor in _WIDTHS:
         if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
@@ -425,27 +417,27 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     larger = max(_LARGER_SHARE, inputs.memory_utilization)
     fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
-    now = format_value(inputs.memory_utilization, "%")
-    share = ("memory_utilization", "Usable share of memory", format_value(larger, "%"))
+    becomes = "There is room for a request."
     asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
     most = ("max_sequences", "Most sequences of the engine")
-    sequences = VerdictFlip(*most, asked, str(fewer), _ROOM)
+    sequences = VerdictFlip(*most, asked, str(fewer), becomes)
+    now, then = (format_value(share, "%") for share in (inputs.memory_utilization, larger))
+    field, label = "memory_utilization", "Usable share of memory"
+    usable_share = VerdictFlip(field, label, now, then, becomes)
     flips = []
-    for flip, changes in (
-        (sequences, {"max_sequences": fewer}),
-        (VerdictFlip(*share[:2], now, share[2], _ROOM), {"memory_utilization": larger}),
-    ):
-        if build_replica_profile(dataclasses.replace(inputs, **changes)).most >= 1:
-            flips.append(flip)
-    if flips:
-        return tuple(flips)
-    both = dataclasses.replace(inputs, max_sequences=fewer, memory_utilization=larger)
-    if build_replica_profile(both).most >= 1:
-        return (dataclasses.replace(sequences, also=(share,)),)
-    return ()
+    if _has_room(inputs, max_sequences=fewer):
+        flips.append(sequences)
+    if _has_room(inputs, memory_utilization=larger):
+        flips.append(usable_share)
+    if not flips and _has_room(inputs, max_sequences=fewer, memory_utilization=larger):
+        flips.append(dataclasses.replace(sequences, also=((field, label, then),)))
+    return tuple(flips)
 
 
-_ROOM = "There is room for a request."
+def _has_room(inputs: ServingCapacityInputs, **changes: Any) -> bool:
+    """Return whether weights and one request fit with changed inputs."""
+    changed = dataclasses.replace(inputs, **changes)
+    return build_replica_profile(changed).most >= 1
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -477,9 +469,7 @@ def _loadable_split(
 
 
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return experts divided whole, if engines do not load their parts."""
-    if not result.refusal:
-        return ()
+    """Return experts divided whole, for an engine that does not load their parts."""
     inputs = result.inputs
     split = _loadable_split(result.profile.placed.model, inputs)
     if split is None:
@@ -509,9 +499,14 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
+class LoadAndReplicaFlips(NamedTuple):
+    load: VerdictFlip
+    replicas: tuple[VerdictFlip, ...]
+
+
 def _load_and_replica_flips(
     result: CapacityResult, highest_point: OperatingPoint, replicas: int
-) -> tuple[tuple[VerdictFlip, ...], tuple[VerdictFlip, ...]]:
+) -> LoadAndReplicaFlips:
     """Return the load at which the verdict flips, and the replicas if too few are given."""
     inputs = result.inputs
     if inputs.requests_per_second is not None:
@@ -531,8 +526,9 @@ def _load_and_replica_flips(
         becomes = "Takes one more prefill replica."
     elif result.targets_met and not inputs.replicas:
         becomes = "Takes one more replica."
-    load = (VerdictFlip(field, label, format_number(now), flips, becomes),)
+    load = VerdictFlip(field, label, format_number(now), flips, becomes)
     if result.targets_met or not inputs.replicas:
-        return load, ()
+        return LoadAndReplicaFlips(load, ())
     needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
-    return load, (VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes),)
+    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes)
+    return LoadAndReplicaFlips(load, (more,))
