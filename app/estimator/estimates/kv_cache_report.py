@@ -74,23 +74,23 @@ class KvCacheInputs:
 class KvCacheResult:
     """Bytes of the cache of one token and one sequence, in total and on one GPU.
 
-    A sequence has keys and values, `attention`, and the `state` of recurrent layers;
-    `recurrent` is that state without convolutions. `tokens` are in whole blocks.
+    A sequence has keys and values, and the `state` of recurrent layers, of which convolutions are
+    a part. `tokens` are in whole blocks.
     """
 
     tokens: int
     per_token: float
     token_per_gpu: float
-    attention: float
+    keys_and_values: float
     state: float
-    recurrent: float
+    state_without_convolutions: float
     total: float
     per_gpu: float
 
     @property
     def per_sequence(self) -> float:
         """Return keys, values and state of one sequence [B]."""
-        return self.attention + self.state
+        return self.keys_and_values + self.state
 
 
 def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResult:
@@ -107,9 +107,9 @@ def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResul
         tokens=tokens,
         per_token=kv_cache_elements_per_token(model, 1, width) * width,
         token_per_gpu=kv_cache_elements_per_token(model, gpus, width) * width,
-        attention=attention,
+        keys_and_values=attention,
         state=state,
-        recurrent=state_element_bytes * model.state_elements,
+        state_without_convolutions=state_element_bytes * model.state_elements,
         total=(attention + state) * inputs.sequences,
         per_gpu=sequence_per_gpu * inputs.sequences,
     )
@@ -121,9 +121,17 @@ OUTPUTS: tuple[OutputSpec[KvCacheResult], ...] = (
     OutputSpec("total", "All sequences", "B", "less", primary=True),
     OutputSpec("per_gpu", "On one GPU", "B", "less"),
     OutputSpec("token_per_gpu", "Per token on one GPU", "B", "less"),
-    OutputSpec("attention", "Keys and values of a sequence", "B", "less"),
+    OutputSpec(
+        "attention", "Keys and values of a sequence", "B", "less", lambda r: r.keys_and_values
+    ),
     OutputSpec("state", "State of a sequence", "B", "less"),
-    OutputSpec("recurrent", "State without convolutions", "B", "less"),
+    OutputSpec(
+        "recurrent",
+        "State without convolutions",
+        "B",
+        "less",
+        lambda r: r.state_without_convolutions,
+    ),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
@@ -238,10 +246,8 @@ def build_picture(
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
-        sequence_bytes = (
-            kv_cache_elements_per_sequence(model, context, 1, width) * width + result.state
-        )
-        return sequence_bytes * inputs.sequences
+        keys_and_values = kv_cache_elements_per_sequence(model, context, 1, width) * width
+        return (keys_and_values + result.state) * inputs.sequences
 
     contexts = (0, inputs.context // 4, inputs.context // 2, inputs.context, 2 * inputs.context)
     points = tuple((float(context), size(context)) for context in contexts)
@@ -252,18 +258,11 @@ def build_picture(
 
 def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> ResultTable:
     """Return the cache at a few usual lengths [B]."""
-    rows = tuple(
-        (
-            format_number(context),
-            (kv_cache_elements_per_sequence(model, context, 1, width) * width, "B"),
-            (
-                kv_cache_elements_per_sequence(model, context, 1, width) * width * inputs.sequences,
-                "B",
-            ),
-        )
-        for context in (1024, 8192, 32768, 131072)
-    )
-    return ResultTable("By context", ("Context", "One sequence", "All sequences"), rows)
+    rows = []
+    for context in (1024, 8192, 32768, 131072):
+        sequence = kv_cache_elements_per_sequence(model, context, 1, width) * width
+        rows.append((format_number(context), (sequence, "B"), (sequence * inputs.sequences, "B")))
+    return ResultTable("By context", ("Context", "One sequence", "All sequences"), tuple(rows))
 
 
 def build_notes(

@@ -96,18 +96,18 @@ class LatencyResult:
     """Steps of prompt and answer, and times of the first and of each token [s].
 
     From `compute_bound_batch` on, compute takes longer than reading weights; from
-    `memory_bound_until_batch` on, the step is no longer memory-bound.
+    `non_memory_bound_batch` on, the step is no longer memory-bound.
     """
 
     inputs: LatencyInputs
     placed: PlacedModel
     prefill: InferenceStepTime
     decode: InferenceStepTime
-    first: float
+    ttft: float
     time_per_output_token: float
-    accepted: float
+    tokens_per_step: float
     compute_bound_batch: int | None
-    memory_bound_until_batch: int | None
+    non_memory_bound_batch: int | None
     fits: bool
     measurements: MeasurementCoverage
 
@@ -195,25 +195,25 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     per_token = (
         draft_and_verify_step_time(placed, draft, inputs.batch, context, decode.total) / tokens
     )
-    compute_bound_batch = memory_bound_until_batch = None
+    compute_bound_batch = non_memory_bound_batch = None
     if decode.weights > decode.compute:
         compute_bound_batch = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
-        memory_bound_until_batch = first_non_memory_bound_batch(
+        non_memory_bound_batch = first_non_memory_bound_batch(
             placed, context, inputs.batch, compute_bound_batch
         )
     max_batch = max_sequences(placed, inputs.prompt + inputs.answer)
-    if memory_bound_until_batch is not None and memory_bound_until_batch > max_batch:
-        memory_bound_until_batch = None
+    if non_memory_bound_batch is not None and non_memory_bound_batch > max_batch:
+        non_memory_bound_batch = None
     return LatencyResult(
         inputs=inputs,
         placed=placed,
         prefill=prefill,
         decode=decode,
-        first=ttft,
+        ttft=ttft,
         time_per_output_token=per_token,
-        accepted=tokens,
+        tokens_per_step=tokens,
         compute_bound_batch=compute_bound_batch,
-        memory_bound_until_batch=memory_bound_until_batch,
+        non_memory_bound_batch=non_memory_bound_batch,
         fits=inputs.batch <= max_batch,
         measurements=measurement_coverage(placed),
     )
@@ -309,8 +309,8 @@ def largest_step_part(step: InferenceStepTime) -> str:
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the batch from which a decode step is no longer memory-bound."""
-    if result.bound != "memory" or result.memory_bound_until_batch is None:
+    if result.bound != "memory" or result.non_memory_bound_batch is None:
         return ()
-    now, then = format_number(result.inputs.batch), format_number(result.memory_bound_until_batch)
+    now, then = format_number(result.inputs.batch), format_number(result.non_memory_bound_batch)
     becomes = "Memory no longer bounds it."
     return (VerdictFlip("batch", "Sequences at once", now, then, becomes),)

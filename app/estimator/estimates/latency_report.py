@@ -45,7 +45,7 @@ _Read = Callable[[LatencyResult], float]
 def _time_output(
     name: str, label: str, read: _Read, phase: str = "decode", *, primary: bool = False
 ) -> OutputSpec[LatencyResult]:
-    """Declare a modeled time [s]; `step_part` is its error interval."""
+    """Declare a modeled time [s] with the error interval of a phase."""
     return OutputSpec(
         name,
         label,
@@ -70,10 +70,10 @@ def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult
 
 
 OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
-    _time_output("ttft", "Time to first token", lambda r: r.first, "prefill", primary=True),
+    _time_output("ttft", "Time to first token", lambda r: r.ttft, "prefill", primary=True),
     _time_output("tpot", "Time per output token", lambda r: r.time_per_output_token, primary=True),
     _time_output(
-        "total", "Whole answer", lambda r: r.first + (r.inputs.answer - 1) * r.time_per_output_token
+        "total", "Whole answer", lambda r: r.ttft + (r.inputs.answer - 1) * r.time_per_output_token
     ),
     _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
     _time_output("decode_time", "One decoding step", lambda r: r.decode.total),
@@ -128,7 +128,7 @@ _LEADS = {
 
 
 def _build_verdict(result: LatencyResult) -> Verdict:
-    first = format_value(result.first, "s")
+    first = format_value(result.ttft, "s")
     then = (
         f"after {first}, then one every {format_value(result.time_per_output_token, 's')} "
         f"({format_number(1 / result.time_per_output_token)} tokens/s for each sequence)."
@@ -159,7 +159,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     inputs = result.inputs
     if not inputs.draft_tokens:
         return ""
-    step = result.time_per_output_token * result.accepted
+    step = result.time_per_output_token * result.tokens_per_step
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
         f"at {format_value(other, '%')}"
@@ -225,13 +225,13 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
 
 
 def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
-    tokens = format_term(result.accepted)
+    tokens = format_term(result.tokens_per_step)
     return (
         _sum_of_parts_step("decode_time", result.decode),
         _STEPS.line_from_template(
             "tpot",
             "[one step] ÷ [tokens kept per step]",
-            ((result.time_per_output_token * result.accepted, "s"), tokens),
+            ((result.time_per_output_token * result.tokens_per_step, "s"), tokens),
             result.time_per_output_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
@@ -240,10 +240,10 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             "ttft",
             "time to reach the engine and launch kernels + time to compute the prompt",
             format_exact_sum(
-                (result.placed.time_before_prompt, result.first - result.placed.time_before_prompt),
+                (result.placed.time_before_prompt, result.ttft - result.placed.time_before_prompt),
                 "s",
             ),
-            result.first,
+            result.ttft,
             "inferencex",
         ),
     )
@@ -364,7 +364,7 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
     if result.inputs.draft_tokens:
-        count = format_number(result.accepted)
+        count = format_number(result.tokens_per_step)
         notes.append(f"{count} tokens are kept of each step on average.")
         notes.append(describe_draft_model(placed))
     if placed.model.is_routed:

@@ -64,45 +64,43 @@ class ModelResult:
     training_flops: float
 
 
+def _model_output(
+    name: str, label: str, unit: str = "", field: str = "", *, primary: bool = False
+) -> OutputSpec[ModelResult]:
+    """Declare an output that is an attribute of the model."""
+
+    def read(result: ModelResult) -> int:
+        value: int = getattr(result.model, field or name)
+        return value
+
+    return OutputSpec(name, label, unit, read=read, primary=primary)
+
+
 OUTPUTS: tuple[OutputSpec[ModelResult], ...] = (
-    OutputSpec(
-        "parameters", "Parameters", "parameter", read=lambda r: r.model.parameters, primary=True
-    ),
-    OutputSpec(
-        "active_parameters",
-        "Active for each token",
-        "parameter",
-        read=lambda r: r.model.active_parameters,
-    ),
+    _model_output("parameters", "Parameters", "parameter", primary=True),
+    _model_output("active_parameters", "Active for each token", "parameter"),
     OutputSpec(
         "active_without_table",
         "Active without the input table",
         "parameter",
         read=lambda r: r.model.active_parameters - r.model.embedding_parameters,
     ),
-    OutputSpec(
+    _model_output(
         "predicting_parameters",
         "In multi-token prediction",
         "parameter",
-        read=lambda r: r.model.prediction_module_parameters,
+        "prediction_module_parameters",
     ),
-    OutputSpec(
-        "tower_parameters",
-        "In the vision tower",
-        "parameter",
-        read=lambda r: r.model.tower_parameters,
-    ),
-    OutputSpec("layers", "Layers", "layer", read=lambda r: r.model.layers),
-    OutputSpec("hidden", "Width", read=lambda r: r.model.hidden),
-    OutputSpec("heads", "Query heads", read=lambda r: r.model.heads),
-    OutputSpec("kv_heads", "KV heads", read=lambda r: r.model.kv_heads),
-    OutputSpec("head_dim", "Width of a head", read=lambda r: r.model.head_dim),
-    OutputSpec("mlp_width", "Width of the MLP", read=lambda r: r.model.mlp_width),
-    OutputSpec("vocabulary", "Vocabulary", read=lambda r: r.model.vocabulary),
-    OutputSpec("experts", "Experts of a layer", read=lambda r: r.model.experts),
-    OutputSpec(
-        "experts_per_token", "Experts for each token", read=lambda r: r.model.experts_per_token
-    ),
+    _model_output("tower_parameters", "In the vision tower", "parameter"),
+    _model_output("layers", "Layers", "layer"),
+    _model_output("hidden", "Width"),
+    _model_output("heads", "Query heads"),
+    _model_output("kv_heads", "KV heads"),
+    _model_output("head_dim", "Width of a head"),
+    _model_output("mlp_width", "Width of the MLP"),
+    _model_output("vocabulary", "Vocabulary"),
+    _model_output("experts", "Experts of a layer"),
+    _model_output("experts_per_token", "Experts for each token"),
     OutputSpec("forward_flops", "Forward, per token", "FLOP", read=lambda r: r.training_flops / 3),
     OutputSpec("training_flops", "Training, per token", "FLOP"),
     OutputSpec(

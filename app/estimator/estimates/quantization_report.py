@@ -69,9 +69,8 @@ class QuantizationInputs:
 class FormatResult:
     """One of the two formats on this hardware.
 
-    Bytes in total, on one GPU, and of the language model there; `floor` is the time to
-    read its active weights once [s] and `peak` the matmul rate [FLOP/s], None if the
-    catalog has none.
+    Bytes in total, on one GPU, and of the language model there; the time to read its active
+    weights once [s] and the rate of matrix products [FLOP/s] are None if the catalog has none.
     """
 
     form: WeightFormat

@@ -80,8 +80,7 @@ class WeightsInputs:
 class WeightsResult:
     """Bytes in total, in the format, in wider formats, of a vision tower, and on one GPU.
 
-    `covered` counts the parameters in the format, `language` those of the language
-    model and `parameters` all that are loaded; `padding` is what repacking adds.
+    `parameters` are all that are loaded; padding is what repacking adds.
     """
 
     total: float
@@ -113,10 +112,8 @@ class WeightsResult:
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
-    table, form = (
-        weight_bytes_by_split(model, inputs.weights),
-        resolve_weight_format(model, inputs.weights),
-    )
+    table = weight_bytes_by_split(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
