@@ -67,8 +67,6 @@ COOLING = (("any", "Any"), ("air", "Air only"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AcceleratorChoiceInputs:
-    """The job, requirements on the accelerator, and the ranking criterion."""
-
     job: str = input_field(
         "serving",
         "Job",
@@ -223,12 +221,10 @@ _RARE = {
 
 @functools.cache
 def list_gpus() -> tuple[Accelerator, ...]:
-    """Return the GPUs of the catalog, which are ranked."""
     return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
 
 
 def list_non_gpu_accelerators() -> tuple[Accelerator, ...]:
-    """Return accelerators that are not GPUs, which are shown for context."""
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
@@ -247,7 +243,6 @@ def find_gpu_cooling(gpu_id: str) -> str:
 
 
 def is_pcie_card(gpu: Accelerator) -> bool:
-    """Return whether it is a PCIe card for a common server."""
     return gpu.form_factor.startswith("PCIe")
 
 

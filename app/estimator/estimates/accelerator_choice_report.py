@@ -78,7 +78,6 @@ def _cell_or_unknown(value: float | None, unit: str) -> _Cell:
 def _rank_reason(
     inputs: AcceleratorChoiceInputs, best: GpuCandidate, candidate: GpuCandidate
 ) -> str:
-    """Return why a candidate has its rank."""
     if candidate is best:
         if inputs.job == "training":
             return {**_FIRST, **_FIRST_TRAINING}[inputs.rank]
@@ -114,7 +113,6 @@ _FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest train
 
 
 def build_exclusion_table(result: GpuRanking) -> ResultTable:
-    """Return every excluded GPU with the reason."""
     rows = tuple((exclusion.gpu.name, exclusion.reason) for exclusion in result.excluded)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
@@ -157,7 +155,6 @@ def _missing_values(chip: Accelerator) -> str:
 def _read_best(
     read: Callable[[AcceleratorChoiceInputs, GpuCandidate], Any],
 ) -> Callable[[GpuRanking], OutputValue]:
-    """Read a value of the best candidate."""
 
     def read_best(result: GpuRanking) -> OutputValue:
         if result.best is None:
@@ -273,7 +270,6 @@ _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 
 def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
-    """Rank the GPUs of the catalog for a job, with reasons for and against."""
     result = rank_gpus(inputs)
     best = result.best
     tables = (build_ranking_table(result),) if best else ()
@@ -306,7 +302,6 @@ def _build_verdict(result: GpuRanking) -> Verdict:
 
 
 def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
-    """Return the criterion of the ranking as text."""
     training = inputs.job == "training"
     return {
         "gpus": "fewest GPUs, then NVIDIA's, then least power",

@@ -40,8 +40,6 @@ OPERATIONS: tuple[tuple[Collective, str], ...] = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectivesInputs:
-    """A collective and the links it runs over."""
-
     operation: str = _MESSAGE.add_input(
         "all_reduce", "Operation", choices=OPERATIONS, help="What all GPUs do together."
     )
@@ -125,7 +123,6 @@ class CollectivesResult:
         return self.transfer_rate(bytes_moved) / rate
 
     def transfer_rate(self, bytes_moved: float) -> float:
-        """Return bytes over the time [B/s]."""
         return bytes_moved / self.seconds if self.seconds else 0.0
 
 
@@ -138,7 +135,6 @@ def requested_interconnect(inputs: CollectivesInputs, gpu: Accelerator) -> Inter
 
 
 def compute_collectives(inputs: CollectivesInputs, fabric: Interconnect) -> CollectivesResult:
-    """Return the time of the message, total and by part."""
     operation, ranks, message = inputs.collective, inputs.gpus, inputs.message
     reduced_fabric = with_network_reduction(inputs, fabric)
     seconds = collective_time(operation, ranks, message, reduced_fabric)

@@ -101,7 +101,6 @@ _FACTORS: dict[collectives.Collective, str] = {
 
 
 def estimate(inputs: CollectivesInputs) -> Estimate:
-    """Compute the time of the collective, and which links bound it."""
     gpu = find_accelerator(inputs.gpu)
     fabric = requested_interconnect(inputs, gpu)
     result = compute_collectives(inputs, fabric)
@@ -125,7 +124,7 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
         "links": "Bound by the links inside the node.",
     }
     text = (
-        f"An {dict(OPERATIONS)[inputs.operation].lower()} of {format_value(inputs.message, 'B')} over "
+        f"An {dict(OPERATIONS)[inputs.collective].lower()} of {format_value(inputs.message, 'B')} over "
         f"{format_number(inputs.gpus)} {gpu.name} takes "
         f"{format_value(result.seconds, 's')}."
     )
@@ -263,7 +262,6 @@ class Traffic(NamedTuple):
 
 
 def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> ResultTable:
-    """Return the traffic of each parallelism for a model, with its time."""
     model, tokens, ranks = find_model(inputs.model), inputs.tokens, max(2, inputs.gpus)
     activations, weights = 2.0 * tokens * model.hidden, 2.0 * model.parameters
     cache = 2.0 * tokens * model.cache_elements / max(1, model.layers)

@@ -148,7 +148,6 @@ class SectionComposer:
 
 
 def first_system_with_gpu(gpu: Accelerator) -> System | None:
-    """Return the first system of the catalog with this GPU."""
     return next((s for s in list_systems() if s.accelerator == gpu.id), None)
 
 

@@ -40,8 +40,6 @@ EXAMPLE_PRICE, EXAMPLE_GPU = 30_000.0, "h100-sxm5-80"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostInputs:
-    """The need for GPUs, rental prices, and the costs of ownership."""
-
     gpus: int = gpus_input(default=64, topic=TOPIC)
     utilisation: float = _USE.add_input(
         0.6,
@@ -269,7 +267,6 @@ class CostResult:
         return self.yearly_rental_cost / self.used_hours
 
     def gpu_hour_costs(self, utilization: float) -> GpuHourCosts:
-        """Return the cost of a used GPU-hour at another utilization."""
         used_hours = self.inputs.gpus * HOURS_PER_YEAR * utilization
         return GpuHourCosts(
             self.owned_by_utilization.at(utilization) / used_hours,
@@ -325,7 +322,6 @@ def initial_payment(inputs: CostInputs) -> float:
 
 
 def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwnershipCost:
-    """Return the cost of a year of owning at a utilization."""
     purchase = initial_payment(inputs)
     resale_price = inputs.gpus * inputs.price * inputs.resale
     max_power = inputs.gpus * inputs.power

@@ -108,7 +108,6 @@ _EQUAL = 0.05
 
 
 def estimate(inputs: CostInputs) -> Estimate:
-    """Compare a year of renting with a year of owning."""
     result = compute_cost(inputs)
     return Estimate(
         name="cost",

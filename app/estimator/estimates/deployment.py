@@ -32,8 +32,6 @@ from app.estimator.units import NBSP, parse_quantity
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeploymentInputs:
-    """A service, and the cluster and the building for it."""
-
     model: str = common_inputs.model_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)

@@ -70,7 +70,6 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
 def estimate(inputs: DeploymentInputs) -> Estimate:
-    """Take the service through all calculators that it concerns."""
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.changes
     return Estimate(

@@ -35,8 +35,6 @@ TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FabricInputs:
-    """The cluster, and how its networks are built."""
-
     system: str = _CLUSTER.add_input(
         "dgx-h100",
         "System",
@@ -144,8 +142,6 @@ class FabricHosts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SideNetwork:
-    """A secondary network: its switch, endpoints and tree."""
-
     name: str
     switch: NetworkPart
     endpoints: int
@@ -427,7 +423,6 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
 
 
 def build_switch_count_chart(result: FabricResult) -> Chart:
-    """Return the chart of compute switches by number of systems."""
     hosts = result.hosts
     unit = max(1, result.hosts_per_group // hosts.hosts_per_system)
     reach = max(2 * hosts.system_count, 2 * unit)

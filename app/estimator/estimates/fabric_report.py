@@ -100,7 +100,6 @@ _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
 
 def estimate(inputs: FabricInputs) -> Estimate:
-    """Count switches, cables and transceivers of the four networks."""
     result = compute_fabric(inputs)
     return Estimate(
         name="fabric",

@@ -69,8 +69,6 @@ _ENGINES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceMemoryInputs:
-    """The model, the requests, and the GPUs that serve it."""
-
     model: str = common_inputs.model_input()
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
@@ -301,7 +299,6 @@ def compute_active_mlp_width(model: Architecture) -> float:
 
 
 def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
-    """Return the memory use of one of `gpus` GPUs."""
     if inputs.engine == TRANSFORMERS:
         return _transformers_memory_use(model, inputs, gpus)
     width, sharing = CACHE_BITS[inputs.cache] / 8, attention_tensor_parallel_size(inputs, gpus)
@@ -332,7 +329,6 @@ def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Archite
 
 
 def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
-    """Return the memory use of all GPUs of all stages."""
     gpus = inputs.tensor_parallel
     uses = [
         (gpu_memory_use(stage, inputs, gpus), number * gpus)
@@ -519,7 +515,6 @@ def dense_rate_formats(gpu: Accelerator) -> str:
 def find_limits(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse
 ) -> InferenceLimits:
-    """Return the furthest context, sequences, GPUs and formats."""
     limit = usable_memory(inputs, gpu, memory_use, inputs.tensor_parallel)
     sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, memory_use)
     free = limit - memory_use.bytes_without_cache
@@ -548,7 +543,6 @@ def find_limits(
 def _fits_with(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
 ) -> bool:
-    """Return whether the load fits with other inputs."""
     changed = dataclasses.replace(inputs, **changes)
     memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
     return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
@@ -786,7 +780,6 @@ def scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
 def find_flips(
     inputs: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
 ) -> tuple[VerdictFlip, ...]:
-    """Return the nearest input values at which the verdict flips."""
     becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
     changes = _settings_flips(inputs, limits)

@@ -216,7 +216,6 @@ def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> s
 
 
 def _activation_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
-    """Return the range of temporary tensors."""
     return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
 
 
@@ -392,7 +391,6 @@ _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
 
 def estimate(inputs: InferenceMemoryInputs) -> Estimate:
-    """Compare weights, cache, activations and overhead with one GPU's memory."""
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)

@@ -39,8 +39,6 @@ from app.estimator.units import format_number, format_value
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KvCacheInputs:
-    """The model, the sequences and the format of the cache."""
-
     model: str = common_inputs.model_input()
     cache: str = common_inputs.cache_input()
     context: int = common_inputs.context_input()
@@ -94,7 +92,6 @@ class KvCacheResult:
 
 
 def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResult:
-    """Compute all results, in bytes."""
     width, gpus = CACHE_BITS[inputs.cache] / 8, inputs.tensor_parallel
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     state_element_bytes = CACHE_BITS[inputs.state] / 8
@@ -137,7 +134,6 @@ _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
 
 def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheResult) -> Verdict:
-    """Return the size of the whole cache, and of one token."""
     tokens = format_number(inputs.context)
     count = format_value(inputs.sequences, "sequence")
     cache_text = f"{_format_size_with_whole_kib(result.per_token)} for each token"
@@ -167,7 +163,6 @@ def _format_size_with_whole_kib(size: float) -> str:
 def build_steps(
     model: Architecture, inputs: KvCacheInputs, result: KvCacheResult
 ) -> tuple[FormulaStep, ...]:
-    """Return the steps from one token to all sequences."""
     bytes_each = CACHE_BITS[inputs.cache] / 8
     formula = "bytes per token × tokens kept" + ", by window" * bool(model.sliding_window)
     numbers = format_cache_formula(model, result.tokens, bytes_each, result.state)
@@ -257,7 +252,6 @@ def build_picture(
 
 
 def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> ResultTable:
-    """Return the cache at a few usual lengths [B]."""
     rows = []
     for context in (1024, 8192, 32768, 131072):
         sequence = kv_cache_elements_per_sequence(model, context, 1, width) * width
@@ -268,7 +262,6 @@ def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> Res
 def build_notes(
     model: Architecture, inputs: KvCacheInputs, result: KvCacheResult
 ) -> tuple[str, ...]:
-    """Return the assumptions about windows, states and heads."""
     notes = []
     if model.sliding_window:
         notes.append(f"Sliding layers keep at most {format_number(model.sliding_window)} tokens.")
@@ -289,7 +282,6 @@ def build_notes(
 
 
 def estimate(inputs: KvCacheInputs) -> Estimate:
-    """Compute the cache per token, per sequence, in total and on one GPU."""
     model = find_model(inputs.model)
     gpus = inputs.tensor_parallel
     problem = tensor_parallel_problem(model, gpus)

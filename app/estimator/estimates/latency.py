@@ -44,8 +44,6 @@ from app.estimator.units import format_number
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LatencyInputs:
-    """The model, the GPUs and one batch of requests."""
-
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
@@ -182,7 +180,6 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
 
 
 def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:
-    """Compute all times, in seconds."""
     uncached_tokens = max(1.0, inputs.prompt * (1 - inputs.cached_share))
     context = inputs.prompt + inputs.answer / 2
     decode = decode_time(placed, inputs.batch, context)

@@ -104,7 +104,6 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
 def estimate(inputs: LatencyInputs) -> Estimate:
-    """Compute the times of prompt and answer, and what bounds each."""
     placed = place_requested_model(inputs)
     result = compute_latency(inputs, placed)
     return Estimate(

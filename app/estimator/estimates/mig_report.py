@@ -47,8 +47,6 @@ class MigProfile:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigGpu:
-    """A GPU that can be partitioned."""
-
     id: str
     compute_slices: int
     memory_slices: int
@@ -90,7 +88,6 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
 
 
 def list_mig_gpus() -> tuple[str, ...]:
-    """Return the ids of accelerators that can be partitioned."""
     return tuple(data_files.load_table(*_CARDS))
 
 
@@ -143,8 +140,6 @@ def max_more_instances(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigInputs:
-    """The GPU, and its instances."""
-
     gpu: str = gpu_input(
         choices=tuple((a.id, a.name) for a in list_accelerators() if a.mig_instances),
         help="The GPU to divide; only GPUs that have MIG are listed.",
@@ -210,7 +205,6 @@ class MigResult:
 
     @property
     def max_more_smallest(self) -> int:
-        """Return how many of the smallest instances fit beside."""
         if self.start_slices is None:
             return 0
         return max_more_instances(self.card, self.card.profiles[0], self.instances)
@@ -247,7 +241,6 @@ _STEPS = StepBuilder(OUTPUTS, "mig")
 
 
 def build_verdict(result: MigResult) -> Verdict:
-    """Return whether the instances fit together, and the slices they use."""
     card, compute_used, memory_used = result.card, result.compute_slices, result.memory_slices
     if result.fits:
         is_single = len(result.instances) == 1
@@ -271,7 +264,6 @@ def build_verdict(result: MigResult) -> Verdict:
 
 
 def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
-    """Return the sum of slices, compared with those of the GPU."""
     profiles = result.instances
     return (
         _STEPS.line(
@@ -302,14 +294,12 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
 
 
 def build_bar(result: MigResult) -> StackedBar:
-    """Return the memory slices of the instances and of the GPU as a bar."""
     segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in result.instances)
     limit = f"{result.card.memory_slices} memory slices"
     return StackedBar("Memory slices", segments, result.card.memory_slices, limit, unit="slice")
 
 
 def build_profiles_table(result: MigResult) -> ResultTable:
-    """Return the profiles of the GPU, with the start slices of chosen instances."""
     card, starts = (
         result.card,
         tuple(zip(result.instances, result.start_slices or (), strict=False)),
@@ -333,7 +323,6 @@ def build_profiles_table(result: MigResult) -> ResultTable:
 
 
 def build_notes(result: MigResult) -> tuple[str, ...]:
-    """Return what instances of a GPU share and what is separate."""
     isolation_note = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
@@ -351,7 +340,6 @@ def build_notes(result: MigResult) -> tuple[str, ...]:
 
 
 def estimate(inputs: MigInputs) -> Estimate:
-    """Place the instances on the slices of the GPU, or report that they do not fit."""
     gpu = find_accelerator(inputs.gpu)
     card = find_mig_gpu(gpu.id)
     if card is None:

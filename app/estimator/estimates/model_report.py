@@ -25,8 +25,6 @@ from app.estimator.units import format_number, format_value
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelInputs:
-    """The model."""
-
     model: str = model_input()
     config: str = MODEL.add_input(
         "",
@@ -118,7 +116,6 @@ _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
 
 
 def build_verdict(model: Architecture) -> Verdict:
-    """Return the number of parameters, and of active parameters per token."""
     total = _format_count_in_words(model.parameters)
     shape_text = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
@@ -145,7 +142,6 @@ def _format_count_in_words(count: float) -> str:
 
 
 def build_steps(model: Architecture, training_flops: float) -> tuple[FormulaStep, ...]:
-    """Return the steps: parameters by part, active parameters, FLOPs."""
     parts = model.parameters_by_part()
     sum_of_counts = " + ".join(format_term(count) for count in parts.values())
     sum_of_parts = " + ".join(parts)
@@ -194,7 +190,6 @@ def _weights_step(model: Architecture) -> FormulaStep:
 
 
 def build_parts_table(model: Architecture) -> ResultTable:
-    """Return the parameters by part of the model."""
     rows = tuple(
         (
             "MLP" if part == "mlp" else part[:1].upper() + part[1:],
@@ -207,7 +202,6 @@ def build_parts_table(model: Architecture) -> ResultTable:
 
 
 def build_layer_kinds_table(model: Architecture) -> ResultTable:
-    """Return the layers by kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
         kind = layer.mixer.kind
@@ -241,7 +235,6 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
 
 
 def estimate(inputs: ModelInputs) -> Estimate:
-    """Count parameters by part, FLOPs per token and cache per token."""
     model = requested_model(inputs)
     training = training_flops_per_token(model, inputs.sequence)
     return Estimate(

@@ -55,8 +55,6 @@ from app.estimator.units import format_number
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParallelismPlanInputs:
-    """A training job and its cluster."""
-
     model: str = common_inputs.model_input(default="llama-3.1-70b")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
     gpus: int = common_inputs.gpus_input(default=256)
@@ -322,7 +320,6 @@ class LayoutMemoryChecker:
         return states / self._job.gpus <= self._limit
 
     def fitting_micro_batches(self, family: MicroBatchFamily) -> Iterator[FittingMicroBatch]:
-        """Yield every micro-batch that fits."""
         self.work_done += 1
         resident = self._resident_bytes(family)
         if max(resident) > self._limit:
@@ -399,8 +396,6 @@ class LayoutMemoryChecker:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutCandidate:
-    """A layout that fits, with its step time and memory use."""
-
     plan: TrainingPlan
     step: StepTime
     stage_memory: StageMemory
@@ -502,7 +497,6 @@ class _LayoutSearch:
             del self._ranked[self._max_ranked :]
 
     def _fullest_stage_layer_share(self, family: MicroBatchFamily) -> float:
-        """Return the share of the layers on the fullest stage."""
         key = family.pipeline, family.chunks_per_stage
         if key not in self._layer_shares:
             plan = family.build_plan(self._job, family.micro_batches[0])
@@ -650,7 +644,6 @@ _MAX_WORK_OF_FEWEST_GPUS = 10_000  # See `MAX_WORK`.
 
 
 def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
-    """Return the job that the inputs describe."""
     max_default_batch, gpus = round(default_batch_tokens() / inputs.sequence), inputs.gpus
     default_batch = max(
         1,
@@ -687,7 +680,6 @@ def _round_batch(batch: int, gpus: int) -> int:
 def compute_parallelism_plan(
     inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
-    """Return the best layouts, the smallest cluster, and how many layouts were tried."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     job = requested_job(inputs, model)
     searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)

@@ -127,7 +127,6 @@ def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
 
 
 def _gpu_seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
-    """Return the GPU-seconds per token of one part of the step."""
     seconds: float = getattr(candidate.step, part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens
 
@@ -152,7 +151,6 @@ def _best_memory(result: _PlanResult) -> OutputValue:
 def _plan_property_output(
     name: str, label: str, field: str = "", unit: str = ""
 ) -> OutputSpec[_PlanResult]:
-    """Declare a property of the best plan."""
 
     def read(result: _PlanResult) -> Any:
         return getattr(result.best_layout.plan, field or name) if result.best_layout else _MISSING
@@ -278,7 +276,6 @@ _DESIGNS = {
 
 
 def estimate(inputs: ParallelismPlanInputs) -> Estimate:
-    """Search all layouts, and describe the best."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     check_gpu_rates(gpu, inputs.number_format)
     result = compute_parallelism_plan(inputs, model, gpu)
@@ -336,7 +333,6 @@ def _search_limit_text(result: ParallelismPlanResult) -> str:
 
 
 def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
-    """Return the published reference architecture of this size, as text."""
     known = _DESIGNS.get(gpu.id)
     if known is None:
         return "none for this card"

@@ -34,8 +34,6 @@ ValueT = TypeVar("ValueT", int, float)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingInputs:
-    """The machines, their racks, and the building."""
-
     system: str = _MACHINES.add_input(
         "dgx-h100",
         "System",
@@ -325,7 +323,6 @@ def _sum_gpu_power_of_systems(
 
 
 def _liquid_cooled_share(inputs: PowerCoolingInputs, system: System) -> float:
-    """Return the share of the heat removed by liquid."""
     if inputs.liquid is not None:
         return inputs.liquid
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0

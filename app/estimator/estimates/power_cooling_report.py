@@ -107,7 +107,6 @@ _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")
 
 
 def estimate(inputs: PowerCoolingInputs) -> Estimate:
-    """Size racks, feeds, cooling and energy for a number of systems."""
     result = compute_site(inputs)
     return Estimate(
         name="power-cooling",

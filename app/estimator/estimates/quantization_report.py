@@ -40,8 +40,6 @@ _FORMATS = InputGroup("Formats", "number-formats")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuantizationInputs:
-    """The two formats to compare, the model and the GPUs."""
-
     model: str = model_input()
     weights: str = _FORMATS.add_input(
         "awq-int4",
@@ -102,7 +100,6 @@ def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accele
 def compute_format(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, format_name: str
 ) -> FormatResult:
-    """Compute the sizes and rates of the format called `format_name`."""
     table, form = weight_bytes_by_split(model, format_name), FORMATS[format_name]
     per_gpu = table.bytes_per_gpu(inputs.tensor_parallel)
     language = per_gpu - table.tower / inputs.tensor_parallel
@@ -184,7 +181,6 @@ _STEPS = StepBuilder(OUTPUTS, "number-formats")
 
 
 def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> Verdict:
-    """Return what the narrower format saves, and whether its weights fit."""
     saved = baseline.total - compared.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
     fits = compared.bytes_per_gpu <= gpu.engine_visible_memory
@@ -199,7 +195,6 @@ def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResu
 def build_steps(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, compared: FormatResult
 ) -> tuple[FormulaStep, ...]:
-    """Return the steps from bits to bytes and to the time of a token."""
     covers_all = compared.form.covers == "all"
     table = weight_bytes_by_split(model, inputs.weights)
     covered = model.parameters if covers_all else table.quantized
@@ -227,7 +222,6 @@ def build_steps(
 
 
 def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> ResultTable:
-    """Return both formats side by side."""
 
     def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
         return (
@@ -261,7 +255,6 @@ def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
 
 
 def estimate(inputs: QuantizationInputs) -> Estimate:
-    """Compare memory, decode floor and peak rate of two formats."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
     old = compute_format(model, inputs, gpu, inputs.before)

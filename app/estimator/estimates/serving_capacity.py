@@ -89,8 +89,6 @@ def _length_variation_field(label: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServingCapacityInputs:
-    """A service: the model, its users, and their latency targets."""
-
     model: str = common_inputs.model_input()
     weights: str = common_inputs.engine_weights_input(
         default=PUBLISHED_OR_FP8,
@@ -314,7 +312,6 @@ class CapacityResult:
 
     @property
     def pools(self) -> tuple[ReplicaPool, ...]:
-        """Return the replicas of each kind."""
         spare, prefill = self.inputs.spare, self.profile.prefill
         pools = [ReplicaPool((self.replicas or 0) + spare, self.profile.placed.serving.gpus)]
         if prefill and self.prefill_replicas is not None:
@@ -365,7 +362,6 @@ class CapacityResult:
 
 
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
-    """Return the profile of one replica."""
     gpu = find_accelerator(inputs.gpu)
     fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     model = find_model(inputs.model)
@@ -454,7 +450,6 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
 
 
 def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
-    """Reject impossible divisions of experts."""
     parts = inputs.expert_parallel
     if parts > 1 and not model.is_routed:
         message = f"{model.name} has no experts to divide; use 1."
@@ -475,12 +470,10 @@ def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> Non
 
 
 def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
-    """Return the targets as numbers."""
     return LatencyTargets(SHARES[inputs.percentile], inputs.ttft_target, inputs.tpot_target)
 
 
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
-    """Return the number of replicas, and the operating point of each."""
     targets = latency_targets(inputs)
     best = max_rate_batch(profile)
     top = highest_load_within_targets(profile, targets, best)

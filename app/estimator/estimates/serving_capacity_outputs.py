@@ -279,7 +279,6 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the nearest input values at which the verdict flips."""
     if not result.fits_memory:
         settings = _engine_settings_flips(result)
         return settings + _more_gpus_flips(result) + _prefill_decode_flips(result)

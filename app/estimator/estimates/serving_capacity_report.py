@@ -108,7 +108,6 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
-    """Find the number of replicas that meet the targets, and their latencies."""
     refuse_transformers_engine(inputs.engine)
     refuse_gguf_elsewhere(inputs.weights, inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)

@@ -63,8 +63,6 @@ SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageInputs:
-    """The training job, its data, and its storage."""
-
     model: str = model_input()
     gpus: int = gpus_input(default=1024, topic="training-memory")
     gpu_rate: float = input_field(
@@ -225,7 +223,6 @@ class GoodputLosses:
         return -math.expm1(-self.restart_and_read_time / self.mtbf)
 
     def goodput_at(self, interval: float) -> float:
-        """Return the goodput with another checkpoint interval."""
         return daly_goodput(interval, self.stall, self.restart_and_read_time, self.mtbf)
 
     @property
@@ -282,7 +279,6 @@ class StorageResult:
 
     @property
     def saves_in_time(self) -> bool:
-        """Return whether a save takes no longer than it may."""
         return self._save_share <= 1
 
     @property
@@ -310,7 +306,6 @@ _TIGHT = 0.8
 
 
 def compute_storage(inputs: StorageInputs) -> StorageResult:
-    """Compute sizes, rates and times of a job's storage."""
     parameters = find_model(inputs.model).parameters
     each = CONTENTS[inputs.content].bytes_per_parameter
     size = checkpoint_bytes(parameters, each)

@@ -119,7 +119,6 @@ _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
 def estimate(inputs: StorageInputs) -> Estimate:
-    """Size data and checkpoints, and find the best checkpoint interval."""
     result = compute_storage(inputs)
     return Estimate(
         name="storage",

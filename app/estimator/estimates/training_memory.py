@@ -46,8 +46,6 @@ USUAL_GPUS = 32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryInputs:
-    """The model, the method of training, and the GPUs."""
-
     model: str = common_inputs.model_input()
     optimizer: str = RECIPE.add_input(
         "adamw",
@@ -183,7 +181,6 @@ class TrainingMemoryResult:
 
     @property
     def stage_memory(self) -> StageMemory:
-        """Return the memory use of the fullest stage."""
         return fullest_stage(self.stage_memories)
 
     @property
@@ -298,7 +295,6 @@ def requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
 def requested_stage_memories(
     model: Architecture, inputs: TrainingMemoryInputs
 ) -> tuple[StageMemory, ...]:
-    """Return the memory use of each different stage."""
     overhead = default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
     return memory_by_stage(
         model,

@@ -144,7 +144,6 @@ def _modeled_memory_output(
     read: Callable[[TrainingMemoryResult], float],
     shares: tuple[float, float] = _ACTIVATION_RANGE,
 ) -> OutputSpec[TrainingMemoryResult]:
-    """Declare modeled memory [B]."""
     return OutputSpec(
         name, label, "B", "less", lambda r: ranged_value(read(r), shares), modeled=True
     )
@@ -189,7 +188,6 @@ _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
-    """Compare states, activations, logits and overhead with one GPU's memory."""
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     typed = fill_in_zero(typed, requested_framework(typed).id)
     model = find_model(typed.model)
@@ -330,7 +328,6 @@ def _state_step(
 
 
 def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
-    """Return the fullest stage of the pipeline."""
     layout, index = result.layout, result.stage_memory.stage_index
     stages = distinct_pipeline_stages(result.model, layout.pipeline, layout.chunks_per_stage)
     return next(stage for stage in stages if stage.index == index)

@@ -38,8 +38,6 @@ from app.estimator.training.training_plan import find_software
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunInputs:
-    """A training run and the cluster, the storage and the building for it."""
-
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     tokens: float = reuse_input(TrainingTimeInputs, "tokens")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")

@@ -49,7 +49,6 @@ _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 
 def estimate(inputs: TrainingRunInputs) -> Estimate:
-    """Compute the run with all calculators that it concerns."""
     result = compute_training_run(inputs)
     return Estimate(
         name="training-run",

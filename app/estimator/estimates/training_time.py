@@ -71,8 +71,6 @@ USUAL_GPUS = 64
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingTimeInputs:
-    """A training run: model, GPUs, layout, and lost time."""
-
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     tokens: float = common_inputs.training_tokens_input(help="Tokens of the whole run.")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
@@ -223,7 +221,6 @@ class TrainingTimeResult:
 
     @property
     def site_energy_wh(self) -> float:
-        """Return the energy of the site [Wh]."""
         return (
             site_energy(self.seconds * self.inputs.gpus, self.watts_per_gpu, self.inputs.pue) / 3600
         )
@@ -280,7 +277,6 @@ def requested_framework_id(inputs: TrainingTimeInputs, model: Architecture) -> s
 def requested_plan_memory(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StageMemory:
-    """Return the memory use of a GPU of the fullest stage."""
     precision = "bf16-mixed-fp32-grads" if inputs.gradients == "fp32" else "bf16-mixed"
     return fullest_stage_memory(model, plan, bytes_per_parameter("adamw", precision))
 
@@ -300,7 +296,6 @@ def with_least_recompute(
 def requested_step_time(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
-    """Return the step time of a plan on the chosen links."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     return step_time(model, gpu, fabric, plan)
 
@@ -308,7 +303,6 @@ def requested_step_time(
 def compute_mfu(
     flops_per_token: float, plan: TrainingPlan, step: StepTime, gpu: Accelerator
 ) -> float:
-    """Return the share of a GPU's peak that a step reaches."""
     rate = plan.tokens / step.total / plan.gpus
     return flops_utilization(flops_per_token, rate, gpu.peak_rate(plan.number_format) or 1.0)
 
@@ -332,7 +326,6 @@ def compute_run(
     plan: TrainingPlan,
     step: StepTime,
 ) -> TrainingTimeResult:
-    """Compute the whole run: steps, losses, hours, money and energy."""
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
     stall = requested_stall(model, inputs, plan)
     interval = daly_interval(stall, mtbf)
@@ -489,7 +482,6 @@ def check_gpu_rates(gpu: Accelerator, number_format: str) -> None:
 
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
-    """Reject impossible layouts, with the reason."""
     check_gpu_rates(gpu, inputs.number_format)
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:

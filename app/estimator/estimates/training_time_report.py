@@ -75,7 +75,6 @@ def _modeled_time_output(
 
 
 def _rate_output(name: str, label: str, unit: str, read: _Read) -> OutputSpec[TrainingTimeResult]:
-    """Declare a modeled rate."""
     return OutputSpec(
         name,
         label,
@@ -194,7 +193,6 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
-    """Compute the step time of the plan, and from it the whole run."""
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
     typed = fill_in_zero(typed, requested_framework_id(typed, model))
@@ -273,7 +271,6 @@ def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
 
 
 def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
-    """Return the formula step for the time of one training step."""
     formula = "micro-batches × time of one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(micro_batch_stage_time(plan, step), "s")

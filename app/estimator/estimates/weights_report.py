@@ -47,8 +47,6 @@ from app.estimator.units import format_number, format_value
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightsInputs:
-    """The model, the format, and the number of GPUs."""
-
     model: str = model_input()
     weights: str = MODEL.add_input(
         PUBLISHED,
@@ -95,7 +93,6 @@ class WeightsResult:
 
     @property
     def bits_per_parameter(self) -> float:
-        """Return the average bits per parameter [1]."""
         return 8 * self.total / self.parameters
 
     @property
@@ -105,7 +102,6 @@ class WeightsResult:
 
     @property
     def saved_share(self) -> float:
-        """Return the share saved compared with BF16 [1]."""
         return 1 - self.total / (2.0 * self.parameters)
 
 
@@ -146,7 +142,6 @@ _STEPS = StepBuilder(OUTPUTS, "number-formats")
 def build_steps(
     model: Architecture, inputs: WeightsInputs, result: WeightsResult
 ) -> tuple[FormulaStep, ...]:
-    """Return the steps from bits of a weight to bytes of a GPU."""
     form = _chosen_format(model, inputs)
     count, size = format_term(result.parameters), format_term(result.total, "B")
     bits_numbers = f"8 × {size} ÷ {count}"
@@ -256,7 +251,6 @@ def _unquantized_weights_formula(form: WeightFormat) -> str:
 
 
 def _vision_tower_line(result: WeightsResult, form: WeightFormat) -> tuple[FormatLine, ...]:
-    """Return the line of the vision tower, if there is one."""
     if not result.tower:
         return ()
     count = format_number(result.parameters - result.language_parameters)
@@ -266,7 +260,6 @@ def _vision_tower_line(result: WeightsResult, form: WeightFormat) -> tuple[Forma
 
 
 def build_bar(result: WeightsResult) -> StackedBar:
-    """Return bytes in the format, in wider formats, and of a vision tower as a bar."""
     segments = (
         BarSegment("weights", "In the format", result.quantized),
         BarSegment("other", "Kept wider", result.rest),
@@ -332,7 +325,6 @@ def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) ->
 
 
 def estimate(inputs: WeightsInputs) -> Estimate:
-    """Compute the bytes of all tensors, in the format and in wider ones."""
     model = find_model(inputs.model)
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:
