@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, input_error, pue_input
@@ -30,7 +31,7 @@ _LISTED = default_rental_price()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
-_YEAR = 365.25 * 86400
+YEAR = 365.25 * 86400
 
 ANY_RUN = 100_000.0
 """Hours of a training run, if none are given [GPU-h]."""
@@ -70,10 +71,10 @@ class CostInputs:
         help="A server's price over its GPUs. An example of 2024 for an H100, no offer: write yours.",
     )
     life: float = _OWNING.add_input(
-        4 * _YEAR,
+        4 * YEAR,
         "Life",
         unit="years",
-        limits=(0.25 * _YEAR, 30 * _YEAR),
+        limits=(0.25 * YEAR, 30 * YEAR),
         help="Years until the machines are sold.",
     )
     electricity: float = _OWNING.add_input(
@@ -215,8 +216,18 @@ class YearlyOwnershipCost:
     staff: float
 
     @property
+    def by_label(self) -> Mapping[str, float]:
+        return {
+            "machines": self.capital,
+            "support and repair": self.upkeep,
+            "electricity": self.electricity,
+            "place": self.place,
+            "staff": self.staff,
+        }
+
+    @property
     def total(self) -> float:
-        return self.capital + self.upkeep + self.electricity + self.place + self.staff
+        return sum(self.by_label.values())
 
     @property
     def running_cost(self) -> float:
@@ -304,7 +315,7 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     rented = CostByUtilization(yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0))
     return CostResult(
         inputs=inputs,
-        life_years=inputs.life / _YEAR,
+        life_years=inputs.life / YEAR,
         purchase=initial_payment(inputs),
         ownership_cost=yearly_ownership_cost(inputs, inputs.utilisation),
         yearly_rental_cost=yearly_rental_cost(inputs, inputs.utilisation),
@@ -327,7 +338,7 @@ def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwner
     max_power = inputs.gpus * inputs.power
     mean_power = average_power(max_power, inputs.idle, utilization)
     return YearlyOwnershipCost(
-        capital=capital_cost_per_year(purchase, resale_price, inputs.interest, inputs.life / _YEAR),
+        capital=capital_cost_per_year(purchase, resale_price, inputs.interest, inputs.life / YEAR),
         upkeep=purchase * inputs.upkeep,
         electricity=electricity_cost_per_year(mean_power, inputs.pue, inputs.electricity),
         place=max_power / 1000 * inputs.place * 12,

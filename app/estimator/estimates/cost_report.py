@@ -3,6 +3,7 @@
 from app.estimator.estimates.cost import (
     ANY_RUN,
     TOPIC,
+    YEAR,
     CostInputs,
     CostResult,
     compute_cost,
@@ -15,6 +16,7 @@ from app.estimator.result import (
     BarSegment,
     Chart,
     ChartLine,
+    Component,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -32,7 +34,7 @@ def _payback_time(result: CostResult) -> OutputValue:
     yearly_saving = result.yearly_rental_cost - result.ownership_cost.running_cost
     if yearly_saving > 0:
         return OutputValue(
-            result.purchase / yearly_saving * _YEAR, note="Without interest and resale."
+            result.purchase / yearly_saving * YEAR, note="Without interest and resale."
         )
     note = "Renting costs less than running what was bought."
     return OutputValue(None, note=note, applies=False)
@@ -101,8 +103,6 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
 )
 _STEPS = StepBuilder(OUTPUTS, "on-premises-and-cloud")
 
-_YEAR = 365.25 * 86400
-
 # Smaller differences are within the uncertainty of prices.
 _EQUAL = 0.05
 
@@ -144,16 +144,9 @@ def _build_verdict(result: CostResult) -> Verdict:
 
 def _describe_largest_parts(result: CostResult) -> str:
     """Return which two parts an owned hour mostly consists of, as a sentence."""
-    owned = result.ownership_cost
-    parts = {
-        "machines": owned.capital,
-        "support and repair": owned.upkeep,
-        "electricity": owned.electricity,
-        "place": owned.place,
-        "staff": owned.staff,
-    }
+    parts, total = result.ownership_cost.by_label, result.ownership_cost.total
     first, second = sorted(parts, key=lambda name: -parts[name])[:2]
-    shares = [format_value(parts[name] / owned.total, "%", 0) for name in (first, second)]
+    shares = [format_value(parts[name] / total, "%", 0) for name in (first, second)]
     return f"Of the owned hour, {shares[0]} is {first} and {shares[1]} {second}."
 
 
@@ -242,9 +235,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "owned_year",
             "machines + support + electricity + place + staff",
-            format_exact_sum(
-                (owned.capital, owned.upkeep, owned.electricity, owned.place, owned.staff), "USD"
-            ),
+            format_exact_sum(owned.by_label.values(), "USD"),
             owned.total,
             "barroso-2018",
             label="A year of owning",
@@ -335,15 +326,13 @@ def _build_utilization_chart(result: CostResult) -> Chart:
 
 
 def _build_owned_hour_bar(result: CostResult) -> StackedBar:
-    owned, hours = result.ownership_cost, result.used_hours
+    colors: tuple[Component, ...] = ("weights", "overhead", "activations", "kv", "optimizer")
+    costs = result.ownership_cost.by_label.items()
     return StackedBar(
         "A used GPU-hour when owned",
-        (
-            BarSegment("weights", "Machines", owned.capital / hours),
-            BarSegment("overhead", "Support and repair", owned.upkeep / hours),
-            BarSegment("activations", "Electricity", owned.electricity / hours),
-            BarSegment("kv", "Place", owned.place / hours),
-            BarSegment("optimizer", "Staff", owned.staff / hours),
+        tuple(
+            BarSegment(color, label.capitalize(), cost / result.used_hours)
+            for color, (label, cost) in zip(colors, costs, strict=True)
         ),
         result.rented_hour,
         f"{format_value(result.rented_hour, 'USD/h')} rented",

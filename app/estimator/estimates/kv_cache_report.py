@@ -3,7 +3,8 @@
 import dataclasses
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, LOAD, input_error
+from app.estimator.common_inputs import ENGINE, LOAD
+from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
@@ -17,7 +18,6 @@ from app.estimator.memory.inference_memory import (
     recurrent_state_bytes,
     round_up_to_blocks,
 )
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import CACHE_BITS
@@ -283,10 +283,7 @@ def build_notes(
 
 def estimate(inputs: KvCacheInputs) -> Estimate:
     model = find_model(inputs.model)
-    gpus = inputs.tensor_parallel
-    problem = tensor_parallel_problem(model, gpus)
-    if problem:
-        raise input_error("tensor_parallel", gpus, problem)
+    check_tensor_parallel(model, inputs.tensor_parallel)
     result, width = compute_kv_cache(model, inputs), CACHE_BITS[inputs.cache] / 8
     return Estimate(
         name="kv-cache",

@@ -12,9 +12,10 @@ from app.estimator.common_inputs import (
     refuse_gguf_elsewhere,
     refuse_transformers_engine,
 )
+from app.estimator.estimates.input_checks import check_gpu_rates, check_tensor_parallel
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.memory.parallel_layout import serving_pipeline_problem, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import serving_pipeline_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -138,22 +139,14 @@ class LatencyResult:
 
 def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
-    if (
-        gpu.peak_rate("bf16") is None
-        or gpu.memory_bandwidth is None
-        or not gpu.engine_visible_memory
-    ):
-        message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", gpu.id, message)
+    check_gpu_rates(gpu)
     form = resolve_weight_format(model, weights)
     if form.math == "fp8" and gpu.lacks_format("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
         raise input_error(
             "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}."
         )
-    problem = tensor_parallel_problem(model, tensor)
-    if problem:
-        raise input_error("tensor_parallel", tensor, problem)
+    check_tensor_parallel(model, tensor)
 
 
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:

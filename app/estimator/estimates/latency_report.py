@@ -168,17 +168,21 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
+def _datasheet_peak(placed: PlacedModel) -> float:
+    """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
+    gpu = placed.gpu
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
+    return gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
+
+
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
     """Return the sequences from which weights no longer bound the time.
 
     By the peaks of the data sheet, or what the engine reaches at most if that is less.
     """
-    gpu, form = placed.gpu, placed.form
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, form)]
-    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
-    peak = min(peak, placed.engine.compute_limit)
-    bandwidth = min(gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
-    dense = critical_batch(peak, bandwidth, form.bits / 8)
+    peak = min(_datasheet_peak(placed), placed.engine.compute_limit)
+    bandwidth = min(placed.gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
+    dense = critical_batch(peak, bandwidth, placed.form.bits / 8)
     if not placed.model.is_routed:
         return dense
     per_token = placed.model.experts_per_token
@@ -268,10 +272,7 @@ def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
-    gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
-    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
-    band = gpu.memory_bandwidth or 1.0
+    peak, band = _datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16
     roof = tuple((x, roofline(x, peak, band)) for x in (lowest, turn, highest))
@@ -284,7 +285,7 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
         point = (each, roofline(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
-        f"Roofline of {gpu.name} in {placed.form.label}",
+        f"Roofline of {placed.gpu.name} in {placed.form.label}",
         "Operations per byte",
         "Rate",
         "",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.estimates.input_checks import check_gpu_rates
 from app.estimator.estimates.parallelism_plan import (
     LayoutCandidate,
     ParallelismPlanInputs,
@@ -14,7 +15,6 @@ from app.estimator.estimates.parallelism_plan import (
 )
 from app.estimator.estimates.training_time import (
     TrainingTimeResult,
-    check_gpu_rates,
     compute_mfu,
 )
 from app.estimator.estimates.training_time_report import build_step_timeline, step_time_formula_step

@@ -9,10 +9,10 @@ from app.estimator.common_inputs import (
     model_input,
     tensor_parallel_input,
 )
+from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.inputs import InputGroup
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -90,9 +90,7 @@ class QuantizationResult:
 
 def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accelerator) -> None:
     """Reject an impossible split and a format that the GPU lacks."""
-    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
-    if problem:
-        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    check_tensor_parallel(model, inputs.tensor_parallel)
     if FORMATS[inputs.weights].math == "fp8" and gpu.lacks_format("fp8"):
         raise input_error("weights", inputs.weights, f"The {gpu.name} cannot compute in FP8.")
 

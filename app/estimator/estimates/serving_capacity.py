@@ -393,36 +393,38 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         return _prefill_decode_setup(inputs, inputs.decode_gpus)
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     return ServingSetup(
-        weights=inputs.weights,
-        cache=inputs.cache,
+        **_formats_and_engine(inputs),
         tensor=inputs.tensor_parallel,
         replicas=inputs.attention_parallel,
         expert=inputs.expert_parallel,
         expert_tensor=inputs.expert_tensor_parallel or max(1, gpus // inputs.expert_parallel),
-        software=inputs.engine,
-        polling_interval_steps=inputs.polling,
         pipeline=inputs.pipeline_parallel,
-        has_draft_head=inputs.draft_tokens > 0,
-        sequences=inputs.max_sequences,
     )
 
 
 def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
     """Return the formats of a replica that only reads prompts or only answers, and its split."""
-    routed = find_model(inputs.model).is_routed
+    if not find_model(inputs.model).is_routed:
+        return ServingSetup(**_formats_and_engine(inputs), tensor=gpus, expert_tensor=gpus)
     return ServingSetup(
-        weights=inputs.weights,
-        cache=inputs.cache,
-        tensor=1 if routed else gpus,
-        replicas=gpus if routed else 1,
-        expert=gpus if routed else 1,
-        expert_tensor=1 if routed else gpus,
-        software=inputs.engine,
-        polling_interval_steps=inputs.polling,
-        dispatches_tokens=routed,
-        has_draft_head=inputs.draft_tokens > 0,
-        sequences=inputs.max_sequences,
+        **_formats_and_engine(inputs),
+        tensor=1,
+        replicas=gpus,
+        expert=gpus,
+        expert_tensor=1,
+        dispatches_tokens=True,
     )
+
+
+def _formats_and_engine(inputs: ServingCapacityInputs) -> dict[str, Any]:
+    return {
+        "weights": inputs.weights,
+        "cache": inputs.cache,
+        "software": inputs.engine,
+        "polling_interval_steps": inputs.polling,
+        "has_draft_head": inputs.draft_tokens > 0,
+        "sequences": inputs.max_sequences,
+    }
 
 
 def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityInputs) -> None:

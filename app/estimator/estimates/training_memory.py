@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, HARDWARE, LAYOUT, RECIPE, input_error
+from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.memory.model_states import (
@@ -26,7 +27,6 @@ from app.estimator.memory.model_states import (
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     default_micro_batch_count,
-    tensor_parallel_problem,
 )
 from app.estimator.memory.training_memory import (
     StageMemory,
@@ -318,9 +318,7 @@ def validate_inputs(
             f"{inputs.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
             f"pipeline × context parallel); use a multiple of {ranks}.",
         )
-    problem = tensor_parallel_problem(model, layout.tensor)
-    if problem:
-        raise input_error("tensor_parallel", layout.tensor, problem)
+    check_tensor_parallel(model, layout.tensor)
     _check_pipeline(model, layout)
     _check_experts(model, layout)
     if not gpu.engine_visible_memory:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
 from app.estimator.estimates.composition import first_system_with_gpu
+from app.estimator.estimates.input_checks import check_gpu_rates, check_tensor_parallel
 from app.estimator.estimates.training_memory import MemoryRemedy
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
@@ -17,7 +18,7 @@ from app.estimator.memory.model_states import (
     build_full_training,
     bytes_per_parameter,
 )
-from app.estimator.memory.parallel_layout import default_micro_batch_count, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import default_micro_batch_count
 from app.estimator.memory.training_memory import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -467,25 +468,9 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
     return max(system_gpus, min(math.ceil(systems / step) * step * system_gpus, max_gpus))
 
 
-def check_gpu_rates(gpu: Accelerator, number_format: str) -> None:
-    """Reject a GPU without the rates, memory or number format that a training step needs."""
-    if (
-        gpu.peak_rate("bf16") is None
-        or gpu.memory_bandwidth is None
-        or not gpu.engine_visible_memory
-    ):
-        message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", gpu.id, message)
-    if gpu.peak_rate(number_format) is None:
-        message = f"The {gpu.name} does not compute in {number_format.upper()}."
-        raise input_error("number_format", number_format, message)
-
-
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
     check_gpu_rates(gpu, inputs.number_format)
-    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
-    if problem:
-        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    check_tensor_parallel(model, inputs.tensor_parallel)
     chunks = inputs.pipeline_parallel * inputs.interleave
     if chunks > model.layers + FREE_PLACES:
         max_chunks = model.layers + FREE_PLACES
