@@ -227,6 +227,13 @@ class ServingCapacityInputs:
     )
 
 
+class CountBounds(NamedTuple):
+    """A count if all times lie at the low or at the high end; None: no number is enough."""
+
+    low: int | None
+    high: int | None
+
+
 class ReplicaPool(NamedTuple):
     """Replicas of one kind, spare ones included, and the GPUs of each."""
 
@@ -248,8 +255,7 @@ class CapacityResult:
     `highest_point` is the highest load within the targets, `max_rate_batch` the batch with the
     highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
     weights and one request fit; if not, `fewest_fitting_gpus` are those of a replica for them.
-    `replica_bounds` are the replicas if all times lie at either end of their range, of which
-    None is more than any number; None where they are given or not counted.
+    `replica_bounds` are None where the replicas are given or not counted.
     `single_request_point` is that of a request by itself if no load meets the targets.
     """
 
@@ -267,7 +273,7 @@ class CapacityResult:
     prefill_replicas: int | None = None
     prefill_bound: bool = False
     fewest_fitting_gpus: int | None = None
-    replica_bounds: tuple[int | None, int | None] | None = None
+    replica_bounds: CountBounds | None = None
 
     @property
     def refusal(self) -> str | None:
@@ -540,9 +546,7 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     return None
 
 
-def find_replica_bounds(
-    result: CapacityResult,
-) -> tuple[int | None, int | None] | None:
+def find_replica_bounds(result: CapacityResult) -> CountBounds | None:
     """Return the fewest replicas if all times are at the low or the high end of their range."""
     inputs, profile = result.inputs, result.profile
     if inputs.replicas or result.replicas is None or profile.prefill or not result.fits_memory:
@@ -558,7 +562,7 @@ def find_replica_bounds(
         top = highest_load_within_targets(profile, scaled, result.max_rate_batch)
         top = top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
         bounds.append(fewest_replicas(inputs, top))
-    return bounds[0], bounds[1]
+    return CountBounds(*bounds)
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:

@@ -10,6 +10,7 @@ from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
+    CountBounds,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
@@ -165,17 +166,17 @@ def _monthly_cost(result: CapacityResult) -> OutputValue:
     if result.gpus is None:
         return _value_if_served(None)
     cost = price * _HOURS
-    low, high = _gpu_bounds(result)
-    return OutputValue(result.gpus * cost, low and low * cost, high and high * cost)
+    gpus = _gpu_bounds(result)
+    low, high = gpus.low and gpus.low * cost, gpus.high and gpus.high * cost
+    return OutputValue(result.gpus * cost, low, high)
 
 
-def _gpu_bounds(result: CapacityResult) -> tuple[int | None, int | None]:
+def _gpu_bounds(result: CapacityResult) -> CountBounds:
     """Return the GPUs of the fewest and the most replicas; None without a range."""
     bounds = result.replica_bounds
     if bounds is None or None in bounds:
-        return None, None
-    low, high = (dataclasses.replace(result, replicas=count).gpus for count in bounds)
-    return low, high
+        return CountBounds(None, None)
+    return CountBounds(*(dataclasses.replace(result, replicas=count).gpus for count in bounds))
 
 
 def _requests_per_replica(result: CapacityResult) -> OutputValue:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 from app.estimator.common_inputs import (
     fill_in_default_gpus,
@@ -142,10 +143,10 @@ def _modeled_memory_output(
     name: str,
     label: str,
     read: Callable[[TrainingMemoryResult], float],
-    shares: tuple[float, float] = _ACTIVATION_RANGE,
+    range_factors: tuple[float, float] = _ACTIVATION_RANGE,
 ) -> OutputSpec[TrainingMemoryResult]:
     return OutputSpec(
-        name, label, "B", "less", lambda r: ranged_value(read(r), shares), modeled=True
+        name, label, "B", "less", lambda r: ranged_value(read(r), range_factors), modeled=True
     )
 
 
@@ -286,6 +287,13 @@ def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
     return (*steps, *_activations_to_total_steps(result))
 
 
+class StateFormula(NamedTuple):
+    """The bytes of a part of the model states as a formula, and the same with numbers."""
+
+    formula: str
+    numbers: str
+
+
 def _state_step(
     result: TrainingMemoryResult,
     output_name: str,
@@ -340,7 +348,7 @@ def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
 
 def _adapter_bytes_formula(
     result: TrainingMemoryResult, output_name: str, bytes_each: float, *, is_sharded: bool
-) -> tuple[str, str]:
+) -> StateFormula:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
     layout, tuning = result.layout, result.trained_weights
     layer_share = _fullest_pipeline_stage(result).layers / result.model.layers
@@ -354,8 +362,8 @@ def _adapter_bytes_formula(
         formula = f"(frozen × {base} + {formula})"
         numbers = f"({format_term(frozen)} × {base} + {numbers})"
     if is_sharded:
-        formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
-    return formula, numbers
+        return StateFormula(f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}")
+    return StateFormula(formula, numbers)
 
 
 def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
