@@ -77,7 +77,9 @@ def test_reasons_name_the_limit_that_was_set():
 
 def test_an_unknown_rate_is_said_and_not_guessed():
     candidates = found().candidates
-    assert [c.gpu.id for c in candidates if c.seconds is None] == ["rtx-pro-6000-bw-server"]
+    assert [c.gpu.id for c in candidates if c.seconds_per_token is None] == [
+        "rtx-pro-6000-bw-server"
+    ]
     assert candidates[-1].gpu.id == "rtx-pro-6000-bw-server"
     beside = next(t for t in estimate().tables if t.label == "Beside the ranking")
     wafer = next(row for row in beside.rows if row[0].startswith("Cerebras"))
@@ -154,9 +156,9 @@ def test_a_cheap_hour_that_takes_long_makes_no_cheap_training():
     best, other = answer.candidates[:2]
     assert (best.gpu.id, other.gpu.id) == ("h100-sxm5-80", "a100-sxm4-80")
     assert best.hourly_cost > other.hourly_cost
-    assert best.hours * best.price < other.hours * other.price
+    assert best.gpu_hours * best.price < other.gpu_hours * other.price
     shown = estimate(**job, prices="h100 4, a100-sxm4-80 2.2")
-    assert shown["run_cost"].value == best.hours * best.price
+    assert shown["run_cost"].value == best.gpu_hours * best.price
 
 
 def test_a_cost_without_prices_does_not_apply_and_is_not_unknown():
@@ -202,7 +204,7 @@ def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
     (wide,), (narrow,) = (
         found(**training, number_format=name).candidates for name in ("bf16", "fp8")
     )
-    assert 0.5 * wide.hours < narrow.hours < 0.8 * wide.hours
+    assert 0.5 * wide.gpu_hours < narrow.gpu_hours < 0.8 * wide.gpu_hours
     older = {**training, "only": "a100-sxm4-80", "number_format": "fp8"}
     assert reason("a100-sxm4-80", **older) == "It does not compute in FP8."
 
@@ -210,14 +212,14 @@ def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
 def test_hours_follow_from_the_share_of_time_that_is_lost():
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
     (lost,), (none,) = (found(**training, lost=share).candidates for share in (0.5, 0.0))
-    assert lost.hours == pytest.approx(2 * none.hours)
+    assert lost.gpu_hours == pytest.approx(2 * none.gpu_hours)
 
 
 def test_the_hours_are_of_the_software_that_is_named():
     # LLaMA (2023) was made before PyTorch compiled.
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
     usual, compiled, eager = (
-        found(**training, software=name).candidates[0].hours
+        found(**training, software=name).candidates[0].gpu_hours
         for name in ("usual", "compiled", "eager")
     )
     assert usual == compiled
@@ -237,11 +239,11 @@ def test_the_order_is_that_of_the_ranking(rank, model):
     key = {
         "gpus": lambda c: c.count,
         "power": lambda c: c.total_power,
-        "speed": lambda c: c.seconds,
+        "speed": lambda c: c.seconds_per_token,
     }[rank]
-    unknown = [c.seconds is None for c in result]
+    unknown = [c.seconds_per_token is None for c in result]
     assert unknown == sorted(unknown), "those of unknown speed come last"
-    values = [key(c) for c in result if c.seconds is not None]
+    values = [key(c) for c in result if c.seconds_per_token is not None]
     assert values == sorted(values)
 
 

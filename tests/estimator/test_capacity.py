@@ -67,7 +67,11 @@ def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> 
             assert profile.capacity <= find_accelerator(key).capacity
             if profile.reported_memory:
                 assert row["memory_source"]
-                assert 0.8 * profile.memory < profile.reported_memory < 1.1 * profile.memory
+                assert (
+                    0.8 * profile.memory_in_name
+                    < profile.reported_memory
+                    < 1.1 * profile.memory_in_name
+                )
 
 
 def test_an_8b_model_trains_fully_on_one_h200() -> None:

@@ -9,7 +9,7 @@ import pytest
 from app.estimator import registry
 from app.estimator.estimates import parallelism_plan as search
 from app.estimator.estimates.parallelism_plan import (
-    STEPS,
+    MAX_WORK,
     LayoutMemoryChecker,
     ParallelismPlanInputs,
     TrainingJob,
@@ -41,10 +41,10 @@ def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -
     links = gpu_interconnect(gpu, gpus_per_domain=asked.domain or 0)
     job = TrainingJob(asked.gpus, asked.sequence, asked.global_batch or 1)
 
-    steps = search_layouts(model, gpu, job, links).steps
+    steps = search_layouts(model, gpu, job, links).work_done
 
     # The family that was begun is finished: a handful of layouts.
-    assert steps <= STEPS * 1.05
+    assert steps <= MAX_WORK * 1.05
 
 
 def test_a_search_that_ended_early_says_how_far_it_came() -> None:
@@ -74,7 +74,7 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
 
     early = search_layouts(model, gpu, job, gpu_interconnect(gpu), max_work=1)
 
-    assert early.seen < early.legal_count
+    assert early.tried_count < early.legal_count
 
 
 def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
@@ -86,7 +86,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
         family.build_plan(job, size)
         for split in list_splits(model, links, job)
         for family in split.families()
-        for size in family.micro_batches_and_counts
+        for size in family.micro_batches
     ]
     for plan in every:
         for recompute in ("none", "selective", "full"):
@@ -98,7 +98,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
 
     found = search_layouts(model, gpu, job, links)
 
-    assert found.seen == found.legal_count == len(every)
+    assert found.tried_count == found.legal_count == len(every)
     assert found.fitting_count == len(slow)
     assert [(c.step.total, c.memory) for c in found.ranked] == sorted(slow)[:10]
 
@@ -107,7 +107,7 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=256, sequence=8192, global_batch=1024)
 
-    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), STEPS)
+    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), MAX_WORK)
 
     assert fewest.gpus is not None
     by_trying = next(
@@ -139,9 +139,9 @@ def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     for split in list_splits(model, gpu_interconnect(gpu), job):
         for family in split.families():
             list(fits.fitting_micro_batches(family))
-            layouts += len(family.micro_batches_and_counts)
+            layouts += len(family.micro_batches)
 
-    assert fits.steps < 3 * layouts
+    assert fits.work_done < 3 * layouts
 
 
 def test_a_simulation_is_as_much_work_for_long_answers_as_for_short_ones() -> None:

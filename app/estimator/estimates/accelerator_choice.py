@@ -30,7 +30,7 @@ from app.estimator.hardware.catalog import (
     list_systems,
 )
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
+from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
 from app.estimator.memory.inference_memory import ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import loadable_gpu_counts, tensor_parallel_choices
 from app.estimator.memory_verdict import is_allowed_after_rounding
@@ -67,8 +67,6 @@ COOLING = (("any", "Any"), ("air", "Air only"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AcceleratorChoiceInputs:
-    """The job, requirements on the accelerator, and the ranking criterion."""
-
     job: str = input_field(
         "serving",
         "Job",
@@ -223,12 +221,10 @@ _RARE = {
 
 @functools.cache
 def list_gpus() -> tuple[Accelerator, ...]:
-    """Return the GPUs of the catalog, which are ranked."""
     return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
 
 
 def list_non_gpu_accelerators() -> tuple[Accelerator, ...]:
-    """Return accelerators that are not GPUs, which are shown for context."""
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
@@ -247,7 +243,6 @@ def find_gpu_cooling(gpu_id: str) -> str:
 
 
 def is_pcie_card(gpu: Accelerator) -> bool:
-    """Return whether it is a PCIe card for a common server."""
     return gpu.form_factor.startswith("PCIe")
 
 
@@ -390,17 +385,26 @@ def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
 class GpuCandidate:
     """An accelerator that can do the job.
 
-    `need` is the memory used on each [B]; `seconds` the time per output token in serving
-    [s] and `hours` all GPU-hours in training [h]; `power` all of them [W].
+    The time per output token is that of serving, the GPU-hours are those of a whole training;
+    each is None for the other job, and if the rates of the GPU are not known.
     """
 
     gpu: Accelerator
     count: int
     needed_bytes_per_gpu: float
-    seconds: float | None
-    hours: float | None
-    total_power: float | None
+    seconds_per_token: float | None
+    gpu_hours: float | None
     price: float | None
+
+    @property
+    def total_power(self) -> float | None:
+        """Return the highest power of all GPUs [W]."""
+        return None if self.gpu.tdp is None else self.gpu.tdp * self.count
+
+    @property
+    def time(self) -> float | None:
+        """Return the time to compare: GPU-hours of training, or seconds of a token in serving."""
+        return self.seconds_per_token if self.gpu_hours is None else self.gpu_hours
 
     @property
     def hourly_cost(self) -> float | None:
@@ -413,9 +417,9 @@ class GpuCandidate:
 
         An hour on few slow GPUs is cheap, but the training needs more of those hours.
         """
-        if self.price is None or self.hours is None:
+        if self.price is None or self.gpu_hours is None:
             return self.hourly_cost
-        return self.price * self.hours
+        return self.price * self.gpu_hours
 
 
 class ExcludedGpu(NamedTuple):
@@ -425,48 +429,46 @@ class ExcludedGpu(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuRanking:
-    """Candidates, best first, and the excluded GPUs."""
+    """Candidates, best first, the excluded GPUs, and the memory use of the best by their number."""
 
     inputs: AcceleratorChoiceInputs
     model: Architecture
     candidates: tuple[GpuCandidate, ...]
     excluded: tuple[ExcludedGpu, ...]
-    loads: Mapping[int, GpuMemoryUse]
+    memory_by_gpu_count: Mapping[int, GpuMemoryUse]
 
     @property
     def best(self) -> GpuCandidate | None:
         return self.candidates[0] if self.candidates else None
 
 
-USABLE = 0.9  # Share of memory that an engine may use.
+USABLE_MEMORY_SHARE = 0.9  # What an engine may use.
 
 # Model states of mixed-precision AdamW [B per parameter], and the share of memory
 # that they may take; activations need the rest.
-STATES = 16.0
+STATE_BYTES, MEMORY_SHARE_FOR_STATES = 16.0, 0.6
 
-FOR_STATES = 0.6
-
-_SERVER = 8
+_GPUS_OF_SERVER = 8
 
 
 def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
     model = find_model(inputs.model)
     prices = parse_prices_by_gpu(inputs)
-    loads = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
+    memory_by_group = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
     form = resolve_weight_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[ExcludedGpu] = []
     for gpu in list_gpus():
         why = find_objection(inputs, gpu)
-        load = loads.get(_memory_group_key(gpu, form), {})
-        tried = why or _find_candidate(inputs, model, gpu, load, prices.get(gpu.id))
+        memory = memory_by_group.get(_memory_group_key(gpu, form), {})
+        tried = why or _find_candidate(inputs, model, gpu, memory, prices.get(gpu.id))
         if isinstance(tried, str):
             excluded.append(ExcludedGpu(gpu, tried))
         else:
             candidates.append(tried)
     candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
-    best = loads.get(_memory_group_key(candidates[0].gpu, form), {}) if candidates else {}
+    best = memory_by_group.get(_memory_group_key(candidates[0].gpu, form), {}) if candidates else {}
     return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
@@ -513,8 +515,7 @@ def _memory_by_gpu_count(
 def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:
     """Return the sort key of the ranking; unknown values come last, NVIDIA's first of equals."""
     power = math.inf if candidate.total_power is None else candidate.total_power
-    work = candidate.seconds if candidate.hours is None else candidate.hours
-    time = math.inf if work is None else work
+    time = math.inf if candidate.time is None else candidate.time
     cost = math.inf if candidate.ranking_cost is None else candidate.ranking_cost
     first = {"gpus": candidate.count, "power": power, "speed": time, "cost": cost}[criterion]
     maker = 0 if candidate.gpu.vendor == "NVIDIA" else 1
@@ -557,11 +558,6 @@ def _total_power_or_budget_objection(
     return ""
 
 
-def fast_domain_size(gpu: Accelerator) -> int:
-    """Return the number of GPUs with fast links: 72 in a rack-wide domain, else a server."""
-    return 72 if "72" in gpu.interconnect else _SERVER
-
-
 def largest_sales_unit_size(gpu: Accelerator) -> int:
     """Return the sales unit for a large job: a card, a board or a rack."""
     return sales_units(gpu)[-1].gpus
@@ -574,22 +570,20 @@ def _find_serving_candidate(
     memory_by_gpu_count: Mapping[int, GpuMemoryUse],
     price: float | None,
 ) -> GpuCandidate | str:
-    limit, most = gpu.capacity * USABLE, fast_domain_size(gpu)
+    limit = gpu.capacity * USABLE_MEMORY_SHARE
+    most = 72 if "72" in gpu.interconnect else _GPUS_OF_SERVER  # With fast links.
     why = ""
-    for count, load in memory_by_gpu_count.items():
+    for count, memory_use in memory_by_gpu_count.items():
         if count > most:
             break
-        if load.total > limit:
+        if memory_use.total > limit:
             continue
         seconds = time_per_token_on_gpus(inputs, model, gpu, count)
         if seconds is not None and seconds > inputs.slowest:
             why = f"{format_value(seconds, 's')} for a token on {count}."
             continue
-        power = None if gpu.tdp is None else gpu.tdp * count
-        return GpuCandidate(gpu, count, load.total, seconds, None, power, price)
-    if why:
-        return why
-    return f"Does not fit on {most} in one domain."
+        return GpuCandidate(gpu, count, memory_use.total, seconds, None, price)
+    return why or f"Does not fit on {most} in one domain."
 
 
 def time_per_token_on_gpus(
@@ -626,60 +620,49 @@ def _find_training_candidate(
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
     hours = each * inputs.tokens / (1 - inputs.lost)
-    capacity = gpu.capacity * FOR_STATES
-    states = model.parameters * STATES
+    capacity = gpu.capacity * MEMORY_SHARE_FOR_STATES
+    states = model.parameters * STATE_BYTES
     count = max(1, math.ceil(states / capacity), math.ceil(hours * 3600 / inputs.days))
     board = largest_sales_unit_size(gpu)
     count = -(-count // board) * board
-    power = None if gpu.tdp is None else gpu.tdp * count
-    return GpuCandidate(gpu, count, states / count, None, hours, power, price)
+    return GpuCandidate(gpu, count, states / count, None, hours, price)
 
 
 def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
     """Return nearby input values for which another GPU is the best."""
     changes = []
-    for variation in _flip_candidates(result):
+    for variation in _list_variations(result):
         changed: dict[str, Any] = {variation.field: variation.value}
         try:
             other = rank_gpus(dataclasses.replace(result.inputs, **changed))
         except InvalidInputsError:
             continue
-        if _best_gpu_and_count(other) != _best_gpu_and_count(result):
-            changes.append(
-                VerdictFlip(
-                    variation.field,
-                    variation.label,
-                    variation.current_text,
-                    variation.varied_text,
-                    _describe_new_best(other),
-                )
-            )
+        best = _describe_best(other)
+        if best != _describe_best(result):
+            label = input_specs(AcceleratorChoiceInputs)[variation.field].label
+            now, then = variation.current_text, variation.varied_text
+            changes.append(VerdictFlip(variation.field, label, now, then, best))
     return tuple(changes)
 
 
-def _best_gpu_and_count(result: GpuRanking) -> tuple[str, int]:
+NO_GPU = "No GPU of the catalog does it."
+
+
+def _describe_best(result: GpuRanking) -> str:
     best = result.best
-    return (best.gpu.id, best.count) if best else ("", 0)
-
-
-def _describe_new_best(result: GpuRanking) -> str:
-    if not result.candidates:
-        return "No GPU of the catalog does it."
-    best = result.candidates[0]
-    return f"{describe_gpu_count(best.gpu, best.count)}."
+    return f"{describe_gpu_count(best.gpu, best.count)}." if best else NO_GPU
 
 
 class InputVariation(NamedTuple):
     """Another value of an input; the texts show the current value and this one."""
 
     field: str
-    label: str
     value: Any
     current_text: str
     varied_text: str
 
 
-def _flip_candidates(result: GpuRanking) -> tuple[InputVariation, ...]:
+def _list_variations(result: GpuRanking) -> tuple[InputVariation, ...]:
     inputs = result.inputs
     best = result.best
     if inputs.job == "training":
@@ -693,10 +676,10 @@ def _flip_candidates(result: GpuRanking) -> tuple[InputVariation, ...]:
         now, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4
         flips = f"{format_number(value * 1e3)} ms"
         limit = min(value, 100.0)
-        tries.append(InputVariation("slowest", "Slowest token", limit, now, flips))
+        tries.append(InputVariation("slowest", limit, now, flips))
     if lighter:
         now, flips = form.label, FORMATS[lighter].label
-        tries.append(InputVariation("weights", "Weights", lighter, now, flips))
+        tries.append(InputVariation("weights", lighter, now, flips))
     return tuple(tries)
 
 
@@ -706,7 +689,7 @@ def _half_deadline_variation(inputs: AcceleratorChoiceInputs) -> tuple[InputVari
     if not is_allowed_after_rounding(type(inputs), "days", half):
         return ()
     days = f"{format_number(half / 86400)} days"
-    return (InputVariation("days", "Time for the training", half, now, days),)
+    return (InputVariation("days", half, now, days),)
 
 
 def _find_unfit_concurrency_variation(
@@ -714,13 +697,13 @@ def _find_unfit_concurrency_variation(
 ) -> tuple[InputVariation, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
     inputs = result.inputs
-    load = result.loads[best.count]
-    free = best.gpu.capacity * USABLE - load.bytes_without_cache
-    each = load.cache / inputs.concurrent
+    memory_use = result.memory_by_gpu_count[best.count]
+    free = best.gpu.capacity * USABLE_MEMORY_SHARE - memory_use.bytes_without_cache
+    each = memory_use.cache / inputs.concurrent
     if each <= 0 or free <= 0:
         return ()
     more = max(int(free // each), inputs.concurrent) + 1
     if more > 1_000_000:
         return ()
     now, flips = format_number(inputs.concurrent), format_number(more)
-    return (InputVariation("concurrent", "Concurrent sequences", more, now, flips),)
+    return (InputVariation("concurrent", more, now, flips),)

@@ -6,10 +6,11 @@ from typing import Any
 
 from app.estimator.data_files import modeled_time
 from app.estimator.estimates.accelerator_choice import (
-    FOR_STATES,
-    STATES,
+    MEMORY_SHARE_FOR_STATES,
+    NO_GPU,
+    STATE_BYTES,
     TOPIC,
-    USABLE,
+    USABLE_MEMORY_SHARE,
     AcceleratorChoiceInputs,
     GpuCandidate,
     GpuRanking,
@@ -57,7 +58,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             (float(candidate.count), ""),
             (float(round_up_to_sales_unit(candidate.gpu, candidate.count).gpus), ""),
             (candidate.needed_bytes_per_gpu, "B"),
-            _time_or_gpu_hours_cell(candidate),
+            _cell_or_unknown(candidate.time, "GPU-h" if training else "s"),
             _cell_or_unknown(candidate.total_power, "W"),
             *((_cell_or_unknown(candidate.ranking_cost, cost_unit),) if has_prices else ()),
             _rank_reason(result.inputs, best, candidate),
@@ -70,12 +71,6 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Ranking", columns, rows)
 
 
-def _time_or_gpu_hours_cell(candidate: GpuCandidate) -> _Cell:
-    if candidate.hours is not None:
-        return (candidate.hours, "GPU-h")
-    return _cell_or_unknown(candidate.seconds, "s")
-
-
 def _cell_or_unknown(value: float | None, unit: str) -> _Cell:
     return "unknown" if value is None else (value, unit)
 
@@ -83,7 +78,6 @@ def _cell_or_unknown(value: float | None, unit: str) -> _Cell:
 def _rank_reason(
     inputs: AcceleratorChoiceInputs, best: GpuCandidate, candidate: GpuCandidate
 ) -> str:
-    """Return why a candidate has its rank."""
     if candidate is best:
         if inputs.job == "training":
             return {**_FIRST, **_FIRST_TRAINING}[inputs.rank]
@@ -102,8 +96,8 @@ def _rank_reason(
     ):
         gap = format_value(abs(candidate.total_power - best.total_power), "W")
         reasons.append(f"{gap} {'more' if candidate.total_power > best.total_power else 'less'}")
-    ratio = _slowdown_to_best(best, candidate)
-    if ratio and abs(ratio - 1) > 0.02:
+    ratio = candidate.time / best.time if candidate.time and best.time else 1.0
+    if abs(ratio - 1) > 0.02:
         share = format_value(abs(ratio - 1), "%")
         reasons.append(f"{share} {'more' if ratio > 1 else 'less'} time")
     return f"{', '.join(reasons) or 'as good'}."
@@ -118,14 +112,7 @@ _FIRST = {
 _FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest training."}
 
 
-def _slowdown_to_best(best: GpuCandidate, candidate: GpuCandidate) -> float | None:
-    candidate_time = candidate.seconds if candidate.hours is None else candidate.hours
-    best_time = best.seconds if best.hours is None else best.hours
-    return candidate_time / best_time if candidate_time and best_time else None
-
-
 def build_exclusion_table(result: GpuRanking) -> ResultTable:
-    """Return every excluded GPU with the reason."""
     rows = tuple((exclusion.gpu.name, exclusion.reason) for exclusion in result.excluded)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
@@ -133,7 +120,7 @@ def build_exclusion_table(result: GpuRanking) -> ResultTable:
 def build_non_gpu_table(result: GpuRanking) -> ResultTable:
     """Return accelerators that are not GPUs, with whether their memory fits the job."""
     if result.inputs.job == "training":
-        needed_bytes = result.model.parameters * STATES
+        needed_bytes = result.model.parameters * STATE_BYTES
     else:
         needed_bytes = weight_bytes_by_split(result.model, result.inputs.weights).total
     rows = tuple(_non_gpu_cells(chip, needed_bytes) for chip in list_non_gpu_accelerators())
@@ -165,17 +152,13 @@ def _missing_values(chip: Accelerator) -> str:
     return ", ".join(name for name, value in values.items() if value is None) or "–"
 
 
-_NONE = "No GPU of the catalog does it."
-
-
 def _read_best(
     read: Callable[[AcceleratorChoiceInputs, GpuCandidate], Any],
 ) -> Callable[[GpuRanking], OutputValue]:
-    """Read a value of the best candidate."""
 
     def read_best(result: GpuRanking) -> OutputValue:
         if result.best is None:
-            return OutputValue(None, note=_NONE, applies=False)
+            return OutputValue(None, note=NO_GPU, applies=False)
         value = read(result.inputs, result.best)
         return value if isinstance(value, OutputValue) else OutputValue(value)
 
@@ -195,33 +178,35 @@ def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
 
 
 def _token_time_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    if best.hours is not None:
+    if best.gpu_hours is not None:
         return OutputValue(None, note="For serving.", applies=False)
     return modeled_time(
-        "tpot" if _has_measured_kernels(best) else "tpot-unmeasured", best.seconds or 0.0
+        "tpot" if _has_measured_kernels(best) else "tpot-unmeasured", best.seconds_per_token or 0.0
     )
 
 
 def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     seconds = _token_time_of_best(inputs, best)
-    if not (best.seconds and seconds.low and seconds.high):
+    if not (best.seconds_per_token and seconds.low and seconds.high):
         return seconds
     sequences = inputs.concurrent
-    return OutputValue(sequences / best.seconds, sequences / seconds.high, sequences / seconds.low)
+    return OutputValue(
+        sequences / best.seconds_per_token, sequences / seconds.high, sequences / seconds.low
+    )
 
 
 def _gpu_hours_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    if best.hours is None:
+    if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    return modeled_time("gpu-hours", best.hours)
+    return modeled_time("gpu-hours", best.gpu_hours)
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     hours, seconds_per_gpu_hour = _gpu_hours_of_best(inputs, best), 3600 / best.count
-    if best.hours is None or hours.low is None or hours.high is None:
+    if best.gpu_hours is None or hours.low is None or hours.high is None:
         return hours
     return OutputValue(
-        best.hours * seconds_per_gpu_hour,
+        best.gpu_hours * seconds_per_gpu_hour,
         hours.low * seconds_per_gpu_hour,
         hours.high * seconds_per_gpu_hour,
     )
@@ -236,11 +221,11 @@ def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputV
 def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if not inputs.prices:
         return _hourly_cost(inputs, best)
-    if best.hours is None:
+    if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
     if best.price is None:
         return _hourly_cost(inputs, best)
-    return modeled_time("gpu-hours", best.hours * best.price)
+    return modeled_time("gpu-hours", best.gpu_hours * best.price)
 
 
 OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
@@ -285,7 +270,6 @@ _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 
 def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
-    """Rank the GPUs of the catalog for a job, with reasons for and against."""
     result = rank_gpus(inputs)
     best = result.best
     tables = (build_ranking_table(result),) if best else ()
@@ -304,7 +288,7 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
 def _build_verdict(result: GpuRanking) -> Verdict:
     gpu_count = len(result.candidates) + len(result.excluded)
     if not result.candidates:
-        return Verdict("no", _NONE, f"All {gpu_count} are left out; the table says why each.")
+        return Verdict("no", NO_GPU, f"All {gpu_count} are left out; the table says why each.")
     best, *runners_up = result.candidates
     job = "train" if result.inputs.job == "training" else "serve"
     text = f"It can {job} {result.model.name}"
@@ -318,7 +302,6 @@ def _build_verdict(result: GpuRanking) -> Verdict:
 
 
 def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
-    """Return the criterion of the ranking as text."""
     training = inputs.job == "training"
     return {
         "gpus": "fewest GPUs, then NVIDIA's, then least power",
@@ -335,8 +318,8 @@ def _has_measured_kernels(best: GpuCandidate) -> bool:
 
 def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    if best.hours is None:
-        return _serving_steps(inputs, best, result.loads[best.count])
+    if best.gpu_hours is None:
+        return _serving_steps(inputs, best, result.memory_by_gpu_count[best.count])
     parameters = format_term(result.model.parameters)
     memory = format_term(best.gpu.capacity, "B")
     unit_size = largest_sales_unit_size(best.gpu)
@@ -345,8 +328,8 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         FormulaStep(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
-            f"{parameters} × {format_term(STATES)} B ÷ ({memory} × {format_term(FOR_STATES, '%')})",
-            result.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
+            f"{parameters} × {format_term(STATE_BYTES)} B ÷ ({memory} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})",
+            result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES),
             "GPU",
             "zero",
             "training-memory",
@@ -355,15 +338,19 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         _STEPS.line_from_template(
             "gpu_hours",
             "[tokens] ÷ ([tokens per second of a GPU] × (1 − [time lost])) ÷ 3,600",
-            (inputs.tokens, inputs.tokens / (best.hours * 3600 * useful_share), (inputs.lost, "%")),
-            best.hours,
+            (
+                inputs.tokens,
+                inputs.tokens / (best.gpu_hours * 3600 * useful_share),
+                (inputs.lost, "%"),
+            ),
+            best.gpu_hours,
             "megatron-2021",
         ),
         _STEPS.line(
             "gpus",
             "the more of both, in whole boards",
-            f"⌈max({parameters} × {format_term(STATES)} B ÷ ({memory} × "
-            f"{format_term(FOR_STATES, '%')}), {format_term(best.hours)} ÷ "
+            f"⌈max({parameters} × {format_term(STATE_BYTES)} B ÷ ({memory} × "
+            f"{format_term(MEMORY_SHARE_FOR_STATES, '%')}), {format_term(best.gpu_hours)} ÷ "
             f"{format_term(inputs.days / 3600)}, 1) ÷ {unit_size}⌉ × {unit_size}",
             best.count,
             "megatron-2021",
@@ -372,20 +359,24 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
     )
 
 
-def _memory_parts(load: GpuMemoryUse) -> tuple[float, ...]:
-    parts = (load.weights, load.cache, load.activations, load.overhead)
-    return (*parts, load.padding) if load.padding else parts
-
-
 def _serving_steps(
-    inputs: AcceleratorChoiceInputs, best: GpuCandidate, load: GpuMemoryUse
+    inputs: AcceleratorChoiceInputs, best: GpuCandidate, memory_use: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.line(
             "need",
             "weights + KV cache + activations + overhead"
-            + (" + padding of repacked experts" if load.padding else ""),
-            format_exact_sum(_memory_parts(load), "B"),
+            + (" + padding of repacked experts" if memory_use.padding else ""),
+            format_exact_sum(
+                (
+                    memory_use.weights,
+                    memory_use.cache,
+                    memory_use.activations,
+                    memory_use.overhead,
+                    memory_use.padding,
+                ),
+                "B",
+            ),
             best.needed_bytes_per_gpu,
             "vllm-memory",
             topic="inference-memory",
@@ -393,8 +384,8 @@ def _serving_steps(
         _STEPS.line_from_template(
             "need",
             "[memory] × [usable share]",
-            ((best.gpu.capacity, "B"), (USABLE, "%")),
-            best.gpu.capacity * USABLE,
+            ((best.gpu.capacity, "B"), (USABLE_MEMORY_SHARE, "%")),
+            best.gpu.capacity * USABLE_MEMORY_SHARE,
             "catalogue",
             label="Usable on each",
             topic="cluster-components",
@@ -402,8 +393,8 @@ def _serving_steps(
         _STEPS.line_from_template(
             "token_time",
             "[sequences at once] ÷ [tokens per second of all]",
-            (inputs.concurrent, inputs.concurrent / (best.seconds or 1.0)),
-            best.seconds or 0.0,
+            (inputs.concurrent, inputs.concurrent / (best.seconds_per_token or 1.0)),
+            best.seconds_per_token or 0.0,
             "pope-2022",
             topic="batching-and-latency",
         ),
@@ -442,18 +433,18 @@ def _build_exclusion_count_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
 def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
     memory = best.gpu.capacity
     if result.inputs.job == "training":
-        limit, text = memory * FOR_STATES, "for states"
+        limit, text = memory * MEMORY_SHARE_FOR_STATES, "for states"
         parts: tuple[BarSegment, ...] = (
             BarSegment("optimizer", "Weights, gradients, optimizer", best.needed_bytes_per_gpu),
         )
     else:
-        load = result.loads[best.count]
-        limit, text = memory * USABLE, "usable"
+        memory_use = result.memory_by_gpu_count[best.count]
+        limit, text = memory * USABLE_MEMORY_SHARE, "usable"
         parts = (
-            BarSegment("weights", "Weights", load.weights),
-            BarSegment("kv", "KV cache", load.cache),
-            BarSegment("activations", "Activations", load.activations),
-            BarSegment("overhead", "Overhead", load.overhead + load.padding),
+            BarSegment("weights", "Weights", memory_use.weights),
+            BarSegment("kv", "KV cache", memory_use.cache),
+            BarSegment("activations", "Activations", memory_use.activations),
+            BarSegment("overhead", "Overhead", memory_use.overhead + memory_use.padding),
         )
     label = f"Memory of each {best.gpu.name}"
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {text}")

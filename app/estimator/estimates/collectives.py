@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import cast
 
 from app.estimator.common_inputs import (
     MODEL,
@@ -40,8 +41,6 @@ OPERATIONS: tuple[tuple[Collective, str], ...] = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectivesInputs:
-    """A collective and the links it runs over."""
-
     operation: str = _MESSAGE.add_input(
         "all_reduce", "Operation", choices=OPERATIONS, help="What all GPUs do together."
     )
@@ -73,6 +72,10 @@ class CollectivesInputs:
         topic="parallelism",
     )
 
+    @property
+    def collective(self) -> Collective:
+        return cast("Collective", self.operation)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectivesResult:
@@ -102,7 +105,7 @@ class CollectivesResult:
     @property
     def bytes_sent(self) -> float:
         """Return the bytes that one GPU sends [B]."""
-        return bytes_sent(chosen_operation(self.inputs), self.inputs.gpus, self.inputs.message)
+        return bytes_sent(self.inputs.collective, self.inputs.gpus, self.inputs.message)
 
     @property
     def bytes_across(self) -> float:
@@ -113,7 +116,7 @@ class CollectivesResult:
             return 0.0
         if inputs.operation == "alltoall":
             return inputs.message * (groups - 1) / groups
-        adapter_bytes = bytes_sent(chosen_operation(inputs), groups, inputs.message / domain)
+        adapter_bytes = bytes_sent(inputs.collective, groups, inputs.message / domain)
         is_halved = inputs.in_network and inputs.operation == "all_reduce"
         return adapter_bytes / 2 if is_halved else adapter_bytes
 
@@ -126,13 +129,7 @@ class CollectivesResult:
         return self.transfer_rate(bytes_moved) / rate
 
     def transfer_rate(self, bytes_moved: float) -> float:
-        """Return bytes over the time [B/s]."""
         return bytes_moved / self.seconds if self.seconds else 0.0
-
-
-def chosen_operation(inputs: CollectivesInputs) -> Collective:
-    """Return the chosen operation as a `Collective`; the form offers no other values."""
-    return next(name for name, _ in OPERATIONS if name == inputs.operation)
 
 
 def requested_interconnect(inputs: CollectivesInputs, gpu: Accelerator) -> Interconnect:
@@ -143,74 +140,50 @@ def requested_interconnect(inputs: CollectivesInputs, gpu: Accelerator) -> Inter
     return gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
 
 
-def compute_collectives(
-    inputs: CollectivesInputs, fabric: Interconnect, message: float
-) -> CollectivesResult:
-    """Return the time of a message, total and by part."""
-    operation, ranks = chosen_operation(inputs), inputs.gpus
-    seconds = requested_collective_time(inputs, fabric, message)
-    domain_ranks = min(ranks, fabric.domain)
-    inner = collective_time(operation, domain_ranks, message, fabric)
+def compute_collectives(inputs: CollectivesInputs, fabric: Interconnect) -> CollectivesResult:
+    operation, ranks, message = inputs.collective, inputs.gpus, inputs.message
+    reduced_fabric = with_network_reduction(inputs, fabric)
+    seconds = collective_time(operation, ranks, message, reduced_fabric)
+    crosses_domains = ranks > fabric.domain
+    inner = collective_time(operation, min(ranks, fabric.domain), message, fabric)
     return CollectivesResult(
         inputs=inputs,
         fabric=fabric,
         seconds=seconds,
-        latency_floor=requested_collective_time(inputs, fabric, 1.0),
-        seconds_within_domain=inner if ranks > fabric.domain else seconds,
-        crosses_domains=ranks > fabric.domain,
+        latency_floor=collective_time(operation, ranks, 1.0, reduced_fabric),
+        seconds_within_domain=inner if crosses_domains else seconds,
+        crosses_domains=crosses_domains,
     )
-
-
-def requested_collective_time(
-    inputs: CollectivesInputs, fabric: Interconnect, message: float
-) -> float:
-    """Return the time of the collective, with in-network reduction if requested."""
-    operation, ranks = chosen_operation(inputs), inputs.gpus
-    return collective_time(operation, ranks, message, with_network_reduction(inputs, fabric))
 
 
 def with_network_reduction(inputs: CollectivesInputs, fabric: Interconnect) -> Interconnect:
     """Return the links with in-network reduction, if requested."""
-    uses_reduction = inputs.in_network and chosen_operation(inputs) == "all_reduce"
+    uses_reduction = inputs.in_network and inputs.operation == "all_reduce"
     if not uses_reduction or inputs.gpus <= fabric.domain:
         return fabric
     # The switch returns the sum: each adapter sends the message once instead of twice.
     return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
 
 
-def find_flips(
-    inputs: CollectivesInputs, fabric: Interconnect, result: CollectivesResult
-) -> tuple[VerdictFlip, ...]:
+def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
     """Return the message size and the GPU count at which something else bounds the time."""
+    inputs, fabric = result.inputs, result.fabric
     changes = []
     if result.bottleneck == "latency":
         size = inputs.message
         while size < 1e15:
             size *= 2
-            time = collective_time(chosen_operation(inputs), max(2, inputs.gpus), size, fabric)
+            time = collective_time(inputs.collective, max(2, inputs.gpus), size, fabric)
             if time >= 3 * result.latency_floor:
                 break
-        changes.append(
-            VerdictFlip(
-                "message",
-                "Message",
-                format_value(inputs.message, "B"),
-                format_value(size, "B"),
-                "Bound by bandwidth.",
-            )
-        )
-    bridged_gpus = fabric.bridged_gpus
+        now, flips = format_value(inputs.message, "B"), format_value(size, "B")
+        changes.append(VerdictFlip("message", "Message", now, flips, "Bound by bandwidth."))
+    now, bridged_gpus = format_number(inputs.gpus), fabric.bridged_gpus
     if 1 < inputs.gpus <= bridged_gpus < fabric.domain:
-        now, then = format_number(inputs.gpus), format_number(bridged_gpus + 1)
-        changes.append(VerdictFlip("gpus", "GPUs", now, then, "Leaves the bridge for PCIe."))
+        flips, becomes = format_number(bridged_gpus + 1), "Leaves the bridge for PCIe."
+        changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     elif not result.crosses_domains and inputs.gpus > 1:
-        changes.append(
-            VerdictFlip(
-                "gpus",
-                "GPUs",
-                format_number(inputs.gpus),
-                format_number(fabric.domain + 1),
-                "Leaves the link domain for the network.",
-            )
-        )
+        flips = format_number(fabric.domain + 1)
+        becomes = "Leaves the link domain for the network."
+        changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)

@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.collectives import (
+    OPERATIONS,
     CollectivesInputs,
     CollectivesResult,
-    chosen_operation,
     compute_collectives,
     find_flips,
     requested_interconnect,
@@ -26,7 +27,6 @@ from app.estimator.hardware.collectives import (
     inter_domain_time,
     link_time_within_domain,
 )
-from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -99,30 +99,20 @@ _FACTORS: dict[collectives.Collective, str] = {
     "broadcast": "message",
 }
 
-_NAMES = {
-    "all_reduce": "all-reduce",
-    "all_gather": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "broadcast": "broadcast",
-}
-
 
 def estimate(inputs: CollectivesInputs) -> Estimate:
-    """Compute the time of the collective, and which links bound it."""
     gpu = find_accelerator(inputs.gpu)
     fabric = requested_interconnect(inputs, gpu)
-    result = compute_collectives(inputs, fabric, inputs.message)
-    model = find_model(inputs.model)
+    result = compute_collectives(inputs, fabric)
     return Estimate(
         name="collectives",
         verdict=_build_verdict(gpu, result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(_build_bandwidth_curve(inputs, fabric),),
-        tables=(_parallelism_traffic_table(inputs, fabric, model),),
+        tables=(_build_traffic_table(inputs, fabric),),
         notes=_build_notes(result),
-        changes=find_flips(inputs, fabric, result),
+        changes=find_flips(result),
     )
 
 
@@ -134,7 +124,7 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
         "links": "Bound by the links inside the node.",
     }
     text = (
-        f"An {_NAMES[inputs.operation]} of {format_value(inputs.message, 'B')} over "
+        f"An {dict(OPERATIONS)[inputs.collective].lower()} of {format_value(inputs.message, 'B')} over "
         f"{format_number(inputs.gpus)} {gpu.name} takes "
         f"{format_value(result.seconds, 's')}."
     )
@@ -173,7 +163,7 @@ def _bytes_sent_formula(operation: collectives.Collective, ranks: int, size: str
 def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the time within one domain, as a formula with numbers."""
     domain_ranks = min(inputs.gpus, fabric.domain)
-    parts = link_time_within_domain(chosen_operation(inputs), domain_ranks, message, fabric)
+    parts = link_time_within_domain(inputs.collective, domain_ranks, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
@@ -182,7 +172,7 @@ def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, messag
 
 def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the total time within and between domains, as a formula with numbers."""
-    operation = chosen_operation(inputs)
+    operation = inputs.collective
     domain_ranks = min(inputs.gpus, fabric.domain)
     groups = math.ceil(inputs.gpus / domain_ranks)
     inner = collective_time(operation, domain_ranks, message, fabric)
@@ -198,35 +188,25 @@ _BOTH = "(within domains² + between them²)^½"
 
 def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     inputs, fabric = result.inputs, result.fabric
-    operation, ranks = chosen_operation(inputs), inputs.gpus
+    operation, ranks = inputs.collective, inputs.gpus
     size, crosses = format_term(inputs.message, "B"), result.crosses_domains
-    latency_formula = (
-        _total_time_formula(inputs, fabric, 1.0)
-        if crosses
-        else _domain_time_formula(inputs, fabric, 1.0)
-    )
-    total_formula = format_term(result.seconds, "s")
-    if crosses:
-        total_formula = _total_time_formula(inputs, fabric, inputs.message)
     domain_formula = _domain_time_formula(inputs, fabric, inputs.message)
-    rule = _BOTH if crosses else _INSIDE
+    rule, time_rule, total_formula = _INSIDE, "within the domain", format_term(result.seconds, "s")
+    latency_formula = _domain_time_formula(inputs, fabric, 1.0)
+    if crosses:
+        rule = time_rule = _BOTH
+        total_formula = _total_time_formula(inputs, fabric, inputs.message)
+        latency_formula = _total_time_formula(inputs, fabric, 1.0)
     floor = f"for one byte: {rule}"
     bytes_formula = _bytes_sent_formula(operation, ranks, size)
     source = "aiconfigurator"
-    domain_step = (
-        "Inside the link domain",
-        _INSIDE,
-        domain_formula,
-        result.seconds_within_domain,
-        "s",
-    )
-    time_rule = rule if crosses else "within the domain"
+    inside = ("Inside the link domain", _INSIDE, domain_formula, result.seconds_within_domain, "s")
     return (
         _STEPS.line(
             "bytes_sent", _FACTORS[operation], bytes_formula, result.bytes_sent, "nccl-tests"
         ),
         _STEPS.line("latency", floor, latency_formula, result.latency_floor, source),
-        FormulaStep(*domain_step, source, "interconnects"),
+        FormulaStep(*inside, source, "interconnects"),
         *((_build_bytes_across_step(result),) if crosses else ()),
         _STEPS.line("time", time_rule, total_formula, result.seconds, "ml-engineering"),
     )
@@ -235,7 +215,7 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
 def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
     inputs = result.inputs
     groups = math.ceil(inputs.gpus / result.fabric.domain)
-    operation, size = chosen_operation(inputs), format_term(inputs.message, "B")
+    operation, size = inputs.collective, format_term(inputs.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
     if operation == "alltoall":
         formula = "(domains − 1) ÷ domains × message"
@@ -249,7 +229,7 @@ def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
     """Return bus bandwidth over message size, with the typed message marked."""
-    operation, ranks = chosen_operation(inputs), max(2, inputs.gpus)
+    operation, ranks = inputs.collective, max(2, inputs.gpus)
     points = []
     for exponent in range(12, 37, 2):
         size = 2.0**exponent
@@ -274,38 +254,37 @@ def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> C
     )
 
 
-def _parallelism_traffic_table(
-    inputs: CollectivesInputs, fabric: Interconnect, model: Architecture
-) -> ResultTable:
-    """Return the traffic of each parallelism for a model, with its time."""
-    tokens, ranks = inputs.tokens, max(2, inputs.gpus)
-    message = 2.0 * tokens * model.hidden
+class Traffic(NamedTuple):
+    """What a kind of parallelism exchanges, among how many GPUs, and the size of it [B]."""
+
+    label: str
+    operation: collectives.Collective
+    participants: int
+    size: float
+
+
+def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> ResultTable:
+    model, tokens, ranks = find_model(inputs.model), inputs.tokens, max(2, inputs.gpus)
+    activations, weights = 2.0 * tokens * model.hidden, 2.0 * model.parameters
+    cache = 2.0 * tokens * model.cache_elements / max(1, model.layers)
+    experts = activations * model.experts_per_token if model.is_routed else 0.0
     domain_ranks = min(ranks, fabric.domain, 8)
-    exchanges: tuple[tuple[str, collectives.Collective, int, float], ...] = (
-        ("Data: gradients, once a step", "all_reduce", ranks, 2.0 * model.parameters),
-        ("ZeRO-3: weights, each micro-batch", "all_gather", ranks, 2.0 * model.parameters),
-        ("Tensor: activations, each layer", "all_reduce", domain_ranks, message),
-        (
-            "Context: keys and values, each layer",
-            "all_gather",
-            domain_ranks,
-            (2.0 * tokens * model.cache_elements / max(1, model.layers)),
-        ),
-        (
-            "Expert: tokens, each layer",
-            "alltoall",
-            domain_ranks,
-            (message * model.experts_per_token if model.is_routed else 0.0),
-        ),
-        ("Pipeline: activations, each boundary", "broadcast", 2, message),
-    )
     rows: list[tuple[str | tuple[float, str], ...]] = []
-    for label, operation, participants, size in exchanges:
-        if not size:
+    for traffic in (
+        Traffic("Data: gradients, once a step", "all_reduce", ranks, weights),
+        Traffic("ZeRO-3: weights, each micro-batch", "all_gather", ranks, weights),
+        Traffic("Tensor: activations, each layer", "all_reduce", domain_ranks, activations),
+        Traffic("Context: keys and values, each layer", "all_gather", domain_ranks, cache),
+        Traffic("Expert: tokens, each layer", "alltoall", domain_ranks, experts),
+        Traffic("Pipeline: activations, each boundary", "broadcast", 2, activations),
+    ):
+        if not traffic.size:
             continue
-        seconds = collective_time(operation, participants, size, fabric)
-        gpu_bytes = bytes_sent(operation, participants, size)
-        rows.append((label, format_number(participants), (gpu_bytes, "B"), (seconds, "s")))
+        exchange = traffic.operation, traffic.participants, traffic.size
+        seconds, sent = collective_time(*exchange, fabric), bytes_sent(*exchange)
+        rows.append(
+            (traffic.label, format_number(traffic.participants), (sent, "B"), (seconds, "s"))
+        )
     columns = ("Traffic", "GPUs", "Sent per GPU", "Time")
     return ResultTable(f"What {model.name} sends", columns, tuple(rows))
 

@@ -1,19 +1,19 @@
 """Estimates that are made of others: sections, their inputs, and figures read from them."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
-from app.estimator.common_inputs import input_error
+from app.estimator.common_inputs import HARDWARE, input_error
 from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
 from app.estimator.hardware.prices import typed_or_list_price
-from app.estimator.inputs import InvalidInputsError, parse_inputs
+from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 from app.estimator.registry import require_estimate
 from app.estimator.result import (
     Better,
-    Estimate,
     Figure,
     OutputSpec,
     OutputValue,
@@ -26,6 +26,21 @@ NOTE = (
     "inputs, where its working and its assumptions are."
 )
 
+system_input = partial(
+    HARDWARE.add_folded_input,
+    None,
+    "System",
+    kind="system",
+    help="What the cluster is made of; left empty: the first of the catalog with this GPU.",
+)
+
+
+class SectionObjections(NamedTuple):
+    """The worst status of the sections, and the headings and verdicts that have it."""
+
+    status: Status
+    text: str
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ComposedResult:
@@ -34,10 +49,14 @@ class ComposedResult:
     sections: tuple[SubEstimate, ...]
     missing: Mapping[str, str]
 
+    def find_section(self, estimate: str) -> SubEstimate | None:
+        """Return the section that an estimate computed; None if it is left out."""
+        return next((section for section in self.sections if section.name == estimate), None)
+
     def find_figure(self, estimate: str, figure: str) -> Figure | None:
         """Return a figure of a section; None if the section is left out."""
-        figures = (s.estimate.find_figure(figure) for s in self.sections if s.name == estimate)
-        return next(figures, None)
+        section = self.find_section(estimate)
+        return section.estimate.find_figure(figure) if section else None
 
     @property
     def missing_notes(self) -> tuple[str, ...]:
@@ -49,19 +68,16 @@ class ComposedResult:
             f"Left out: {', '.join(names)}. {reason}" for reason, names in headings.items()
         )
 
-    def worst_status_and_objections(self, ignored_heading: str = "") -> tuple[Status, str]:
-        """Return the worst status of the sections, and the headings and verdicts that have it.
-
-        `ignored_heading`: a heading whose tight verdict is no objection.
-        """
+    def collect_objections(self, ignored_heading: str = "") -> SectionObjections:
+        """Return what the sections object; a tight verdict under `ignored_heading` is none."""
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
             if status == "tight":
                 verdicts = [(name, v) for name, v in verdicts if name != ignored_heading]
             objections = [f"{name}: {v.lead}" for name, v in verdicts if v.status == status]
             if objections:
-                return status, " ".join(objections)
-        return "fits", ""
+                return SectionObjections(status, " ".join(objections))
+        return SectionObjections("fits", "")
 
 
 def section_output(
@@ -69,30 +85,23 @@ def section_output(
     label: str,
     unit: str,
     better: Better,
-    source: tuple[str, str],
+    estimate: str,
+    figure: str = "",
     *,
     modeled: bool = False,
     primary: bool = False,
 ) -> OutputSpec[Any]:
-    """Declare an output that repeats a figure of a section; `source`: estimate and figure."""
-    read = _section_figure_reader(*source)
-    return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)
+    """Declare an output that repeats a figure of a section, the one of its own name by default."""
 
-
-def _section_figure_reader(estimate: str, figure: str) -> Callable[[ComposedResult], OutputValue]:
     def read(result: ComposedResult) -> OutputValue:
-        section_figure = result.find_figure(estimate, figure)
-        if section_figure is None:
+        repeated = result.find_figure(estimate, figure or name)
+        if repeated is None:
             return OutputValue(None, note="This section is left out.", applies=False)
         return OutputValue(
-            section_figure.value,
-            section_figure.low,
-            section_figure.high,
-            section_figure.note,
-            section_figure.applies,
+            repeated.value, repeated.low, repeated.high, repeated.note, repeated.applies
         )
 
-    return read
+    return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)
 
 
 class SectionComposer:
@@ -100,20 +109,17 @@ class SectionComposer:
 
     def __init__(self, inputs: Any) -> None:
         self.inputs = inputs
+        self._values = {f.name: getattr(inputs, f.name) for f in dataclasses.fields(inputs)}
         self.sections: list[SubEstimate] = []
         self.missing: dict[str, str] = {}
 
-    def select_inputs(self, *names: str) -> dict[str, Any]:
-        """Return inputs of the composed estimate that a section has under the same names."""
-        return {name: getattr(self.inputs, name) for name in names}
-
-    def add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate:
+    def add(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate:
         """Add a section; raises InvalidInputsError that names an input of the composed estimate."""
         section = self.compute_section(heading, name, values)
         self.sections.append(section)
-        return section.estimate
+        return section
 
-    def try_to_add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate | None:
+    def try_to_add(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate | None:
         """Add a section, or note why it is left out."""
         try:
             return self.add(heading, name, values)
@@ -122,24 +128,26 @@ class SectionComposer:
             return None
 
     def compute_section(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate:
-        """Return a section without adding it."""
+        """Return a section without adding it.
+
+        Inputs that it has under the same name as the composed estimate are those of the latter;
+        `values` are the others, and those that differ.
+        """
         entry = require_estimate(name)
+        specs = input_specs(entry.inputs)
+        shared = {name: value for name, value in self._values.items() if name in specs}
+        # An emptied input is no value, where a missing one is the default.
+        emptied = {name: "" for name in shared if shared[name] is None and specs[name].clearable}
         try:
-            inputs = parse_inputs(entry.inputs, values)
+            inputs = parse_inputs(entry.inputs, {**shared, **emptied, **values})
             return SubEstimate(heading, name, inputs, entry.compute(inputs))
         except InvalidInputsError as error:
             problem = error.problems[0]
-            input_names = {field.name for field in dataclasses.fields(self.inputs)}
-            field = problem.field if problem.field in input_names else "gpu"
+            field = problem.field if problem.field in self._values else "gpu"
             raise input_error(field, problem.value, problem.message) from None
-
-    def find_section(self, heading: str) -> SubEstimate:
-        """Return the section under a heading."""
-        return next(section for section in self.sections if section.heading == heading)
 
 
 def first_system_with_gpu(gpu: Accelerator) -> System | None:
-    """Return the first system of the catalog with this GPU."""
     return next((s for s in list_systems() if s.accelerator == gpu.id), None)
 
 
@@ -152,18 +160,16 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
     return ""
 
 
-def add_power_section(composer: SectionComposer, system: System, nodes: int) -> Estimate | None:
+def add_power_section(composer: SectionComposer, system: System, nodes: int) -> SubEstimate | None:
     """Add power and racks of whole systems.
 
     A rack-sized system raises the default limit of a rack to its own power.
     """
-    values = composer.select_inputs("rack_limit", "site_limit", "pue")
+    values = {"system": system.id, "nodes": nodes}
     default_limit = PowerCoolingInputs().rack_limit
-    if values["rack_limit"] == default_limit and system.power and system.power > default_limit:
+    if composer.inputs.rack_limit == default_limit and (system.power or 0.0) > default_limit:
         values["rack_limit"] = system.power
-    return composer.try_to_add(
-        "Power", "power-cooling", {**values, "system": system.id, "nodes": nodes}
-    )
+    return composer.try_to_add("Power", "power-cooling", values)
 
 
 def add_cost_section(
@@ -180,10 +186,7 @@ def add_cost_section(
             f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
         )
         return
-    values = {
-        **composer.select_inputs("utilisation", "price", "electricity", "pue"),
-        **workload_inputs,
-    }
+    values = {**workload_inputs, "gpus": gpus, "rent": rent}
     if system.power:
         values["power"] = system.power / system.gpus
-    composer.try_to_add("Cost", "cost", {**values, "gpus": gpus, "rent": rent})
+    composer.try_to_add("Cost", "cost", values)

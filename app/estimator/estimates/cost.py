@@ -2,10 +2,12 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price
-from app.estimator.inputs import InputGroup, input_field
+from app.estimator.inputs import InputGroup, input_field, input_specs
 from app.estimator.memory_verdict import is_allowed_after_rounding, round_past_limit
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
@@ -29,7 +31,7 @@ _LISTED = default_rental_price()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
-_YEAR = 365.25 * 86400
+YEAR = 365.25 * 86400
 
 ANY_RUN = 100_000.0
 """Hours of a training run, if none are given [GPU-h]."""
@@ -39,8 +41,6 @@ EXAMPLE_PRICE, EXAMPLE_GPU = 30_000.0, "h100-sxm5-80"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostInputs:
-    """The need for GPUs, rental prices, and the costs of ownership."""
-
     gpus: int = gpus_input(default=64, topic=TOPIC)
     utilisation: float = _USE.add_input(
         0.6,
@@ -71,10 +71,10 @@ class CostInputs:
         help="A server's price over its GPUs. An example of 2024 for an H100, no offer: write yours.",
     )
     life: float = _OWNING.add_input(
-        4 * _YEAR,
+        4 * YEAR,
         "Life",
         unit="years",
-        limits=(0.25 * _YEAR, 30 * _YEAR),
+        limits=(0.25 * YEAR, 30 * YEAR),
         help="Years until the machines are sold.",
     )
     electricity: float = _OWNING.add_input(
@@ -216,13 +216,40 @@ class YearlyOwnershipCost:
     staff: float
 
     @property
+    def by_label(self) -> Mapping[str, float]:
+        return {
+            "machines": self.capital,
+            "support and repair": self.upkeep,
+            "electricity": self.electricity,
+            "place": self.place,
+            "staff": self.staff,
+        }
+
+    @property
     def total(self) -> float:
-        return self.capital + self.upkeep + self.electricity + self.place + self.staff
+        return sum(self.by_label.values())
 
     @property
     def running_cost(self) -> float:
         """Return the yearly cost without the purchase."""
         return self.total - self.capital
+
+
+class CostByUtilization(NamedTuple):
+    """The cost of a year without any use and with full use; it is linear between them [USD/year]."""
+
+    idle: float
+    full: float
+
+    def at(self, utilization: float) -> float:
+        return self.idle + (self.full - self.idle) * utilization
+
+
+class GpuHourCosts(NamedTuple):
+    """The cost of a used GPU-hour [USD/h]."""
+
+    owned: float
+    rented: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -235,32 +262,27 @@ class CostResult:
     ownership_cost: YearlyOwnershipCost
     yearly_rental_cost: float
     yearly_egress_cost: float
-    hours: float
-    owned_idle_and_full: tuple[float, float]
-    rented_idle_and_full: tuple[float, float]
+    used_hours: float
+    owned_by_utilization: CostByUtilization
+    rented_by_utilization: CostByUtilization
     break_even_utilization: float | None
 
     @property
     def owned_hour(self) -> float:
         """Return the cost of a used hour of an owned GPU [USD/h]."""
-        return self.ownership_cost.total / self.hours
+        return self.ownership_cost.total / self.used_hours
 
     @property
     def rented_hour(self) -> float:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
-        return self.yearly_rental_cost / self.hours
+        return self.yearly_rental_cost / self.used_hours
 
-    def gpu_hour_costs(self, utilization: float, yearly_gpu_hours: float) -> tuple[float, float]:
-        """Return the cost of a used GPU-hour, owned and rented, at a utilization [USD/h].
-
-        `yearly_gpu_hours` are all GPU-hours of a year; both costs are linear in utilization.
-        """
-        used_hours = yearly_gpu_hours * utilization
-        owned, rented = (
-            idle_cost + (full_cost - idle_cost) * utilization
-            for idle_cost, full_cost in (self.owned_idle_and_full, self.rented_idle_and_full)
+    def gpu_hour_costs(self, utilization: float) -> GpuHourCosts:
+        used_hours = self.inputs.gpus * HOURS_PER_YEAR * utilization
+        return GpuHourCosts(
+            self.owned_by_utilization.at(utilization) / used_hours,
+            self.rented_by_utilization.at(utilization) / used_hours,
         )
-        return owned / used_hours, rented / used_hours
 
     @property
     def buying(self) -> bool:
@@ -287,38 +309,36 @@ def compute_cost(inputs: CostInputs) -> CostResult:
             f"cannot work {format_value(inputs.utilisation, '%')} of it."
         )
         raise input_error("utilisation", inputs.utilisation, message)
-    owned_idle_and_full = (
-        yearly_ownership_cost(inputs, 0.0).total,
-        yearly_ownership_cost(inputs, 1.0).total,
+    owned = CostByUtilization(
+        yearly_ownership_cost(inputs, 0.0).total, yearly_ownership_cost(inputs, 1.0).total
     )
-    rented_idle_and_full = yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0)
+    rented = CostByUtilization(yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0))
     return CostResult(
         inputs=inputs,
-        life_years=inputs.life / _YEAR,
+        life_years=inputs.life / YEAR,
         purchase=initial_payment(inputs),
         ownership_cost=yearly_ownership_cost(inputs, inputs.utilisation),
         yearly_rental_cost=yearly_rental_cost(inputs, inputs.utilisation),
         yearly_egress_cost=_yearly_egress_cost(inputs),
-        hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
-        owned_idle_and_full=owned_idle_and_full,
-        rented_idle_and_full=rented_idle_and_full,
-        break_even_utilization=_break_even_utilization(owned_idle_and_full, rented_idle_and_full),
+        used_hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
+        owned_by_utilization=owned,
+        rented_by_utilization=rented,
+        break_even_utilization=_break_even_utilization(owned, rented),
     )
 
 
 def initial_payment(inputs: CostInputs) -> float:
-    """Return the initial payment [USD]."""
+    """Return the price of the machines with their network, storage and racks [USD]."""
     return inputs.gpus * inputs.price * (1 + inputs.infrastructure)
 
 
 def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwnershipCost:
-    """Return the cost of a year of owning at a utilization."""
     purchase = initial_payment(inputs)
     resale_price = inputs.gpus * inputs.price * inputs.resale
     max_power = inputs.gpus * inputs.power
     mean_power = average_power(max_power, inputs.idle, utilization)
     return YearlyOwnershipCost(
-        capital=capital_cost_per_year(purchase, resale_price, inputs.interest, inputs.life / _YEAR),
+        capital=capital_cost_per_year(purchase, resale_price, inputs.interest, inputs.life / YEAR),
         upkeep=purchase * inputs.upkeep,
         electricity=electricity_cost_per_year(mean_power, inputs.pue, inputs.electricity),
         place=max_power / 1000 * inputs.place * 12,
@@ -355,15 +375,11 @@ def requested_staff_cost(inputs: CostInputs) -> float:
     return _USUAL_STAFF * math.sqrt(inputs.gpus / _USUAL_GPUS)
 
 
-def _break_even_utilization(
-    owned_idle_and_full: tuple[float, float], rented_idle_and_full: tuple[float, float]
-) -> float | None:
+def _break_even_utilization(owned: CostByUtilization, rented: CostByUtilization) -> float | None:
     """Return the utilization at which both cost the same; None if there is none."""
-    slopes = (
-        owned_idle_and_full[1] - owned_idle_and_full[0],
-        rented_idle_and_full[1] - rented_idle_and_full[0],
+    utilization = break_even_utilization(
+        owned.idle - rented.idle, owned.full - owned.idle, rented.full - rented.idle
     )
-    utilization = break_even_utilization(owned_idle_and_full[0] - rented_idle_and_full[0], *slopes)
     return utilization if utilization is not None and 0 < utilization <= 1 else None
 
 
@@ -373,30 +389,24 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     is_buying = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
     outcome = f"{'Renting' if is_buying else 'Buying'} begins to be cheaper."
-    changes = []
     break_even = result.break_even_utilization or 0.0
-    if break_even <= inputs.availability and is_allowed_after_rounding(
-        type(inputs), "utilisation", break_even
-    ):
-        current_text = f"{format_number(100 * inputs.utilisation)}%"
-        varied_text = f"{round_past_limit(100 * break_even, up=not is_buying)}%"
-        changes.append(
-            VerdictFlip("utilisation", "Utilization", current_text, varied_text, outcome)
+    tried = [
+        ("rent", _break_even_rent(result), 1, " USD/h", not is_buying),
+        ("price", _break_even_purchase_price(result), 1, " USD", is_buying),
+    ]
+    if break_even <= inputs.availability:
+        tried.insert(0, ("utilisation", break_even, 100, "%", not is_buying))
+    changes = tuple(
+        VerdictFlip(
+            field,
+            input_specs(CostInputs)[field].label,
+            f"{format_number(getattr(inputs, field) * scale)}{unit}",
+            f"{round_past_limit(value * scale, up=up)}{unit}",
+            outcome,
         )
-    rent = _break_even_rent(result)
-    if is_allowed_after_rounding(type(inputs), "rent", rent):
-        current_text = f"{format_number(inputs.rent)} USD/h"
-        varied_text = f"{round_past_limit(rent, up=not is_buying)} USD/h"
-        changes.append(
-            VerdictFlip("rent", "Rent of a GPU-hour", current_text, varied_text, outcome)
-        )
-    price = _break_even_purchase_price(result)
-    if is_allowed_after_rounding(type(inputs), "price", price):
-        current_text = f"{format_number(inputs.price)} USD"
-        varied_text = f"{round_past_limit(price, up=is_buying)} USD"
-        changes.append(
-            VerdictFlip("price", "Price of a GPU in its server", current_text, varied_text, outcome)
-        )
+        for field, value, scale, unit, up in tried
+        if is_allowed_after_rounding(CostInputs, field, value)
+    )
     return (*changes, *_commitment_flips(result))
 
 

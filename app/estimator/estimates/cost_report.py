@@ -3,6 +3,7 @@
 from app.estimator.estimates.cost import (
     ANY_RUN,
     TOPIC,
+    YEAR,
     CostInputs,
     CostResult,
     compute_cost,
@@ -15,6 +16,7 @@ from app.estimator.result import (
     BarSegment,
     Chart,
     ChartLine,
+    Component,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -32,29 +34,24 @@ def _payback_time(result: CostResult) -> OutputValue:
     yearly_saving = result.yearly_rental_cost - result.ownership_cost.running_cost
     if yearly_saving > 0:
         return OutputValue(
-            result.purchase / yearly_saving * _YEAR, note="Without interest and resale."
+            result.purchase / yearly_saving * YEAR, note="Without interest and resale."
         )
     note = "Renting costs less than running what was bought."
     return OutputValue(None, note=note, applies=False)
 
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
-    egress_per_hour = result.yearly_egress_cost / result.hours
+    egress_per_hour = result.yearly_egress_cost / result.used_hours
     rent = result.rented_hour - egress_per_hour
     note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress_per_hour, 'USD/h')} for data moved out."
-    if not egress_per_hour:
-        note = ""
-    return OutputValue(result.rented_hour, note=note)
+    return OutputValue(result.rented_hour, note=note if egress_per_hour else "")
 
 
 def _break_even_utilization_value(result: CostResult) -> OutputValue:
+    if result.break_even_utilization is not None:
+        return OutputValue(result.break_even_utilization)
     cheaper = "Owning" if result.buying else "Renting"
-    note = (
-        ""
-        if result.break_even_utilization is not None
-        else f"{cheaper} is cheaper at any utilization."
-    )
-    return OutputValue(result.break_even_utilization, note=note)
+    return OutputValue(None, note=f"{cheaper} is cheaper at any utilization.")
 
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
@@ -106,14 +103,11 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
 )
 _STEPS = StepBuilder(OUTPUTS, "on-premises-and-cloud")
 
-_YEAR = 365.25 * 86400
-
 # Smaller differences are within the uncertainty of prices.
 _EQUAL = 0.05
 
 
 def estimate(inputs: CostInputs) -> Estimate:
-    """Compare a year of renting with a year of owning."""
     result = compute_cost(inputs)
     return Estimate(
         name="cost",
@@ -150,16 +144,9 @@ def _build_verdict(result: CostResult) -> Verdict:
 
 def _describe_largest_parts(result: CostResult) -> str:
     """Return which two parts an owned hour mostly consists of, as a sentence."""
-    owned = result.ownership_cost
-    parts = {
-        "machines": owned.capital,
-        "support and repair": owned.upkeep,
-        "electricity": owned.electricity,
-        "place": owned.place,
-        "staff": owned.staff,
-    }
+    parts, total = result.ownership_cost.by_label, result.ownership_cost.total
     first, second = sorted(parts, key=lambda name: -parts[name])[:2]
-    shares = [format_value(parts[name] / owned.total, "%", 0) for name in (first, second)]
+    shares = [format_value(parts[name] / total, "%", 0) for name in (first, second)]
     return f"Of the owned hour, {shares[0]} is {first} and {shares[1]} {second}."
 
 
@@ -248,9 +235,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "owned_year",
             "machines + support + electricity + place + staff",
-            format_exact_sum(
-                (owned.capital, owned.upkeep, owned.electricity, owned.place, owned.staff), "USD"
-            ),
+            format_exact_sum(owned.by_label.values(), "USD"),
             owned.total,
             "barroso-2018",
             label="A year of owning",
@@ -287,7 +272,7 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.line_from_template(
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
-            ((result.yearly_rental_cost, "USD/year"), result.hours),
+            ((result.yearly_rental_cost, "USD/year"), result.used_hours),
             result.rented_hour,
             "barroso-2018",
         ),
@@ -297,19 +282,16 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     if result.break_even_utilization is None:
         return ()
-    (owned_idle, owned_full), (rented_idle, rented_full) = (
-        result.owned_idle_and_full,
-        result.rented_idle_and_full,
-    )
+    owned, rented = result.owned_by_utilization, result.rented_by_utilization
     return (
         _STEPS.line_from_template(
             "break_even",
             "([owning] − [renting, a year at 0%]) ÷ ([rise of renting] − [rise of owning, from 0% to 100%])",
             (
-                (owned_idle, "USD"),
-                (rented_idle, "USD"),
-                (rented_full - rented_idle, "USD"),
-                (owned_full - owned_idle, "USD"),
+                (owned.idle, "USD"),
+                (rented.idle, "USD"),
+                (rented.full - rented.idle, "USD"),
+                (owned.full - owned.idle, "USD"),
             ),
             result.break_even_utilization,
             "barroso-2018",
@@ -317,18 +299,16 @@ def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     )
 
 
-_SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-_CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
+_CHART_UTILIZATIONS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_TABLE_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def _build_utilization_chart(result: CostResult) -> Chart:
     inputs = result.inputs
-    hours = inputs.gpus * HOURS_PER_YEAR
-    rented_points = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
-    utilizations = [share for share in _SHARES if share < inputs.availability]
+    rented_points = tuple((s, result.gpu_hour_costs(s).rented) for s in _CHART_UTILIZATIONS)
+    owned_utilizations = [s for s in _CHART_UTILIZATIONS if s < inputs.availability]
     owned_points = tuple(
-        (s, result.gpu_hour_costs(s, hours)[0]) for s in (*utilizations, inputs.availability)
+        (s, result.gpu_hour_costs(s).owned) for s in (*owned_utilizations, inputs.availability)
     )
     requested_point = (inputs.utilisation, result.owned_hour)
     return Chart(
@@ -346,15 +326,13 @@ def _build_utilization_chart(result: CostResult) -> Chart:
 
 
 def _build_owned_hour_bar(result: CostResult) -> StackedBar:
-    owned, hours = result.ownership_cost, result.hours
+    colors: tuple[Component, ...] = ("weights", "overhead", "activations", "kv", "optimizer")
+    costs = result.ownership_cost.by_label.items()
     return StackedBar(
         "A used GPU-hour when owned",
-        (
-            BarSegment("weights", "Machines", owned.capital / hours),
-            BarSegment("overhead", "Support and repair", owned.upkeep / hours),
-            BarSegment("activations", "Electricity", owned.electricity / hours),
-            BarSegment("kv", "Place", owned.place / hours),
-            BarSegment("optimizer", "Staff", owned.staff / hours),
+        tuple(
+            BarSegment(color, label.capitalize(), cost / result.used_hours)
+            for color, (label, cost) in zip(colors, costs, strict=True)
         ),
         result.rented_hour,
         f"{format_value(result.rented_hour, 'USD/h')} rented",
@@ -364,13 +342,13 @@ def _build_owned_hour_bar(result: CostResult) -> StackedBar:
 
 def _build_utilization_table(result: CostResult) -> ResultTable:
     rows = []
-    for share in _CHART_UTILIZATIONS:
-        owned, rented = result.gpu_hour_costs(share, result.inputs.gpus * HOURS_PER_YEAR)
-        cheaper = "Owned" if owned < rented else "Rented"
-        owned_cell: str | tuple[float, str] = (owned, "USD/h")
+    for share in _TABLE_UTILIZATIONS:
+        costs = result.gpu_hour_costs(share)
+        cheaper = "Owned" if costs.owned < costs.rented else "Rented"
+        owned_cell: str | tuple[float, str] = (costs.owned, "USD/h")
         if share > result.inputs.availability:
             owned_cell, cheaper = "not available that long", "Rented"
-        rows.append(((share, "%"), owned_cell, (rented, "USD/h"), cheaper))
+        rows.append(((share, "%"), owned_cell, (costs.rented, "USD/h"), cheaper))
     columns = ("Utilization", "Owned", "Rented", "Cheaper")
     return ResultTable("Used GPU-hour by utilization", columns, tuple(rows))
 

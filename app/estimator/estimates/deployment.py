@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import COST, HARDWARE, NETWORK
+from app.estimator.common_inputs import COST, NETWORK
 from app.estimator.estimates.composition import (
     ComposedResult,
     SectionComposer,
@@ -14,6 +14,7 @@ from app.estimator.estimates.composition import (
     add_power_section,
     first_system_with_gpu,
     no_cluster_reason,
+    system_input,
 )
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
@@ -31,8 +32,6 @@ from app.estimator.units import NBSP, parse_quantity
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeploymentInputs:
-    """A service, and the cluster and the building for it."""
-
     model: str = common_inputs.model_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
@@ -65,12 +64,7 @@ class DeploymentInputs:
     draft_tokens: int = reuse_input(ServingCapacityInputs, "draft_tokens")
     acceptance: float = reuse_input(ServingCapacityInputs, "acceptance")
     draft_cost: float = reuse_input(ServingCapacityInputs, "draft_cost")
-    system: str | None = HARDWARE.add_folded_input(
-        None,
-        "System",
-        kind="system",
-        help="What the cluster is made of; left empty: the first of the catalog with this GPU.",
-    )
+    system: str | None = system_input()
     oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)
     rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
     site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
@@ -85,15 +79,15 @@ class DeploymentInputs:
 class DeploymentResult(ComposedResult):
     """A service: its GPUs and systems, and what each calculator says of it.
 
-    `gpus` is None if no number of them serves. `late` are the targets that counted instead of
-    those that even one request misses.
+    `gpus` is None if no number of them serves. `relaxed_targets` are those that counted instead of
+    the ones that even one request misses.
     """
 
     inputs: DeploymentInputs
     gpu: Accelerator
     gpus: int | None
     nodes: int
-    late: Mapping[str, str]
+    relaxed_targets: Mapping[str, str]
 
 
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
@@ -103,17 +97,16 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     run = SectionComposer(inputs)
     capacity = _find_capacity_with_fewest_gpus(run, system)
     width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
-    late = _relax_targets(capacity)
-    if late:
+    relaxed = _relax_targets(capacity)
+    if relaxed:
         capacity = _compute_capacity_section(
-            run, width, expert_parallel=capacity.inputs.expert_parallel, **late
+            run, width, expert_parallel=capacity.inputs.expert_parallel, **relaxed
         )
         estimate = capacity.estimate
-    shared = 1 if inputs.decode_gpus else width
     weights = {
-        "model": inputs.model,
         "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
-        "tensor_parallel": shared,
+        "tensor_parallel": 1 if inputs.decode_gpus else width,
+        "pipeline_parallel": 1,
     }
     run.add("Weights", "weights", weights)
     if inputs.attention_parallel > 1 and width > 1:
@@ -122,22 +115,21 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         )
     else:
         at_once = math.ceil(float(estimate["concurrent"].value or 1))
-        run.add("Memory", "inference-memory", _memory_inputs(run, width, max(1, at_once)))
+        run.add("Memory", "inference-memory", _memory_inputs(inputs, width, max(1, at_once)))
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
-        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, late)
+        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, relaxed)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     reason = no_cluster_reason(gpu, system, gpus)
     if system is None or reason:
         run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
     else:
-        network = {"system": system.id, "nodes": nodes, **run.select_inputs("oversubscription")}
-        run.try_to_add("Network", "fabric", network)
+        run.try_to_add("Network", "fabric", {"system": system.id, "nodes": nodes})
         add_power_section(run, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
         add_cost_section(run, system, gpus, {"token_rate": rate})
-    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes, late)
+    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes, relaxed)
 
 
 _SLACK = 1.5
@@ -171,7 +163,7 @@ def _find_capacity_with_fewest_gpus(
         return _compute_capacity_section(composer, inputs.tensor_parallel)
     if inputs.decode_gpus or inputs.prefill_gpus or inputs.attention_parallel > 1:
         return _compute_capacity_section(composer, 1)
-    memory = composer.compute_section("Memory", "inference-memory", _memory_inputs(composer, 1, 1))
+    memory = composer.compute_section("Memory", "inference-memory", _memory_inputs(inputs, 1, 1))
     fewest = memory.estimate["fewest_gpus"].value
     width = fewest if isinstance(fewest, int) else 1
     sections = [_compute_loadable_capacity(composer, width)]
@@ -201,21 +193,6 @@ def _count_gpus(section: SubEstimate) -> int:
     return int(section.estimate["gpus"].value or 0)
 
 
-# Inputs that go to the capacity as they are.
-_PASSED = (
-    "prompt_variation",
-    "answer_variation",
-    "attention_parallel",
-    "expert_parallel",
-    "pipeline_parallel",
-    "prefill_gpus",
-    "decode_gpus",
-    "engine",
-    "cached_share",
-    "draft_tokens",
-    "acceptance",
-    "draft_cost",
-)
 # Engines of the memory by those of the speed.
 _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
 
@@ -223,26 +200,18 @@ _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "gen
 def _compute_capacity_section(
     composer: SectionComposer, tensor_parallel: int, **changes: int | str
 ) -> SubEstimate:
-    shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
-    more = ("requests_per_second", "peak", "spare", "memory_utilization", *_PASSED)
-    targets = ("ttft_target", "tpot_target")
-    values = composer.select_inputs(*shared, *more, *targets)
-    # An emptied target is no target, where a missing one is the default.
-    values |= {name: "" for name in targets if values[name] is None}
-    values |= {
-        "tensor_parallel": tensor_parallel,
-        "cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour,
-        **changes,
-    }
+    price = composer.inputs.usd_per_gpu_hour
+    values = {"tensor_parallel": tensor_parallel, "cost_per_gpu_hour": price, **changes}
     return composer.compute_section("Latency", "serving-capacity", values)
 
 
-def _memory_inputs(composer: SectionComposer, tensor_parallel: int, at_once: int) -> dict[str, Any]:
-    """Return the inputs of memory for one replica, with the requests that it answers at once.
+def _memory_inputs(
+    inputs: DeploymentInputs, tensor_parallel: int, sequences: int
+) -> dict[str, Any]:
+    """Return the inputs of inference-memory for one replica that answers so many at once.
 
     Where groups of GPUs have requests of their own, attention is data parallel.
     """
-    inputs = composer.inputs
     gpus, attention = tensor_parallel, DIVIDED
     if inputs.decode_gpus:
         gpus = inputs.decode_gpus
@@ -250,13 +219,10 @@ def _memory_inputs(composer: SectionComposer, tensor_parallel: int, at_once: int
     elif inputs.attention_parallel > 1:
         gpus, attention = inputs.attention_parallel, DATA_PARALLEL
     return {
-        **composer.select_inputs(
-            "model", "cache", "gpu", "memory_utilization", "pipeline_parallel"
-        ),
         "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
         "tensor_parallel": gpus,
         "attention": attention,
         "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),
         "context": inputs.prompt_tokens + inputs.output_tokens,
-        "concurrent": at_once,
+        "concurrent": sequences,
     }

@@ -28,7 +28,7 @@ _CAPACITY = "serving-capacity"
 
 
 def _read_fits(result: DeploymentResult) -> OutputValue:
-    if result.late:
+    if result.relaxed_targets:
         return OutputValue(False, note="Later than the targets.")
     figure = _capacity_section(result).estimate["fits"]
     return OutputValue(figure.value, note=figure.note)
@@ -36,27 +36,21 @@ def _read_fits(result: DeploymentResult) -> OutputValue:
 
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     OutputSpec("fits", "Keeps up", better="more", read=_read_fits),
-    section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), modeled=True, primary=True),
-    section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas"), modeled=True),
+    section_output("gpus", "GPUs", "GPU", "less", _CAPACITY, modeled=True, primary=True),
+    section_output("replicas", "Replicas", "", "less", _CAPACITY, modeled=True),
     OutputSpec(
         "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
     ),
-    section_output("weights", "Weights", "B", "less", ("weights", "total")),
-    section_output(
-        "per_gpu", "Memory on each GPU", "B", "less", ("inference-memory", "per_gpu"), modeled=True
-    ),
-    section_output(
-        "ttft_p95", "p95 time to first token", "s", "less", (_CAPACITY, "ttft_p95"), modeled=True
-    ),
-    section_output(
-        "tpot_p95", "p95 time per output token", "s", "less", (_CAPACITY, "tpot_p95"), modeled=True
-    ),
+    section_output("weights", "Weights", "B", "less", "weights", "total"),
+    section_output("per_gpu", "Memory on each GPU", "B", "less", "inference-memory", modeled=True),
+    section_output("ttft_p95", "p95 time to first token", "s", "less", _CAPACITY, modeled=True),
+    section_output("tpot_p95", "p95 time per output token", "s", "less", _CAPACITY, modeled=True),
     section_output(
         "throughput",
         "Output tokens per second",
         "token/s",
         "more",
-        (_CAPACITY, "throughput"),
+        _CAPACITY,
         modeled=True,
     ),
     section_output(
@@ -64,22 +58,20 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         "Cost, rented",
         "USD/month",
         "less",
-        (_CAPACITY, "cost_per_month"),
+        _CAPACITY,
         modeled=True,
     ),
-    section_output(
-        "tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", ("cost", "tokens_owned")
-    ),
-    section_output("switches", "Switches", "", "less", ("fabric", "switches")),
-    section_output("racks", "Racks", "", "less", ("power-cooling", "racks")),
-    section_output("site_power", "Power of the site", "W", "less", ("power-cooling", "site_power")),
+    section_output("tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", "cost"),
+    section_output("switches", "Switches", "", "less", "fabric"),
+    section_output("racks", "Racks", "", "less", "power-cooling"),
+    section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
 def estimate(inputs: DeploymentInputs) -> Estimate:
-    """Take the service through all calculators that it concerns."""
     result = compute_deployment(inputs)
+    capacity_flips = _capacity_section(result).estimate.changes
     return Estimate(
         name="deployment",
         verdict=_build_verdict(result),
@@ -92,17 +84,17 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
             *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
         changes=(
-            *_late_target_flips(result),
-            *(c for c in _capacity_section(result).estimate.changes if _is_of_deployment(c)),
+            *_relaxed_target_flips(result),
+            *(flip for flip in capacity_flips if flip.field in {"prefill_gpus", "expert_parallel"}),
         ),
         sections=result.sections,
     )
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    status, objections = result.worst_status_and_objections("Latency" if result.late else "")
+    objections = result.collect_objections("Latency" if result.relaxed_targets else "")
     if result.gpus is None:
-        return Verdict("no", "No number of GPUs serves it.", objections)
+        return Verdict("no", "No number of GPUs serves it.", objections.text)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
     cost, power = (
         result.find_figure(_CAPACITY, "cost_per_month"),
@@ -114,21 +106,23 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     if power is not None and power.value is not None:
         parts.append(f"{power.words} at the site")
     count = f"{format_number(result.gpus)} GPUs." if result.gpus > 1 else "One GPU."
-    if result.late:
-        status, count = "no", f"{count.removesuffix('.')}, later than the targets."
-        objections = f"{_describe_late_targets(result)} {objections}"
-    return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
+    text = f"{', '.join(parts)}. "
+    if not result.relaxed_targets:
+        return Verdict(objections.status, count, f"{text}{objections.text}".strip())
+    late = f"{count.removesuffix('.')}, later than the targets."
+    text += f"{_describe_relaxed_targets(result)} {objections.text}"
+    return Verdict("no", late, text.strip())
 
 
-_LATE_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
+_TARGET_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
 
 
-def _describe_late_targets(result: DeploymentResult) -> str:
+def _describe_relaxed_targets(result: DeploymentResult) -> str:
     """Return which targets even one request misses, and which counted instead."""
     changes = [
-        f"{_LATE_LABELS[field]} within {value.replace(' ', NBSP)}, not "
+        f"{_TARGET_LABELS[field]} within {value.replace(' ', NBSP)}, not "
         f"{format_value(getattr(result.inputs, field), 's')}"
-        for field, value in result.late.items()
+        for field, value in result.relaxed_targets.items()
     ]
     return (
         "Even one request misses the targets on this hardware, so it is sized for half again what "
@@ -148,23 +142,18 @@ def _split_notes(result: DeploymentResult) -> tuple[str, ...]:
     return (note,)
 
 
-def _late_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
+def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     """Return the targets that counted as changes of those that were typed."""
     return tuple(
         VerdictFlip(
             field,
-            f"Target: {_LATE_LABELS[field].removeprefix('time ')}",
+            f"Target: {_TARGET_LABELS[field].removeprefix('time ')}",
             format_value(getattr(result.inputs, field), "s"),
             value.replace(" ", NBSP),
             "Met by what is counted here.",
         )
-        for field, value in result.late.items()
+        for field, value in result.relaxed_targets.items()
     )
-
-
-def _is_of_deployment(change: VerdictFlip) -> bool:
-    """Return whether a change of the capacity is one of the deployment's inputs too."""
-    return change.field in {"prefill_gpus", "expert_parallel"}
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:

@@ -20,7 +20,7 @@ from app.estimator.hardware.fat_tree import (
     max_leaves,
     split_leaf_ports,
 )
-from app.estimator.inputs import InputGroup
+from app.estimator.inputs import InputGroup, input_specs
 from app.estimator.result import Chart, ChartLine, VerdictFlip
 from app.estimator.units import format_number
 
@@ -35,8 +35,6 @@ TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FabricInputs:
-    """The cluster, and how its networks are built."""
-
     system: str = _CLUSTER.add_input(
         "dgx-h100",
         "System",
@@ -144,22 +142,15 @@ class FabricHosts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SideNetwork:
-    """A secondary network: its switch, endpoints and tree."""
-
     name: str
     switch: NetworkPart
     endpoints: int
     tree: FatTree
 
-    @property
-    def cables(self) -> int:
-        """Return the links of endpoints and between switches."""
-        return self.endpoints + self.tree.leaf_spine_links + self.tree.spine_core_links
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlaneWiring:
-    """Wiring of one plane: switch ports, oversubscription, layout, tiers, fabric managers."""
+    """Wiring of one plane; `tiers` is 0 if as few as possible are built."""
 
     switch_ports: int
     oversubscription: float
@@ -170,16 +161,16 @@ class PlaneWiring:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FabricResult:
-    """All networks of a cluster. `link` is the rate of one link [B/s, one way]."""
+    """All networks of a cluster. `link_rate` is that of one link [B/s, one way]."""
 
     hosts: FabricHosts
     switch: NetworkPart
-    way: PlaneWiring
+    wiring: PlaneWiring
     tree: FatTree
     planes: int
-    split: int
-    link: float
-    sides: tuple[SideNetwork, ...]
+    links_per_port: int
+    link_rate: float
+    side_networks: tuple[SideNetwork, ...]
 
     @property
     def fabric_manager_links(self) -> int:
@@ -188,7 +179,7 @@ class FabricResult:
         Nobody adds a group of switches for a few links of management.
         """
         free = self.tree.leaves * self.tree.downlinks_per_leaf - self.hosts.ports
-        return self.way.manager_links if free >= self.way.manager_links else 0
+        return self.wiring.manager_links if free >= self.wiring.manager_links else 0
 
     @property
     def hosts_per_group(self) -> int:
@@ -225,11 +216,10 @@ class FabricResult:
     @property
     def adapter_bandwidth_share(self) -> float:
         """Return the share of the adapters' bandwidth that the links carry."""
-        return min(1.0, self.link * self.planes / self.hosts.adapter_rate)
+        return min(1.0, self.link_rate * self.planes / self.hosts.adapter_rate)
 
     @property
     def compute_network_switches(self) -> int:
-        """Return the switches of the compute network."""
         return self.tree.switches * self.planes
 
     @property
@@ -238,44 +228,41 @@ class FabricResult:
         return (self.hosts.ports + self.fabric_manager_links) * self.planes
 
     @property
+    def links_between_switches(self) -> int:
+        return (self.tree.leaf_spine_links + self.tree.spine_core_links) * self.planes
+
+    @property
     def compute_network_cables(self) -> int:
-        """Return the links of the compute network."""
-        between = self.tree.leaf_spine_links + self.tree.spine_core_links
-        return self.node_links + between * self.planes
+        return self.node_links + self.links_between_switches
 
     @property
     def compute_network_transceivers(self) -> int:
         """Return the transceivers at both ends of all links of the compute network."""
-        between = self.tree.leaf_spine_links + self.tree.spine_core_links
-        used = self.node_links + 2 * between * self.planes
+        switch_ends = self.node_links + 2 * self.links_between_switches
         each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.hosts_per_system
         at_nodes = self.hosts.system_count * each + self.fabric_manager_links * self.planes
-        return at_nodes + -(-used // (self.switch.ports_per_cage * self.split))
+        return at_nodes + -(-switch_ends // (self.switch.ports_per_cage * self.links_per_port))
 
     @property
     def bisection(self) -> float:
         """Return the bandwidth between two halves of the nodes [B/s, one way]."""
-        whole = self.hosts.ports * self.planes * self.link / 2
+        whole = self.hosts.ports * self.planes * self.link_rate / 2
         return whole / max(1.0, self.tree.oversubscription)
 
     def find_side_network(self, name: str) -> SideNetwork:
-        return next(side for side in self.sides if side.name == name)
+        return next(side for side in self.side_networks if side.name == name)
 
 
 # From slow to fast.
-_INFINIBAND = ("qm8700", "qm9700", "q3400-ra")
+_INFINIBAND_SWITCHES = ("qm8700", "qm9700", "q3400-ra")
 
-_IN_BAND = "sn4600c"
-
-_OUT_OF_BAND = "sn2201"
+_IN_BAND_SWITCH, _OUT_OF_BAND_SWITCH = "sn4600c", "sn2201"
 
 # Management traffic is light, so three ports go down for one up.
 _IN_BAND_RATIO = 3.0
 
 # A system with more adapters than a server can have is a rack of trays with four each.
-_SERVER = 16
-
-_TRAY = 4
+_MOST_ADAPTERS_OF_SERVER, _ADAPTERS_OF_TRAY = 16, 4
 
 
 def compute_fabric(inputs: FabricInputs) -> FabricResult:
@@ -285,13 +272,18 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
     rate = switch.port_rate or 0.0
     link = min(hosts.adapter_rate / inputs.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
-    way = requested_wiring(inputs, (switch.ports or 0) * split)
-    tree = build_plane_tree(way, hosts.count, hosts.rails)
+    wiring = PlaneWiring(
+        switch_ports=(switch.ports or 0) * split,
+        oversubscription=inputs.oversubscription,
+        layout=inputs.layout,
+        tiers=0 if inputs.tiers == "auto" else int(inputs.tiers),
+        manager_links=inputs.managers,
+    )
+    tree = build_plane_tree(wiring, hosts.count, hosts.rails)
     if tree is None:
-        raise _too_many_hosts_error(way, hosts)
-    switches = tree.switches * inputs.planes
-    sides = _build_side_networks(inputs, hosts, switch, switches)
-    return FabricResult(hosts, switch, way, tree, inputs.planes, split, link, sides)
+        raise _too_many_hosts_error(wiring, hosts)
+    sides = _build_side_networks(inputs, hosts, switch, tree.switches * inputs.planes)
+    return FabricResult(hosts, switch, wiring, tree, inputs.planes, split, link, sides)
 
 
 def requested_hosts(inputs: FabricInputs) -> FabricHosts:
@@ -303,8 +295,9 @@ def requested_hosts(inputs: FabricInputs) -> FabricHosts:
         raise input_error("adapters", "", _unknown_value_message("the number of adapters", system))
     if rate is None:
         raise input_error("rate", "", _unknown_value_message("the rate of the adapters", system))
-    trays = adapters // _TRAY if adapters > _SERVER else 1
-    if adapters > _SERVER and adapters % _TRAY:
+    is_rack = adapters > _MOST_ADAPTERS_OF_SERVER
+    trays = adapters // _ADAPTERS_OF_TRAY if is_rack else 1
+    if is_rack and adapters % _ADAPTERS_OF_TRAY:
         message = f"A rack with {adapters} adapters cannot be parted into trays of four"
         raise input_error("adapters", adapters, f"{message}.")
     rails = adapters // trays
@@ -321,7 +314,7 @@ def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
     Raises InvalidInputsError if the part is not a switch.
     """
     if inputs.switch is None:
-        parts = [find_network_part(name) for name in _INFINIBAND]
+        parts = [find_network_part(name) for name in _INFINIBAND_SWITCHES]
         fast = [p for p in parts if (p.port_rate or 0.0) >= port_rate]
         return fast[0] if fast else parts[-1]
     part = find_network_part(inputs.switch)
@@ -329,13 +322,6 @@ def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
         message = f"The {part.name} is not a switch; take for example the QM9700."
         raise input_error("switch", inputs.switch, message)
     return part
-
-
-def requested_wiring(inputs: FabricInputs, ports: int) -> PlaneWiring:
-    """Return the wiring for switches with this number of ports."""
-    tiers = 0 if inputs.tiers == "auto" else int(inputs.tiers)
-    ratio = inputs.oversubscription
-    return PlaneWiring(ports, ratio, inputs.layout, tiers, inputs.managers)
 
 
 def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
@@ -388,11 +374,11 @@ def _build_side_networks(
     in_band = 2 * (hosts.count + inputs.servers)
     sides = [
         _build_side_network("Storage", switch, stored, 1.0),
-        _build_side_network("In-band", find_network_part(_IN_BAND), in_band, _IN_BAND_RATIO),
+        _build_side_network("In-band", find_network_part(_IN_BAND_SWITCH), in_band, _IN_BAND_RATIO),
     ]
     compute_switches += sum(s.tree.switches for s in sides)
     boards = hosts.count + inputs.servers + compute_switches
-    part = find_network_part(_OUT_OF_BAND)
+    part = find_network_part(_OUT_OF_BAND_SWITCH)
     sides.append(
         SideNetwork("Out-of-band", part, boards, _build_leaf_only_tree(boards, part.ports or 48))
     )
@@ -441,8 +427,7 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
     return f"{', '.join(text[:-1])} and {text[-1]} switches"
 
 
-def switch_count_chart(result: FabricResult) -> Chart:
-    """Return the chart of compute switches by number of systems."""
+def build_switch_count_chart(result: FabricResult) -> Chart:
     hosts = result.hosts
     unit = max(1, result.hosts_per_group // hosts.hosts_per_system)
     reach = max(2 * hosts.system_count, 2 * unit)
@@ -450,7 +435,7 @@ def switch_count_chart(result: FabricResult) -> Chart:
     points: list[tuple[float, float]] = []
     for stop in range(stride, reach + stride, stride):
         for nodes in sorted({stop - stride + 1, stop}):
-            tree = build_plane_tree(result.way, nodes * hosts.hosts_per_system, hosts.rails)
+            tree = build_plane_tree(result.wiring, nodes * hosts.hosts_per_system, hosts.rails)
             if tree is not None:
                 points.append((float(nodes), float(tree.switches * result.planes)))
     here = (float(hosts.system_count), float(result.compute_network_switches))
@@ -466,38 +451,40 @@ def switch_count_chart(result: FabricResult) -> Chart:
 
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
-    hosts, way = result.hosts, result.way
+    hosts, wiring = result.hosts, result.wiring
     capacity = (
         result.tree.leaves * result.tree.downlinks_per_leaf // hosts.rails // hosts.hosts_per_system
     )
     more = _next_system_count_with_other_switches(result, max(capacity, hosts.system_count) + 1)
-    ratio = 1.0 if way.oversubscription > 1 else 2.0
-    layout = "tree" if way.layout == "rail" else "rail"
-    other = dataclasses.replace
+    ratio = 1.0 if wiring.oversubscription > 1 else 2.0
+    layout = "tree" if wiring.layout == "rail" else "rail"
     tried = (
-        ("nodes", "Systems", hosts.system_count, more, way),
+        ("nodes", more, wiring, more),
         (
             "oversubscription",
-            "Oversubscription",
-            way.oversubscription,
             ratio,
-            other(way, oversubscription=ratio),
+            dataclasses.replace(wiring, oversubscription=ratio),
+            hosts.system_count,
         ),
-        ("layout", "Layout", inputs.layout, layout, other(way, layout=layout)),
+        ("layout", layout, dataclasses.replace(wiring, layout=layout), hosts.system_count),
     )
     return tuple(
         VerdictFlip(
-            field, label, _format_layout_or_number(now), _format_layout_or_number(value), becomes
+            field,
+            input_specs(FabricInputs)[field].label,
+            _format_layout_or_number(getattr(inputs, field)),
+            _format_layout_or_number(value),
+            becomes,
         )
-        for field, label, now, value, new in tried
-        if (becomes := _describe_switch_change(result, new, more if field == "nodes" else 0))
+        for field, value, other, systems in tried
+        if (becomes := _describe_switch_change(result, other, systems))
     )
 
 
 def _next_system_count_with_other_switches(result: FabricResult, last: int) -> int:
     """Return the first larger number of systems that needs other switches, `last` at most."""
     for systems in range(result.hosts.system_count + 1, last):
-        if _describe_switch_change(result, result.way, systems):
+        if _describe_switch_change(result, result.wiring, systems):
             return systems
     return last
 
@@ -505,8 +492,7 @@ def _next_system_count_with_other_switches(result: FabricResult, last: int) -> i
 def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = result.hosts
-    count = (systems or hosts.system_count) * hosts.hosts_per_system
-    tree = build_plane_tree(wiring, count, hosts.rails)
+    tree = build_plane_tree(wiring, systems * hosts.hosts_per_system, hosts.rails)
     if tree is None:
         most = format_number(max_systems(wiring, hosts, wiring.tiers or 3))
         return f"Too many: {most} systems at most."
@@ -518,11 +504,11 @@ def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: 
 
 def describe_manager_links(result: FabricResult) -> str:
     """Return that the links of fabric managers find no port; empty if they do, or there are none."""
-    if result.fabric_manager_links == result.way.manager_links:
+    if result.fabric_manager_links == result.wiring.manager_links:
         return ""
     return (
         f"All leaf ports are taken by {format_number(result.hosts.system_count)} systems, so that the "
-        f"{result.way.manager_links} links of fabric managers are left out: take one "
+        f"{result.wiring.manager_links} links of fabric managers are left out: take one "
         "system fewer, as published designs do, and the fabric managers get its ports."
     )
 

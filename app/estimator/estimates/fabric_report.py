@@ -3,14 +3,15 @@
 from app.estimator.estimates.fabric import (
     FabricInputs,
     FabricResult,
+    build_switch_count_chart,
     compute_fabric,
     describe_manager_links,
     describe_switches,
     find_flips,
     max_systems,
-    switch_count_chart,
 )
 from app.estimator.formula_steps import StepBuilder, format_product, format_term
+from app.estimator.hardware.catalog import NetworkPart
 from app.estimator.hardware.fat_tree import FatTree
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -32,6 +33,23 @@ def _switch_power_value(result: FabricResult) -> OutputValue:
         note = f"The power of the {result.switch.name} is not known."
     return OutputValue(
         None if switch_power is None else switch_power * result.compute_network_switches, note=note
+    )
+
+
+def _side_switches_name(side_network: str) -> str:
+    """Return the name of the output for the switches of a side network.
+
+    >>> _side_switches_name("Out-of-band")
+    'out_of_band_switches'
+    """
+    return f"{side_network.lower().replace('-', '_')}_switches"
+
+
+def _side_network_output(name: str) -> OutputSpec[FabricResult]:
+    return OutputSpec(
+        _side_switches_name(name),
+        f"{name} switches",
+        read=lambda r: r.find_side_network(name).tree.switches,
     )
 
 
@@ -73,37 +91,22 @@ OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
         "Most systems in these tiers",
         "node",
         "more",
-        lambda r: max_systems(r.way, r.hosts, max(2, r.tree.tiers)),
+        lambda r: max_systems(r.wiring, r.hosts, max(2, r.tree.tiers)),
     ),
-    OutputSpec(
-        "storage_switches",
-        "Storage switches",
-        read=lambda r: r.find_side_network("Storage").tree.switches,
-    ),
-    OutputSpec(
-        "in_band_switches",
-        "In-band switches",
-        read=lambda r: r.find_side_network("In-band").tree.switches,
-    ),
-    OutputSpec(
-        "out_of_band_switches",
-        "Out-of-band switches",
-        read=lambda r: r.find_side_network("Out-of-band").tree.switches,
-    ),
+    *(_side_network_output(name) for name in ("Storage", "In-band", "Out-of-band")),
     OutputSpec("power", "Power of the compute switches", "W", "less", _switch_power_value),
 )
 _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
 
 def estimate(inputs: FabricInputs) -> Estimate:
-    """Count switches, cables and transceivers of the four networks."""
     result = compute_fabric(inputs)
     return Estimate(
         name="fabric",
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result),
-        pictures=(switch_count_chart(result),),
+        pictures=(build_switch_count_chart(result),),
         tables=(_build_table(result),),
         notes=_build_notes(inputs, result),
         changes=find_flips(inputs, result),
@@ -122,7 +125,7 @@ def _build_verdict(result: FabricResult) -> Verdict:
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
     kind = "InfiniBand" if "Quantum" in result.switch.name else "Ethernet"
-    rate = f"{format_number(result.link * result.planes * 8e-9)} Gbit/s"
+    rate = f"{format_number(result.link_rate * result.planes * 8e-9)} Gbit/s"
     network_text = f"by {kind} of {rate} for each adapter ({result.switch.name})"
     return Verdict(
         "tight" if is_slow else "info",
@@ -162,7 +165,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
         _STEPS.line_from_template(
             "bisection",
             "[adapters] × [rate] ÷ 2 ÷ [oversubscription]",
-            (hosts.ports, (result.link * result.planes, "B/s"), result.tree.oversubscription),
+            (hosts.ports, (result.link_rate * result.planes, "B/s"), result.tree.oversubscription),
             result.bisection,
             "leiserson-1985",
         )
@@ -223,7 +226,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
                 + (f" + {tree.spines} × {tree.ports_per_switch // 2}" if tree.cores else ""),
                 planes,
             ),
-            (tree.leaf_spine_links + tree.spine_core_links) * planes,
+            result.links_between_switches,
             "superpod-b200",
             label="Cables between switches",
         )
@@ -260,10 +263,9 @@ def _spine_count_formula(tree: FatTree, planes: int) -> str:
 
 
 def _side_network_steps(result: FabricResult) -> list[FormulaStep]:
-    keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
     return [
         _STEPS.line(
-            f"{keys[side.name]}_switches",
+            _side_switches_name(side.name),
             f"leaf + spine + core switches: {format_term(side.endpoints)} ports on {side.switch.name}",
             " + ".join(
                 str(count)
@@ -274,39 +276,26 @@ def _side_network_steps(result: FabricResult) -> list[FormulaStep]:
             side.tree.switches,
             "basepod",
         )
-        for side in result.sides
+        for side in result.side_networks
     ]
 
 
 def _build_table(result: FabricResult) -> ResultTable:
-    tree, planes = result.tree, result.planes
-    compute = (
-        "Compute",
-        result.switch.name,
-        _count_cell(result.node_links),
-        _count_cell(tree.leaves * planes),
-        _count_cell(tree.spines * planes),
-        _count_cell(tree.cores * planes),
-        _count_cell(result.compute_network_cables),
-    )
-    side_rows = tuple(
-        (
-            side.name,
-            side.switch.name,
-            _count_cell(side.endpoints),
-            _count_cell(side.tree.leaves),
-            _count_cell(side.tree.spines),
-            _count_cell(side.tree.cores),
-            _count_cell(side.cables),
-        )
-        for side in result.sides
-    )
+    rows = [
+        _network_row("Compute", result.switch, result.node_links, result.tree, result.planes),
+        *(_network_row(s.name, s.switch, s.endpoints, s.tree) for s in result.side_networks),
+    ]
     columns = ("Network", "Switch", "Ports", "Leaf", "Spine", "Core", "Cables")
-    return ResultTable("The four networks", columns, (compute, *side_rows))
+    return ResultTable("The four networks", columns, tuple(rows))
 
 
-def _count_cell(value: int) -> tuple[float, str]:
-    return (float(value), "")
+def _network_row(
+    name: str, switch: NetworkPart, ports: int, tree: FatTree, planes: int = 1
+) -> tuple[str | tuple[float, str], ...]:
+    cables = ports + (tree.leaf_spine_links + tree.spine_core_links) * planes
+    switches = (tree.leaves * planes, tree.spines * planes, tree.cores * planes)
+    counts = ((float(count), "") for count in (ports, *switches, cables))
+    return (name, switch.name, *counts)
 
 
 def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
@@ -335,15 +324,15 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
 def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
     """Return notes about split ports and adapters that run below their rate."""
     notes = []
-    if result.split > 1:
+    if result.links_per_port > 1:
         notes.append(
             f"Each port of {format_value((result.switch.port_rate or 0) * 8e-9)} Gbit/s "
-            f"is split into {result.split}."
+            f"is split into {result.links_per_port}."
         )
     if result.adapter_bandwidth_share < 1:
         notes.append(
             "The switch is slower than the adapters, which run at its rate: "
-            f"{format_value(result.link, 'B/s')} in one direction."
+            f"{format_value(result.link_rate, 'B/s')} in one direction."
         )
     return tuple(notes)
 

@@ -69,8 +69,6 @@ _ENGINES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceMemoryInputs:
-    """The model, the requests, and the GPUs that serve it."""
-
     model: str = common_inputs.model_input()
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
@@ -211,50 +209,59 @@ class MemoryAtGpuCount(NamedTuple):
     usable_bytes: float
 
 
-class EngineSettings(NamedTuple):
-    """The most sequences of an engine, and the share of memory that it may use."""
+class TemporaryAndOverhead(NamedTuple):
+    """Bytes of temporary tensors, and outside of the framework unless these are typed [B]."""
 
+    temporary: float
+    overhead: float
+
+
+class CacheLimits(NamedTuple):
+    """The longest context and the most sequences that memory holds; None if it holds any."""
+
+    context: int | None
+    sequences: int | None
+
+
+class EngineSettings(NamedTuple):
     max_sequences: int
     memory_utilization: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceLimits:
-    """How far each input can go before the GPU is full; None if it never is.
+    """How far each input can go before the GPU is full, and what would make a full one fit.
 
-    Of `usable` bytes, `cache_bytes` are left for the cache, enough for `tokens`. `sizes` are the
-    numbers of GPUs tried. `attention`: a load that does not fit would fit with
-    data-parallel attention; `settings`: those of the engine with which it would fit; `cache`: the
-    format of the cache; `gguf`: the file that would fit in llama.cpp.
+    Of the usable bytes, `cache_bytes` are left for the cache, enough for `cached_tokens`; None if
+    it holds any number. The fitting formats and settings are None if none helps, or none need to.
     """
 
-    context: int | None
-    concurrent: int | None
-    gpus: int | None
-    weights: str | None
-    attention: bool = False
-    settings: EngineSettings | None = None
-    cache: str | None = None
-    fitting_gguf_format: str | None = None
-    usable_bytes: float = 0.0
-    cache_bytes: float = 0.0
-    tokens: int | None = None
-    memory_by_gpu_count: tuple[MemoryAtGpuCount, ...] = ()
+    cache_limits: CacheLimits
+    fewest_gpus: int | None
+    usable_bytes: float
+    cache_bytes: float
+    cached_tokens: int | None
+    memory_by_gpu_count: tuple[MemoryAtGpuCount, ...]
+    fitting_weight_format: str | None
+    fitting_cache_format: str | None
+    fitting_gguf_format: str | None
+    fitting_settings: EngineSettings | None
+    fits_with_data_parallel_attention: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceMemoryResult:
     """The memory use of one GPU, and how far each input can go.
 
-    With several pipeline stages, `model` is the stage that takes most memory, and `load`
-    that of one of its GPUs. `whole` is the memory of all GPUs.
+    With several pipeline stages, `model` is the stage that takes most memory, and
+    `memory_per_gpu` is that of one of its GPUs.
     """
 
     model: Architecture
     inputs: InferenceMemoryInputs
     gpu: Accelerator
     memory_per_gpu: GpuMemoryUse
-    whole: GpuMemoryUse
+    memory_of_all_gpus: GpuMemoryUse
     limits: InferenceLimits
 
 
@@ -292,7 +299,6 @@ def compute_active_mlp_width(model: Architecture) -> float:
 
 
 def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
-    """Return the memory use of one of `gpus` GPUs."""
     if inputs.engine == TRANSFORMERS:
         return _transformers_memory_use(model, inputs, gpus)
     width, sharing = CACHE_BITS[inputs.cache] / 8, attention_tensor_parallel_size(inputs, gpus)
@@ -302,12 +308,12 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     sequence += recurrent_state_bytes(model) / sharing
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         sequence = shared.blocks_of_sequence(inputs.context) * shared.size
-    active, default = _temporary_and_outside_framework_bytes(model, inputs, gpus, own)
+    other = _temporary_and_overhead_bytes(model, inputs, gpus, own)
     return GpuMemoryUse(
         weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
         cache=sequence * own,
-        activations=active,
-        overhead=default if inputs.overhead is None else inputs.overhead,
+        activations=other.temporary,
+        overhead=other.overhead if inputs.overhead is None else inputs.overhead,
         padding=_repacking_padding_bytes_per_gpu(model, inputs, gpus),
         started=_compute_newest_engine_startup_bytes(model, inputs, gpus),
     )
@@ -323,7 +329,6 @@ def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Archite
 
 
 def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
-    """Return the memory use of all GPUs of all stages."""
     gpus = inputs.tensor_parallel
     uses = [
         (gpu_memory_use(stage, inputs, gpus), number * gpus)
@@ -381,18 +386,17 @@ def sequences_per_gpu(inputs: InferenceMemoryInputs, gpus: int) -> int:
     return math.ceil(inputs.concurrent * attention_tensor_parallel_size(inputs, gpus) / gpus)
 
 
-def _temporary_and_outside_framework_bytes(
+def _temporary_and_overhead_bytes(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int, sequences: int
-) -> tuple[float, float]:
-    """Return temporary tensors, and memory outside of the framework unless it is given."""
+) -> TemporaryAndOverhead:
     sharing = attention_tensor_parallel_size(inputs, gpus)
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = activation_bytes(model, tokens, sequences, sharing)
-        return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
+        return TemporaryAndOverhead(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
     engine = engine_memory(inputs, inputs.engine)
     active = profiled_peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
-    return active, engine.bytes_outside_framework(gpus)
+    return TemporaryAndOverhead(active, engine.bytes_outside_framework(gpus))
 
 
 def _transformers_memory_use(
@@ -438,19 +442,19 @@ def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
 
 
 def usable_memory(
-    inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
+    inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse, gpus: int
 ) -> float:
     """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
     memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
         limit = compute_usable_engine_bytes(
-            ENGINES[inputs.engine], memory, share, gpus, load.bytes_without_cache
+            ENGINES[inputs.engine], memory, share, gpus, memory_use.bytes_without_cache
         )
     limit = min(limit, memory - inputs.graphs)
     if inputs.cache_memory is None:
         return limit
-    return min(limit, load.total - load.cache + inputs.cache_memory)
+    return min(limit, memory_use.total - memory_use.cache + inputs.cache_memory)
 
 
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
@@ -509,44 +513,42 @@ def dense_rate_formats(gpu: Accelerator) -> str:
 
 
 def find_limits(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse
 ) -> InferenceLimits:
-    """Return the furthest context, sequences, GPUs and format."""
-    gpus = inputs.tensor_parallel
-    limit = usable_memory(inputs, gpu, load, gpus)
-    sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, load)
-    free = limit - load.bytes_without_cache
+    limit = usable_memory(inputs, gpu, memory_use, inputs.tensor_parallel)
+    sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, memory_use)
+    free = limit - memory_use.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
-        longest, most = _search_context_and_sequence_limits(model, inputs, gpu)
+        cache_limits = _search_cache_limits(model, inputs, gpu)
     else:
-        longest, most = _solve_context_and_sequence_limits(model, inputs, load, free)
+        cache_limits = _solve_cache_limits(model, inputs, memory_use, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
+    is_full = memory_use.total > limit
     return InferenceLimits(
+        cache_limits=cache_limits,
+        fewest_gpus=fewest_fitting_gpus(sizes, lambda memory_use: memory_use.total),
         usable_bytes=limit,
         cache_bytes=cache_bytes,
-        tokens=_cached_tokens(model, inputs, cache_bytes),
-        context=longest,
-        concurrent=most if most is None else max(0, most),
-        gpus=fewest_fitting_gpus(sizes, lambda load: load.total),
+        cached_tokens=_count_cached_tokens(model, inputs, cache_bytes),
         memory_by_gpu_count=sizes,
-        weights=_find_lighter_fitting_format(model, inputs, load, limit),
-        attention=_fits_only_with_data_parallel_attention(model, inputs, gpu, load.total <= limit),
-        settings=_fitting_engine_settings(model, inputs, gpu) if load.total > limit else None,
-        cache=_fitting_cache_format(model, inputs, gpu) if load.total > limit else None,
-        fitting_gguf_format=_fitting_gguf_file(model, inputs, gpu) if load.total > limit else None,
+        fitting_weight_format=_find_fitting_weight_format(model, inputs, memory_use, limit),
+        fitting_cache_format=_find_fitting_cache_format(model, inputs, gpu) if is_full else None,
+        fitting_gguf_format=_find_fitting_gguf_format(model, inputs, gpu) if is_full else None,
+        fitting_settings=_find_fitting_settings(model, inputs, gpu) if is_full else None,
+        fits_with_data_parallel_attention=is_full
+        and _fits_with_data_parallel_attention(model, inputs, gpu),
     )
 
 
 def _fits_with(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
 ) -> bool:
-    """Return whether the load fits with other inputs."""
     changed = dataclasses.replace(inputs, **changes)
-    load = gpu_memory_use(model, changed, inputs.tensor_parallel)
-    return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
+    memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
+    return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
 
 
-def _fitting_cache_format(
+def _find_fitting_cache_format(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> str | None:
     """Return the 8-bit cache of the engine, if the load fits with it and not with its own."""
@@ -557,7 +559,7 @@ def _fitting_cache_format(
     return narrow if _fits_with(model, inputs, gpu, cache=narrow) else None
 
 
-def _fitting_gguf_file(
+def _find_fitting_gguf_format(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> str | None:
     """Return the widest usual GGUF file with which the load fits one GPU in llama.cpp."""
@@ -580,7 +582,7 @@ _WIDE_CACHE = 16
 _FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
 
 
-def _fitting_engine_settings(
+def _find_fitting_settings(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> EngineSettings | None:
     """Return the settings of an engine with which its load fits."""
@@ -598,7 +600,7 @@ def _fitting_engine_settings(
     return None
 
 
-def _cached_tokens(
+def _count_cached_tokens(
     model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float
 ) -> int | None:
     """Return the tokens that the cache has room for, in sequences of the given context."""
@@ -628,37 +630,34 @@ def _bytes_per_cached_token(
     return (elements * width + state / attention_gpus) / tokens
 
 
-def _solve_context_and_sequence_limits(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free_bytes: float
-) -> tuple[int | None, int | None]:
+def _solve_cache_limits(
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse, free_bytes: float
+) -> CacheLimits:
     """Solve for context and sequences if only the cache grows with them."""
     width = CACHE_BITS[inputs.cache] / 8
     gpus = inputs.tensor_parallel
     sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         blocks = int(max(0.0, free_bytes) // shared.size)
-        sequences = blocks // shared.blocks_of_sequence(inputs.context)
-        return shared.longest_context(blocks // own), sequences * (gpus // sharing)
+        sequences = blocks // shared.blocks_of_sequence(inputs.context) * (gpus // sharing)
+        return CacheLimits(shared.longest_context(blocks // own), max(0, sequences))
     state = recurrent_state_bytes(model) / sharing
-    per_sequence = load.cache / own
+    per_sequence = memory_use.cache / own
     elements = (free_bytes / own - state) / width
     longest = longest_context(model, elements, sharing, inputs.block, width)
-    most = int(free_bytes // per_sequence) * (gpus // sharing) if per_sequence else None
-    return longest, most
+    if not per_sequence:
+        return CacheLimits(longest, None)
+    return CacheLimits(longest, max(0, int(free_bytes // per_sequence) * (gpus // sharing)))
 
 
-def _search_context_and_sequence_limits(
+def _search_cache_limits(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> tuple[int | None, int | None]:
+) -> CacheLimits:
     """Search for context and sequences if temporary tensors grow with them, too."""
-
-    def fits(context: int, concurrent: int) -> bool:
-        changed = dataclasses.replace(inputs, context=context, concurrent=concurrent)
-        load = gpu_memory_use(model, changed, inputs.tensor_parallel)
-        return load.total <= usable_memory(changed, gpu, load, inputs.tensor_parallel)
-
-    longest = _largest_fit_unless_unlimited(lambda n: fits(n, inputs.concurrent))
-    return longest, _largest_fit_unless_unlimited(lambda n: fits(inputs.context, n))
+    return CacheLimits(
+        _largest_fit_unless_unlimited(lambda n: _fits_with(model, inputs, gpu, context=n)),
+        _largest_fit_unless_unlimited(lambda n: _fits_with(model, inputs, gpu, concurrent=n)),
+    )
 
 
 def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
@@ -678,51 +677,48 @@ _MOST = 2**40
 
 
 def _memory_and_limit_by_gpu_count(
-    model: Architecture,
-    inputs: InferenceMemoryInputs,
-    gpu: Accelerator,
-    requested_load: GpuMemoryUse,
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse
 ) -> tuple[MemoryAtGpuCount, ...]:
     """Return the memory use and its limit for every number of GPUs up to 64.
 
-    `requested_load` is the memory use for the typed number.
+    `memory_use` is that of the typed number.
     """
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     counts: Iterable[int] = range(1, 65) if whole else tensor_parallel_choices(model)
     if inputs.engine not in (TRANSFORMERS, LLAMA_CPP):
         counts = loadable_gpu_counts(model, inputs.weights, counts)
     loads = (
-        (n, requested_load if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
+        (n, memory_use if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
         for n in counts
     )
     return tuple(
-        MemoryAtGpuCount(n, load, usable_memory(inputs, gpu, load, n)) for n, load in loads
+        MemoryAtGpuCount(n, memory_use, usable_memory(inputs, gpu, memory_use, n))
+        for n, memory_use in loads
     )
 
 
 def fewest_fitting_gpus(
     sizes: tuple[MemoryAtGpuCount, ...], needed_bytes: Callable[[GpuMemoryUse], float]
 ) -> int | None:
-    """Return the fewest GPUs on which a load of some weight fits."""
+    """Return the fewest GPUs of those that have the memory that is needed on each."""
     return next(
         (size.gpus for size in sizes if needed_bytes(size.memory_use) <= size.usable_bytes), None
     )
 
 
-def _fits_only_with_data_parallel_attention(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, fits: bool
+def _fits_with_data_parallel_attention(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> bool:
     """Return whether a load that is too large fits with data-parallel attention.
 
     A latent cache has no heads to divide: every GPU that shares attention stores all
     of it. From DeepSeek-V3 (2024), section 3.4.2.
     """
-    gpus, apart = inputs.tensor_parallel, inputs.attention == DATA_PARALLEL
-    if fits or apart or gpus == 1 or inputs.engine == TRANSFORMERS:
+    if inputs.attention == DATA_PARALLEL or inputs.tensor_parallel == 1:
         return False
-    changed = dataclasses.replace(inputs, attention=DATA_PARALLEL)
-    load = gpu_memory_use(model, changed, gpus)
-    return load.total <= usable_memory(changed, gpu, load, gpus)
+    if inputs.engine == TRANSFORMERS:
+        return False
+    return _fits_with(model, inputs, gpu, attention=DATA_PARALLEL)
 
 
 _LIGHTER = ("fp8", "int8", "int4")
@@ -737,11 +733,11 @@ def _lighter_gguf_files(model: Architecture) -> tuple[str, ...]:
     return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
 
 
-def _find_lighter_fitting_format(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
+def _find_fitting_weight_format(
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse, limit: float
 ) -> str | None:
     """Return the widest common weight format for which a load that is too large fits."""
-    if load.total <= limit or load.cache + load.overhead > limit:
+    if memory_use.total <= limit or memory_use.cache + memory_use.overhead > limit:
         return None  # It fits unchanged, or would not fit even without weights.
     gpu = find_accelerator(inputs.gpu)
     for name in _lighter_gguf_files(model) if inputs.engine == LLAMA_CPP else _LIGHTER:
@@ -749,17 +745,20 @@ def _find_lighter_fitting_format(
             continue
         changed = dataclasses.replace(inputs, weights=name)
         lighter = gpu_memory_use(model, changed, inputs.tensor_parallel)
-        fits = lighter.total <= usable_memory(changed, gpu, lighter, inputs.tensor_parallel)
-        if fits and lighter.weights < _WORTH_IT * load.weights:
+        is_worth_it = lighter.weights < _WORTH_IT * memory_use.weights
+        if is_worth_it and _fits_with(model, inputs, gpu, weights=name):
             return name
     return None
 
 
 def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> list[VerdictFlip]:
     """Return the settings of the engine with which a load fits, as one change."""
-    if limits.settings is None:
+    if limits.fitting_settings is None:
         return []
-    sequences, share = limits.settings
+    sequences, share = (
+        limits.fitting_settings.max_sequences,
+        limits.fitting_settings.memory_utilization,
+    )
     now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
     field, label = "memory_utilization", "Usable share of memory"
     part = format_value(share, "%")
@@ -781,24 +780,23 @@ def scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
 def find_flips(
     inputs: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
 ) -> tuple[VerdictFlip, ...]:
-    """Return the nearest input values at which the verdict flips."""
     becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
     changes = _settings_flips(inputs, limits)
-    if limits.cache:
+    if limits.fitting_cache_format:
         labels = dict(CACHE_CHOICES)
-        now, flips = labels[inputs.cache], labels[limits.cache]
+        now, flips = labels[inputs.cache], labels[limits.fitting_cache_format]
         changes.append(VerdictFlip("cache", "KV cache", now, flips, "Fits."))
-    longest = find_model(inputs.model).max_context
+    longest, most_context = find_model(inputs.model).max_context, limits.cache_limits.context
     if longest and inputs.context > longest:
         now, flips = (format_value(n, "token") for n in (inputs.context, longest))
         changes.append(VerdictFlip("context", "Context", now, flips, "As long as the model takes."))
-    elif limits.context and (longest is None or limits.context < longest):
-        flips = format_value(limits.context + step, "token")
+    elif most_context and (longest is None or most_context < longest):
+        flips = format_value(most_context + step, "token")
         now = format_value(inputs.context, "token")
         changes.append(VerdictFlip("context", "Context", now, flips, becomes))
-    if limits.concurrent:
-        flips = format_number(limits.concurrent + step)
+    if limits.cache_limits.sequences:
+        flips = format_number(limits.cache_limits.sequences + step)
         now = format_number(inputs.concurrent)
         changes.append(VerdictFlip("concurrent", "Concurrent sequences", now, flips, becomes))
     if limits.fitting_gguf_format:
@@ -806,19 +804,17 @@ def find_flips(
         now, flips = engines[inputs.engine], engines[LLAMA_CPP]
         also = (("weights", "Weights", file),)
         changes.append(VerdictFlip("engine", "Engine", now, flips, "Fits.", also))
-    if limits.gpus and limits.gpus != inputs.tensor_parallel:
-        now, flips = str(inputs.tensor_parallel), str(limits.gpus)
+    if limits.fewest_gpus and limits.fewest_gpus != inputs.tensor_parallel:
+        now, flips = str(inputs.tensor_parallel), str(limits.fewest_gpus)
         word = "The fewest that fit." if fits else "Fits."
-        if scale_block_problem(inputs, limits.gpus):
+        if scale_block_problem(inputs, limits.fewest_gpus):
             word = f"{word.removesuffix('.')}, with expert parallelism."
         changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
-    if limits.weights:
-        model = find_model(inputs.model)
-        now, flips = (
-            resolve_weight_format(model, name).label for name in (inputs.weights, limits.weights)
-        )
+    if limits.fitting_weight_format:
+        model, formats = find_model(inputs.model), (inputs.weights, limits.fitting_weight_format)
+        now, flips = (resolve_weight_format(model, name).label for name in formats)
         changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
-    if limits.attention:
+    if limits.fits_with_data_parallel_attention:
         text = "Divided", "Data parallel", "Fits."
         changes.append(VerdictFlip("attention", "Attention", *text))
     return tuple(changes)

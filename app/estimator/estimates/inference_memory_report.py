@@ -77,46 +77,46 @@ from app.estimator.result import (
 from app.estimator.units import format_number, format_value
 
 
-def build_bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
+def build_bar(gpu: Accelerator, memory_use: GpuMemoryUse, limit: float) -> StackedBar:
     return StackedBar(
         "Memory of each GPU",
         (
-            BarSegment("weights", "Weights", load.weights),
-            BarSegment("kv", "KV cache", load.cache),
-            BarSegment("activations", "Activations", load.activations),
-            BarSegment("overhead", "Overhead", load.overhead),
-            *((BarSegment("other", "Padding", load.padding),) if load.padding else ()),
+            BarSegment("weights", "Weights", memory_use.weights),
+            BarSegment("kv", "KV cache", memory_use.cache),
+            BarSegment("activations", "Activations", memory_use.activations),
+            BarSegment("overhead", "Overhead", memory_use.overhead),
+            *((BarSegment("other", "Padding", memory_use.padding),) if memory_use.padding else ()),
         ),
         limit,
         f"{format_value(limit, 'B')} usable of {gpu.name}",
     )
 
 
-def build_table(load: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
+def build_table(memory_use: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
     parts = {
         "Weights": "weights",
         "KV cache": "cache",
         "Activations": "activations",
         "Overhead": "overhead",
-        **({"Padding": "padding"} if load.padding else {}),
+        **({"Padding": "padding"} if memory_use.padding else {}),
         "Sum": "total",
     }
     rows = tuple(
-        (label, (getattr(load, name), "B"), (getattr(whole, name), "B"))
+        (label, (getattr(memory_use, name), "B"), (getattr(whole, name), "B"))
         for label, name in parts.items()
     )
     return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
 
 
 def build_notes(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> tuple[str, ...]:
-    notes = [*_weight_notes(model, inputs, load)]
+    notes = [*_weight_notes(model, inputs, memory_use)]
     notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
-        notes.append(_overhead_note(inputs, load))
-    if load.started > load.activations + load.overhead:
-        startup = format_value(load.started, "B")
+        notes.append(_overhead_note(inputs, memory_use))
+    if memory_use.started > memory_use.activations + memory_use.overhead:
+        startup = format_value(memory_use.started, "B")
         notes.append(
             f"vLLM 0.9 keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
@@ -163,7 +163,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
 
 
 def _weight_notes(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> Iterator[str]:
     """Yield which weights stay wider, and what repacking adds."""
     form = resolve_weight_format(model, inputs.weights)
@@ -175,8 +175,8 @@ def _weight_notes(
         if form.covers == "calibrated" and "linear attention" in model.parameters_by_part():
             tensors = "embeddings, output head, norms, routers and linear attention"
         yield f"{form.label}: {tensors} stay in 16 bit."
-    if load.padding:
-        padding_text = format_value(load.padding, "B")
+    if memory_use.padding:
+        padding_text = format_value(memory_use.padding, "B")
         yield (
             "Without 4-bit math the engine repacks the experts and pads their widths: "
             f"{padding_text} more on each GPU than the file has."
@@ -195,50 +195,51 @@ _LEAST_PADDING = 0.69
 _GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
-def _overhead_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def _overhead_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
         return (1.0, 1.0)
     return _LOGGED_OVERHEAD if inputs.engine in _LOGGED else _OVERHEAD
 
 
-def _overhead_note(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> str:
+def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> str:
     """Return the overhead of a GPU with its range, and the logs behind it."""
-    factors = _overhead_range_factors(inputs)
-    low, high = (format_value(load.overhead * factor, "B") for factor in factors)
-    note = f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU ({low} to {high})"
+    factors = _overhead_factors(inputs)
+    low, high = (format_value(memory_use.overhead * factor, "B") for factor in factors)
+    note = (
+        f"Overhead is taken as {format_value(memory_use.overhead, 'B')} per GPU ({low} to {high})"
+    )
     if inputs.engine in _LOGGED:
         logged_gpus = ENGINES[inputs.engine].logged_gpus
         return f"{note}, as start-up logs of up to {logged_gpus} GPUs show it."
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
 
 
-def _activation_range_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
-    """Return the range of temporary tensors."""
+def _activation_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
 
 
 def _plausible_memory_range(
-    inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> tuple[float, float]:
     """Return the least and the most memory that one GPU may need [B]."""
     if inputs.engine == TRANSFORMERS:
-        return load.total * _GENERATED[0], load.total * _GENERATED[1]
-    fixed = load.weights + load.padding + load.cache
+        return memory_use.total * _GENERATED[0], memory_use.total * _GENERATED[1]
+    fixed = memory_use.weights + memory_use.padding + memory_use.cache
     lowest, highest = (
-        fixed + load.overhead * overhead_factor + load.activations * activation_factor
+        fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
         for overhead_factor, activation_factor in zip(
-            _overhead_range_factors(inputs), _activation_range_factors(inputs), strict=True
+            _overhead_factors(inputs), _activation_factors(inputs), strict=True
         )
     )
-    return lowest, max(highest, fixed + load.started)
+    return lowest, max(highest, fixed + memory_use.started)
 
 
 _MemoryResult = InferenceMemoryResult
 
 
 def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    overhead, factors = result.whole.overhead, _overhead_range_factors(result.inputs)
+    overhead, factors = result.memory_of_all_gpus.overhead, _overhead_factors(result.inputs)
     return OutputValue(overhead) if factors == (1.0, 1.0) else ranged_value(overhead, factors)
 
 
@@ -247,35 +248,23 @@ def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
     if not result.memory_per_gpu.padding:
         return OutputValue(None, note="None is added.", applies=False)
     note = "Of the Marlin kernels of vLLM; Triton's pad less."
-    return ranged_value(result.whole.padding, (_LEAST_PADDING, 1.0), note)
+    return ranged_value(result.memory_of_all_gpus.padding, (_LEAST_PADDING, 1.0), note)
 
 
-def _total_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    return OutputValue(result.whole.total, *_plausible_memory_range(result.inputs, result.whole))
-
-
-def _memory_per_gpu(result: _MemoryResult) -> OutputValue:
-    return OutputValue(
-        result.memory_per_gpu.total, *_plausible_memory_range(result.inputs, result.memory_per_gpu)
-    )
+def _ranged_total(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> OutputValue:
+    return OutputValue(memory_use.total, *_plausible_memory_range(inputs, memory_use))
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:
-    limit, (low, high) = (
-        result.limits.usable_bytes,
-        _plausible_memory_range(result.inputs, result.memory_per_gpu),
-    )
-    return OutputValue(limit - result.memory_per_gpu.total, limit - high, limit - low)
+    limit, needed = result.limits.usable_bytes, result.memory_per_gpu
+    low, high = _plausible_memory_range(result.inputs, needed)
+    return OutputValue(limit - needed.total, limit - high, limit - low)
 
 
 def _fits_memory(result: _MemoryResult) -> OutputValue:
-    limit, bounds = (
-        result.limits.usable_bytes,
-        _plausible_memory_range(result.inputs, result.memory_per_gpu),
-    )
-    return OutputValue(
-        result.memory_per_gpu.total <= limit, note=uncertain_fit_note(limit, *bounds)
-    )
+    limit, needed = result.limits.usable_bytes, result.memory_per_gpu
+    note = uncertain_fit_note(limit, *_plausible_memory_range(result.inputs, needed))
+    return OutputValue(needed.total <= limit, note=note)
 
 
 def _cache_limit_value(value: int | None) -> OutputValue:
@@ -284,7 +273,7 @@ def _cache_limit_value(value: int | None) -> OutputValue:
 
 def _longest_context(result: _MemoryResult) -> OutputValue:
     """Return the longest context that memory holds and the model takes."""
-    held, most = result.limits.context, result.model.max_context
+    held, most = result.limits.cache_limits.context, result.model.max_context
     if most is None or (held is not None and held <= most):
         return _cache_limit_with_range(result, held, most)
     note = "As long as the model takes."
@@ -306,17 +295,19 @@ def _cache_limit_with_range(
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
     """Return the room for the cache, with the range that follows from everything else."""
-    cache_bytes, load = result.limits.cache_bytes, result.memory_per_gpu
+    cache_bytes, memory_use = result.limits.cache_bytes, result.memory_per_gpu
     if result.inputs.cache_memory is not None:
         return OutputValue(cache_bytes)
-    low, high = (bound - load.cache for bound in _plausible_memory_range(result.inputs, load))
+    low, high = (
+        bound - memory_use.cache for bound in _plausible_memory_range(result.inputs, memory_use)
+    )
     limit = result.limits.usable_bytes
     return OutputValue(cache_bytes, max(0.0, limit - high), max(0.0, limit - low))
 
 
 def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> OutputValue:
     """Return the cache in units of `tokens_per_unit` tokens, with the range of its room."""
-    tokens, cache_value = result.limits.tokens, _room_for_cache(result)
+    tokens, cache_value = result.limits.cached_tokens, _room_for_cache(result)
     if tokens is None:
         return _cache_limit_value(None)
     count = tokens // tokens_per_unit
@@ -329,47 +320,55 @@ def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> Out
     )
 
 
-def _count_gpus(inputs: InferenceMemoryInputs) -> int:
-    return inputs.tensor_parallel * inputs.pipeline_parallel
-
-
 def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     """Return the fewest GPUs of all stages, with the range from the least and most memory."""
     inputs, limits = result.inputs, result.limits
     stages = inputs.pipeline_parallel
-    if limits.gpus is None:
+    if limits.fewest_gpus is None:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
-        return OutputValue(limits.gpus * stages, note="With the memory given for the cache.")
-    low = fewest_fitting_gpus(
-        limits.memory_by_gpu_count, lambda load: _plausible_memory_range(inputs, load)[0]
-    )
-    high = fewest_fitting_gpus(
-        limits.memory_by_gpu_count, lambda load: _plausible_memory_range(inputs, load)[1]
-    )
+        return OutputValue(limits.fewest_gpus * stages, note="With the memory given for the cache.")
+    sizes = limits.memory_by_gpu_count
+    low = fewest_fitting_gpus(sizes, lambda use: _plausible_memory_range(inputs, use)[0])
+    high = fewest_fitting_gpus(sizes, lambda use: _plausible_memory_range(inputs, use)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
-        return OutputValue(limits.gpus * stages, note=note)
-    return OutputValue(limits.gpus * stages, low * stages, high * stages)
+        return OutputValue(limits.fewest_gpus * stages, note=note)
+    return OutputValue(limits.fewest_gpus * stages, low * stages, high * stages)
 
 
 OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
-    OutputSpec("weights", "Weights", "B", "less", lambda r: r.whole.weights),
-    OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.whole.cache),
+    OutputSpec("weights", "Weights", "B", "less", lambda r: r.memory_of_all_gpus.weights),
+    OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.memory_of_all_gpus.cache),
     OutputSpec(
         "activations",
         "Activations",
         "B",
         "less",
-        lambda r: ranged_value(r.whole.activations, _activation_range_factors(r.inputs)),
+        lambda r: ranged_value(r.memory_of_all_gpus.activations, _activation_factors(r.inputs)),
         modeled=True,
     ),
     OutputSpec("overhead", "Overhead", "B", "less", _overhead_of_all_gpus, modeled=True),
     OutputSpec(
         "padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus, modeled=True
     ),
-    OutputSpec("total", "In all", "B", "less", _total_of_all_gpus, modeled=True),
-    OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
+    OutputSpec(
+        "total",
+        "In all",
+        "B",
+        "less",
+        lambda r: _ranged_total(r.inputs, r.memory_of_all_gpus),
+        modeled=True,
+    ),
+    OutputSpec(
+        "per_gpu",
+        "On each GPU",
+        "B",
+        "less",
+        lambda r: _ranged_total(r.inputs, r.memory_per_gpu),
+        modeled=True,
+        primary=True,
+    ),
     OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
     OutputSpec("fits", "Fits", better="more", read=_fits_memory),
     OutputSpec(
@@ -385,7 +384,7 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Most sequences",
         "sequence",
         "more",
-        lambda r: _cache_limit_with_range(r, r.limits.concurrent),
+        lambda r: _cache_limit_with_range(r, r.limits.cache_limits.sequences),
         modeled=True,
     ),
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
@@ -411,19 +410,19 @@ _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
 
 def estimate(inputs: InferenceMemoryInputs) -> Estimate:
-    """Compare weights, cache, activations and overhead with one GPU's memory."""
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
     whole = memory_use_of_all_gpus(model, inputs)
     model = fullest_stage(model, inputs)
-    load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
-    limits = find_limits(model, inputs, gpu, load)
-    result = InferenceMemoryResult(model, inputs, gpu, load, whole, limits)
+    memory_use = gpu_memory_use(model, inputs, inputs.tensor_parallel)
+    limits = find_limits(model, inputs, gpu, memory_use)
+    result = InferenceMemoryResult(model, inputs, gpu, memory_use, whole, limits)
     limit = limits.usable_bytes
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
-    bounds = _plausible_memory_range(inputs, load)
-    verdict = memory_verdict(load.total, memory, _count_gpus(inputs), *bounds)
+    bounds = _plausible_memory_range(inputs, memory_use)
+    gpus = inputs.tensor_parallel * inputs.pipeline_parallel
+    verdict = memory_verdict(memory_use.total, memory, gpus, *bounds)
     problem = scale_block_problem(inputs, inputs.tensor_parallel) or ""
     if model.max_context and inputs.context > model.max_context:
         verdict = _build_longer_context_verdict(verdict, model.max_context)
@@ -431,11 +430,11 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         name="inference-memory",
         verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(result.model, inputs, gpu, load, limit),
-        pictures=(build_bar(gpu, load, limit),),
-        tables=(build_table(load, whole),),
-        notes=(*build_notes(result.model, inputs, load), capacity_note(gpu)),
-        changes=find_flips(inputs, limits, load.total <= limit),
+        steps=_build_steps(result),
+        pictures=(build_bar(gpu, memory_use, limit),),
+        tables=(build_table(memory_use, whole),),
+        notes=(*build_notes(result.model, inputs, memory_use), capacity_note(gpu)),
+        changes=find_flips(inputs, limits, memory_use.total <= limit),
     )
 
 
@@ -450,26 +449,21 @@ def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
     return Verdict("tight", "Longer than the model takes.", text)
 
 
-def _build_steps(
-    model: Architecture,
-    inputs: InferenceMemoryInputs,
-    gpu: Accelerator,
-    load: GpuMemoryUse,
-    limit: float,
-) -> tuple[FormulaStep, ...]:
+def _build_steps(result: _MemoryResult) -> tuple[FormulaStep, ...]:
+    model, inputs, memory_use = result.model, result.inputs, result.memory_per_gpu
     return (
-        _weights_step(model, inputs, load),
-        _cache_step(model, inputs, load),
-        _activations_step(model, inputs, load),
-        _overhead_step(inputs, load),
-        *_padding_steps(model, inputs, load),
-        _sum_step(load),
-        _usable_memory_step(inputs, gpu, load, limit),
+        _weights_step(model, inputs, memory_use),
+        _cache_step(model, inputs, memory_use),
+        _activations_step(model, inputs, memory_use),
+        _overhead_step(inputs, memory_use),
+        *_padding_steps(model, inputs, memory_use),
+        _sum_step(memory_use),
+        _usable_memory_step(result),
     )
 
 
 def _cache_step(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
     width, state = CACHE_BITS[inputs.cache] / 8, recurrent_state_bytes(model)
     gpus, tokens = inputs.tensor_parallel, round_up_to_blocks(inputs.context, inputs.block)
@@ -496,14 +490,14 @@ def _cache_step(
             f"{shared.attention} + {states}) × {format_term(shared.size, 'B')} × {sequences}"
         )
         source = "vllm-hybrid"
-    return _STEPS.line("kv_cache", formula, numbers, load.cache, source)
+    return _STEPS.line("kv_cache", formula, numbers, memory_use.cache, source)
 
 
 def _activations_step(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
     if inputs.engine != GENERAL:
-        return _build_engine_activations_step(model, inputs, load)
+        return _build_engine_activations_step(model, inputs, memory_use)
     sequences = sequences_per_gpu(inputs, inputs.tensor_parallel)
     tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
     gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
@@ -516,22 +510,22 @@ def _activations_step(
         "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
         "vocabulary × 6 B ÷ GPUs"
     )
-    return _activations_line(formula, numbers, load)
+    return _activations_line(formula, numbers, memory_use)
 
 
 def _build_engine_activations_step(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
     if inputs.engine == TRANSFORMERS:
         prompt_tokens = min(inputs.prompt or inputs.context, inputs.context)
         running_bytes = prompt_temporary_bytes(model, inputs.concurrent * prompt_tokens)
         loading_bytes = compute_loaded_model_bytes(model, inputs.weights) / inputs.tensor_parallel
-        parts = (load.weights, load.cache, load.overhead)
+        parts = (memory_use.weights, memory_use.cache, memory_use.overhead)
         formula = "the larger of tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
         numbers = f"max({format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
         numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
-        return _activations_line(formula, numbers, load)
+        return _activations_line(formula, numbers, memory_use)
     engine = engine_memory(inputs, inputs.engine)
     formula = (
         "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
@@ -544,17 +538,17 @@ def _build_engine_activations_step(
         f"{format_term(model.hidden)}), {format_term(inputs.max_sequences or engine.profiled_sequences)} × "
         f"{format_term(model.vocabulary)} × {format_term(engine.sampler_bytes_per_logit)} B)"
     )
-    return _activations_line(formula, numbers, load)
+    return _activations_line(formula, numbers, memory_use)
 
 
-def _activations_line(formula: str, numbers: str, load: GpuMemoryUse) -> FormulaStep:
-    value = load.activations
+def _activations_line(formula: str, numbers: str, memory_use: GpuMemoryUse) -> FormulaStep:
+    value = memory_use.activations
     return _STEPS.line("activations", formula, numbers, value, "vllm-memory")
 
 
-def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
+def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> FormulaStep:
     formula, further_gpus = "CUDA context + communication buffers", inputs.tensor_parallel - 1
-    numbers = format_term(load.overhead, "B")
+    numbers = format_term(memory_use.overhead, "B")
     if inputs.overhead is not None:
         formula = "as you set it"
     elif inputs.engine == TRANSFORMERS:
@@ -569,61 +563,69 @@ def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> Formula
         numbers = f"{format_term(engine.outside_framework, 'B')} + {per_gpu} × {further_gpus}"
     elif further_gpus:
         numbers = format_exact_sum((CONTEXT, COMMUNICATION), "B")
-    return _STEPS.line("overhead", formula, numbers, load.overhead, "vllm-memory")
+    return _STEPS.line("overhead", formula, numbers, memory_use.overhead, "vllm-memory")
 
 
 def _padding_steps(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
     """Return the steps for what repacking adds to the experts, if it adds anything."""
-    if not load.padding:
+    if not memory_use.padding:
         return ()
     experts = weight_bytes_by_split(model, inputs.weights).expert_bytes / inputs.tensor_parallel
     formula = "experts × (padded widths ÷ widths − 1)"
-    numbers = f"{format_term(experts, 'B')} × ({format_term(1 + load.padding / experts)} − 1)"
-    return (_STEPS.line("padding", formula, numbers, load.padding, "vllm-memory"),)
+    numbers = f"{format_term(experts, 'B')} × ({format_term(1 + memory_use.padding / experts)} − 1)"
+    return (_STEPS.line("padding", formula, numbers, memory_use.padding, "vllm-memory"),)
 
 
-def _sum_step(load: GpuMemoryUse) -> FormulaStep:
-    parts: tuple[float, ...] = (load.weights, load.cache, load.activations)
-    parts += (load.overhead, load.padding) if load.padding else (load.overhead,)
+def _sum_step(memory_use: GpuMemoryUse) -> FormulaStep:
+    parts: tuple[float, ...] = (memory_use.weights, memory_use.cache, memory_use.activations)
+    parts += (
+        (memory_use.overhead, memory_use.padding) if memory_use.padding else (memory_use.overhead,)
+    )
     numbers = format_exact_sum(parts, "B")
     formula = "weights + KV cache + activations + overhead"
-    if load.padding:
+    if memory_use.padding:
         formula += " + padding"
-    return _STEPS.line("per_gpu", formula, numbers, load.total, "vllm-memory")
+    return _STEPS.line("per_gpu", formula, numbers, memory_use.total, "vllm-memory")
 
 
-def _usable_memory_step(
-    inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
-) -> FormulaStep:
+def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
+    inputs, memory_use, engine = (
+        result.inputs,
+        result.memory_per_gpu,
+        ENGINES.get(result.inputs.engine),
+    )
     share = format_term(inputs.memory_utilization, "%")
-    memory, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
+    memory = format_term(visible_memory(inputs, result.gpu), "B")
+    formula = "memory × usable share"
     numbers = f"{memory} × {share}"
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+    if engine and engine.whole:
         formula, numbers = "memory", memory
-    elif inputs.engine in ENGINES and ENGINES[inputs.engine].has_free_memory_fraction:
+    elif engine and engine.has_free_memory_fraction:
         formula = "memory − the share not used × what all but the cache leaves"
-        fixed, unused = format_term(load.bytes_without_cache, "B"), 1 - inputs.memory_utilization
+        fixed, unused = (
+            format_term(memory_use.bytes_without_cache, "B"),
+            1 - inputs.memory_utilization,
+        )
         numbers = f"{memory} − {format_term(unused, '%')} × max({memory} − {fixed}, 0 B)"
-    elif inputs.engine in ENGINES and ENGINES[inputs.engine].has_static_fraction:
+    elif engine and engine.has_static_fraction:
         formula = "(memory − outside) × usable share + outside"
-        outside_bytes = ENGINES[inputs.engine].bytes_outside_framework(inputs.tensor_parallel)
-        outside_text = format_term(outside_bytes, "B")
-        numbers = f"({memory} − {outside_text}) × {share} + {outside_text}"
+        outside = format_term(engine.bytes_outside_framework(inputs.tensor_parallel), "B")
+        numbers = f"({memory} − {outside}) × {share} + {outside}"
     if inputs.graphs:
         formula = f"less of {formula} and memory − CUDA graphs"
         numbers = f"min({numbers}, {memory} − {format_term(inputs.graphs, 'B')})"
     if inputs.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
-        parts = (load.total - load.cache, inputs.cache_memory)
+        parts = (memory_use.total - memory_use.cache, inputs.cache_memory)
         numbers = f"min({numbers}, {format_sum_in_formula(parts, 'B')})"
-    line = ("Usable", formula, numbers, limit, "B")
+    line = ("Usable", formula, numbers, result.limits.usable_bytes, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 
 
 def _weights_step(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
     form = resolve_weight_format(model, inputs.weights)
     table, gpus = weight_bytes_by_split(model, inputs.weights), inputs.tensor_parallel
@@ -638,9 +640,11 @@ def _weights_step(
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
         formula = f"({formula} − what each GPU copies) ÷ GPUs + the copy"
-    numbers = format_share_per_gpu(numbers, table.total, load.weights, gpus)
+    numbers = format_share_per_gpu(numbers, table.total, memory_use.weights, gpus)
     source = "gguf" if inputs.weights in GGUF_FORMATS else "shape"
-    return _STEPS.line("weights", formula, numbers, load.weights, source, topic="number-formats")
+    return _STEPS.line(
+        "weights", formula, numbers, memory_use.weights, source, topic="number-formats"
+    )
 
 
 ENTRY = EstimateSpec(

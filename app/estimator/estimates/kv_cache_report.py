@@ -3,7 +3,8 @@
 import dataclasses
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, LOAD, input_error
+from app.estimator.common_inputs import ENGINE, LOAD
+from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
@@ -17,7 +18,6 @@ from app.estimator.memory.inference_memory import (
     recurrent_state_bytes,
     round_up_to_blocks,
 )
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import CACHE_BITS
@@ -39,8 +39,6 @@ from app.estimator.units import format_number, format_value
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KvCacheInputs:
-    """The model, the sequences and the format of the cache."""
-
     model: str = common_inputs.model_input()
     cache: str = common_inputs.cache_input()
     context: int = common_inputs.context_input()
@@ -74,27 +72,26 @@ class KvCacheInputs:
 class KvCacheResult:
     """Bytes of the cache of one token and one sequence, in total and on one GPU.
 
-    A sequence has keys and values, `attention`, and the `state` of recurrent layers;
-    `recurrent` is that state without convolutions. `tokens` are in whole blocks.
+    A sequence has keys and values, and the `state` of recurrent layers, of which convolutions are
+    a part. `tokens` are in whole blocks.
     """
 
     tokens: int
     per_token: float
     token_per_gpu: float
-    attention: float
+    keys_and_values: float
     state: float
-    recurrent: float
+    state_without_convolutions: float
     total: float
     per_gpu: float
 
     @property
     def per_sequence(self) -> float:
         """Return keys, values and state of one sequence [B]."""
-        return self.attention + self.state
+        return self.keys_and_values + self.state
 
 
 def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResult:
-    """Compute all results, in bytes."""
     width, gpus = CACHE_BITS[inputs.cache] / 8, inputs.tensor_parallel
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     state_element_bytes = CACHE_BITS[inputs.state] / 8
@@ -107,9 +104,9 @@ def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResul
         tokens=tokens,
         per_token=kv_cache_elements_per_token(model, 1, width) * width,
         token_per_gpu=kv_cache_elements_per_token(model, gpus, width) * width,
-        attention=attention,
+        keys_and_values=attention,
         state=state,
-        recurrent=state_element_bytes * model.state_elements,
+        state_without_convolutions=state_element_bytes * model.state_elements,
         total=(attention + state) * inputs.sequences,
         per_gpu=sequence_per_gpu * inputs.sequences,
     )
@@ -121,15 +118,22 @@ OUTPUTS: tuple[OutputSpec[KvCacheResult], ...] = (
     OutputSpec("total", "All sequences", "B", "less", primary=True),
     OutputSpec("per_gpu", "On one GPU", "B", "less"),
     OutputSpec("token_per_gpu", "Per token on one GPU", "B", "less"),
-    OutputSpec("attention", "Keys and values of a sequence", "B", "less"),
+    OutputSpec(
+        "attention", "Keys and values of a sequence", "B", "less", lambda r: r.keys_and_values
+    ),
     OutputSpec("state", "State of a sequence", "B", "less"),
-    OutputSpec("recurrent", "State without convolutions", "B", "less"),
+    OutputSpec(
+        "recurrent",
+        "State without convolutions",
+        "B",
+        "less",
+        lambda r: r.state_without_convolutions,
+    ),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
 
 def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheResult) -> Verdict:
-    """Return the size of the whole cache, and of one token."""
     tokens = format_number(inputs.context)
     count = format_value(inputs.sequences, "sequence")
     cache_text = f"{_format_size_with_whole_kib(result.per_token)} for each token"
@@ -159,7 +163,6 @@ def _format_size_with_whole_kib(size: float) -> str:
 def build_steps(
     model: Architecture, inputs: KvCacheInputs, result: KvCacheResult
 ) -> tuple[FormulaStep, ...]:
-    """Return the steps from one token to all sequences."""
     bytes_each = CACHE_BITS[inputs.cache] / 8
     formula = "bytes per token × tokens kept" + ", by window" * bool(model.sliding_window)
     numbers = format_cache_formula(model, result.tokens, bytes_each, result.state)
@@ -238,10 +241,8 @@ def build_picture(
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
-        sequence_bytes = (
-            kv_cache_elements_per_sequence(model, context, 1, width) * width + result.state
-        )
-        return sequence_bytes * inputs.sequences
+        keys_and_values = kv_cache_elements_per_sequence(model, context, 1, width) * width
+        return (keys_and_values + result.state) * inputs.sequences
 
     contexts = (0, inputs.context // 4, inputs.context // 2, inputs.context, 2 * inputs.context)
     points = tuple((float(context), size(context)) for context in contexts)
@@ -251,25 +252,16 @@ def build_picture(
 
 
 def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> ResultTable:
-    """Return the cache at a few usual lengths [B]."""
-    rows = tuple(
-        (
-            format_number(context),
-            (kv_cache_elements_per_sequence(model, context, 1, width) * width, "B"),
-            (
-                kv_cache_elements_per_sequence(model, context, 1, width) * width * inputs.sequences,
-                "B",
-            ),
-        )
-        for context in (1024, 8192, 32768, 131072)
-    )
-    return ResultTable("By context", ("Context", "One sequence", "All sequences"), rows)
+    rows = []
+    for context in (1024, 8192, 32768, 131072):
+        sequence = kv_cache_elements_per_sequence(model, context, 1, width) * width
+        rows.append((format_number(context), (sequence, "B"), (sequence * inputs.sequences, "B")))
+    return ResultTable("By context", ("Context", "One sequence", "All sequences"), tuple(rows))
 
 
 def build_notes(
     model: Architecture, inputs: KvCacheInputs, result: KvCacheResult
 ) -> tuple[str, ...]:
-    """Return the assumptions about windows, states and heads."""
     notes = []
     if model.sliding_window:
         notes.append(f"Sliding layers keep at most {format_number(model.sliding_window)} tokens.")
@@ -290,12 +282,8 @@ def build_notes(
 
 
 def estimate(inputs: KvCacheInputs) -> Estimate:
-    """Compute the cache per token, per sequence, in total and on one GPU."""
     model = find_model(inputs.model)
-    gpus = inputs.tensor_parallel
-    problem = tensor_parallel_problem(model, gpus)
-    if problem:
-        raise input_error("tensor_parallel", gpus, problem)
+    check_tensor_parallel(model, inputs.tensor_parallel)
     result, width = compute_kv_cache(model, inputs), CACHE_BITS[inputs.cache] / 8
     return Estimate(
         name="kv-cache",

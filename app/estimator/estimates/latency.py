@@ -12,6 +12,7 @@ from app.estimator.common_inputs import (
     refuse_gguf_elsewhere,
     refuse_transformers_engine,
 )
+from app.estimator.estimates.input_checks import check_gpu_rates
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import serving_pipeline_problem, shared_model_problem
@@ -44,8 +45,6 @@ from app.estimator.units import format_number
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LatencyInputs:
-    """The model, the GPUs and one batch of requests."""
-
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
@@ -96,18 +95,18 @@ class LatencyResult:
     """Steps of prompt and answer, and times of the first and of each token [s].
 
     From `compute_bound_batch` on, compute takes longer than reading weights; from
-    `memory_bound_until_batch` on, the step is no longer memory-bound.
+    `non_memory_bound_batch` on, the step is no longer memory-bound.
     """
 
     inputs: LatencyInputs
     placed: PlacedModel
     prefill: InferenceStepTime
     decode: InferenceStepTime
-    first: float
+    ttft: float
     time_per_output_token: float
-    accepted: float
+    tokens_per_step: float
     compute_bound_batch: int | None
-    memory_bound_until_batch: int | None
+    non_memory_bound_batch: int | None
     fits: bool
     measurements: MeasurementCoverage
 
@@ -142,13 +141,7 @@ def validate_inputs(
     model: Architecture, gpu: Accelerator, weights: str, tensor: int, engine: str
 ) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
-    if (
-        gpu.peak_rate("bf16") is None
-        or gpu.memory_bandwidth is None
-        or not gpu.engine_visible_memory
-    ):
-        message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", gpu.id, message)
+    check_gpu_rates(gpu)
     form = resolve_weight_format(model, weights)
     if form.math == "fp8" and gpu.lacks_format("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
@@ -184,7 +177,6 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
 
 
 def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:
-    """Compute all times, in seconds."""
     uncached_tokens = max(1.0, inputs.prompt * (1 - inputs.cached_share))
     context = inputs.prompt + inputs.answer / 2
     decode = decode_time(placed, inputs.batch, context)
@@ -197,25 +189,25 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     per_token = (
         draft_and_verify_step_time(placed, draft, inputs.batch, context, decode.total) / tokens
     )
-    compute_bound_batch = memory_bound_until_batch = None
+    compute_bound_batch = non_memory_bound_batch = None
     if decode.weights > decode.compute:
         compute_bound_batch = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
-        memory_bound_until_batch = first_non_memory_bound_batch(
+        non_memory_bound_batch = first_non_memory_bound_batch(
             placed, context, inputs.batch, compute_bound_batch
         )
     max_batch = max_sequences(placed, inputs.prompt + inputs.answer)
-    if memory_bound_until_batch is not None and memory_bound_until_batch > max_batch:
-        memory_bound_until_batch = None
+    if non_memory_bound_batch is not None and non_memory_bound_batch > max_batch:
+        non_memory_bound_batch = None
     return LatencyResult(
         inputs=inputs,
         placed=placed,
         prefill=prefill,
         decode=decode,
-        first=ttft,
+        ttft=ttft,
         time_per_output_token=per_token,
-        accepted=tokens,
+        tokens_per_step=tokens,
         compute_bound_batch=compute_bound_batch,
-        memory_bound_until_batch=memory_bound_until_batch,
+        non_memory_bound_batch=non_memory_bound_batch,
         fits=inputs.batch <= max_batch,
         measurements=measurement_coverage(placed),
     )
@@ -311,8 +303,8 @@ def largest_step_part(step: InferenceStepTime) -> str:
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the batch from which a decode step is no longer memory-bound."""
-    if result.bound != "memory" or result.memory_bound_until_batch is None:
+    if result.bound != "memory" or result.non_memory_bound_batch is None:
         return ()
-    now, then = format_number(result.inputs.batch), format_number(result.memory_bound_until_batch)
+    now, then = format_number(result.inputs.batch), format_number(result.non_memory_bound_batch)
     becomes = "Memory no longer bounds it."
     return (VerdictFlip("batch", "Sequences at once", now, then, becomes),)

@@ -47,7 +47,7 @@ _Read = Callable[[LatencyResult], float]
 def _time_output(
     name: str, label: str, read: _Read, phase: str = "decode", *, primary: bool = False
 ) -> OutputSpec[LatencyResult]:
-    """Declare a modeled time [s]; `step_part` is its error interval."""
+    """Declare a modeled time [s] with the error interval of a phase."""
     return OutputSpec(
         name,
         label,
@@ -72,10 +72,10 @@ def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult
 
 
 OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
-    _time_output("ttft", "Time to first token", lambda r: r.first, "prefill", primary=True),
+    _time_output("ttft", "Time to first token", lambda r: r.ttft, "prefill", primary=True),
     _time_output("tpot", "Time per output token", lambda r: r.time_per_output_token, primary=True),
     _time_output(
-        "total", "Whole answer", lambda r: r.first + (r.inputs.answer - 1) * r.time_per_output_token
+        "total", "Whole answer", lambda r: r.ttft + (r.inputs.answer - 1) * r.time_per_output_token
     ),
     _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
     _time_output("decode_time", "One decoding step", lambda r: r.decode.total),
@@ -106,7 +106,6 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
 def estimate(inputs: LatencyInputs) -> Estimate:
-    """Compute the times of prompt and answer, and what bounds each."""
     placed = place_requested_model(inputs)
     result = compute_latency(inputs, placed)
     return Estimate(
@@ -130,7 +129,7 @@ _LEADS = {
 
 
 def _build_verdict(result: LatencyResult) -> Verdict:
-    first = format_value(result.first, "s")
+    first = format_value(result.ttft, "s")
     then = (
         f"after {first}, then one every {format_value(result.time_per_output_token, 's')} "
         f"({format_number(1 / result.time_per_output_token)} tokens/s for each sequence)."
@@ -161,7 +160,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     inputs = result.inputs
     if not inputs.draft_tokens:
         return ""
-    step = result.time_per_output_token * result.accepted
+    step = result.time_per_output_token * result.tokens_per_step
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
         f"at {format_value(other, '%')}"
@@ -171,17 +170,21 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
+def _datasheet_peak(placed: PlacedModel) -> float:
+    """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
+    gpu = placed.gpu
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
+    return gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
+
+
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
     """Return the sequences from which weights no longer bound the time.
 
     By the peaks of the data sheet, or what the engine reaches at most if that is less.
     """
-    gpu, form = placed.gpu, placed.form
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, form)]
-    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
-    peak = min(peak, placed.engine.compute_limit)
-    bandwidth = min(gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
-    dense = critical_batch(peak, bandwidth, form.bits / 8)
+    peak = min(_datasheet_peak(placed), placed.engine.compute_limit)
+    bandwidth = min(placed.gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
+    dense = critical_batch(peak, bandwidth, placed.form.bits / 8)
     if not placed.model.is_routed:
         return dense
     per_token = placed.model.experts_per_token
@@ -227,7 +230,7 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
 
 
 def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
-    tokens = format_term(result.accepted)
+    tokens = format_term(result.tokens_per_step)
     return (
         _sum_of_parts_step("decode_time", result.decode),
         *_draft_steps(result),
@@ -236,7 +239,7 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             "[one step with its drafts] ÷ [tokens kept per step]"
             if result.inputs.draft_tokens
             else "[one step] ÷ [tokens kept per step]",
-            ((result.time_per_output_token * result.accepted, "s"), tokens),
+            ((result.time_per_output_token * result.tokens_per_step, "s"), tokens),
             result.time_per_output_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
@@ -245,10 +248,10 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             "ttft",
             "time to reach the engine and launch kernels + time to compute the prompt",
             format_exact_sum(
-                (result.placed.time_before_prompt, result.first - result.placed.time_before_prompt),
+                (result.placed.time_before_prompt, result.ttft - result.placed.time_before_prompt),
                 "s",
             ),
-            result.first,
+            result.ttft,
             "inferencex",
         ),
     )
@@ -284,7 +287,7 @@ def _draft_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             "× one decoding step",
             f"{format_term(longest, 's')} + {drafts} × {format_term(inputs.draft_cost, '%')} × "
             f"{format_term(plain, 's')}",
-            result.time_per_output_token * result.accepted,
+            result.time_per_output_token * result.tokens_per_step,
             "s",
             "leviathan-2023",
             "batching-and-latency",
@@ -317,10 +320,7 @@ def _format_sum_of_parts(step: InferenceStepTime) -> tuple[str, str]:
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
-    gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
-    peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
-    band = gpu.memory_bandwidth or 1.0
+    peak, band = _datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16
     roof = tuple((x, roofline(x, peak, band)) for x in (lowest, turn, highest))
@@ -333,7 +333,7 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
         point = (each, roofline(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
-        f"Roofline of {gpu.name} in {placed.form.label}",
+        f"Roofline of {placed.gpu.name} in {placed.form.label}",
         "Operations per byte",
         "Rate",
         "",
@@ -416,7 +416,7 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
     if result.inputs.draft_tokens:
-        count = format_number(result.accepted)
+        count = format_number(result.tokens_per_step)
         notes.append(f"{count} tokens are kept of each step on average.")
         notes.append(describe_draft_model(placed))
     if placed.model.is_routed:

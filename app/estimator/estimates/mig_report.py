@@ -29,31 +29,24 @@ _CARDS = ("mig.toml", "card")
 class MigProfile:
     """A MIG profile: its slices, its memory [B] and its possible start slices.
 
-    `memory` is the size in its name, `reported` the size that the driver reports.
+    The driver reports another size than the one in its name.
     """
 
     name: str
-    memory: float
+    memory_in_name: float
     reported_memory: float | None
     compute_slices: int
     memory_slices: int
     start_slices: tuple[int, ...]
 
     @property
-    def name_prefix(self) -> str:
-        """Return the compute part of its name, as in `1g`."""
-        return self.name.partition(".")[0]
-
-    @property
     def capacity(self) -> float:
         """Return the usable bytes: as reported by the driver, or else by its name [B]."""
-        return self.reported_memory or self.memory
+        return self.reported_memory or self.memory_in_name
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigGpu:
-    """A GPU that can be partitioned."""
-
     id: str
     compute_slices: int
     memory_slices: int
@@ -66,8 +59,8 @@ class MigGpu:
         `1g` is the profile of that size with the least memory, on any GPU.
         """
         text = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
-        matching_profiles = (p for p in self.profiles if text in (p.name, p.name_prefix))
-        return min(matching_profiles, key=lambda p: p.memory, default=None)
+        matching = (p for p in self.profiles if text in (p.name, p.name.partition(".")[0]))
+        return min(matching, key=lambda p: p.memory_in_name, default=None)
 
 
 def find_mig_gpu(accelerator: str) -> MigGpu | None:
@@ -82,7 +75,7 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
         profiles=tuple(
             MigProfile(
                 name=p["name"],
-                memory=p["memory_gb"] * 1e9,
+                memory_in_name=p["memory_gb"] * 1e9,
                 reported_memory=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
                 compute_slices=p["compute"],
                 memory_slices=p["memory"],
@@ -95,7 +88,6 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
 
 
 def list_mig_gpus() -> tuple[str, ...]:
-    """Return the ids of accelerators that can be partitioned."""
     return tuple(data_files.load_table(*_CARDS))
 
 
@@ -148,8 +140,6 @@ def max_more_instances(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigInputs:
-    """The GPU, and its instances."""
-
     gpu: str = gpu_input(
         choices=tuple((a.id, a.name) for a in list_accelerators() if a.mig_instances),
         help="The GPU to divide; only GPUs that have MIG are listed.",
@@ -194,31 +184,30 @@ def parse_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigResult:
-    """The instances of a GPU; `starts` are their memory slices, None if they don't fit."""
+    """The instances of a GPU, and the memory slices where they start; None if they don't fit."""
 
     gpu: Accelerator
     card: MigGpu
-    wanted: tuple[MigProfile, ...]
+    instances: tuple[MigProfile, ...]
     start_slices: tuple[int, ...] | None
 
     @property
     def compute_slices(self) -> int:
-        return sum(p.compute_slices for p in self.wanted)
+        return sum(p.compute_slices for p in self.instances)
 
     @property
     def memory_slices(self) -> int:
-        return sum(p.memory_slices for p in self.wanted)
+        return sum(p.memory_slices for p in self.instances)
 
     @property
     def memory(self) -> float:
-        return sum(p.capacity for p in self.wanted)
+        return sum(p.capacity for p in self.instances)
 
     @property
     def max_more_smallest(self) -> int:
-        """Return how many of the smallest instances fit beside."""
         if self.start_slices is None:
             return 0
-        return max_more_instances(self.card, self.card.profiles[0], self.wanted)
+        return max_more_instances(self.card, self.card.profiles[0], self.instances)
 
     @property
     def fits(self) -> bool:
@@ -235,7 +224,7 @@ class MigResult:
 
 OUTPUTS: tuple[OutputSpec[MigResult], ...] = (
     OutputSpec("fits", "Fits", better="more", primary=True),
-    OutputSpec("instances", "Instances", read=lambda r: len(r.wanted)),
+    OutputSpec("instances", "Instances", read=lambda r: len(r.instances)),
     OutputSpec("memory", "Memory of the instances", "B"),
     OutputSpec("compute_slices", "Compute slices asked for"),
     OutputSpec("memory_slices", "Memory slices asked for"),
@@ -252,11 +241,10 @@ _STEPS = StepBuilder(OUTPUTS, "mig")
 
 
 def build_verdict(result: MigResult) -> Verdict:
-    """Return whether the instances fit together, and the slices they use."""
     card, compute_used, memory_used = result.card, result.compute_slices, result.memory_slices
     if result.fits:
-        is_single = len(result.wanted) == 1
-        count = "1 instance uses" if is_single else f"{len(result.wanted)} instances use"
+        is_single = len(result.instances) == 1
+        count = "1 instance uses" if is_single else f"{len(result.instances)} instances use"
         text = (
             f"{count} {compute_used} of {card.compute_slices} compute slices and "
             f"{memory_used} of {card.memory_slices} memory slices of the {result.gpu.name}."
@@ -276,8 +264,7 @@ def build_verdict(result: MigResult) -> Verdict:
 
 
 def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
-    """Return the sum of slices, compared with those of the GPU."""
-    profiles = result.wanted
+    profiles = result.instances
     return (
         _STEPS.line(
             "compute_slices",
@@ -307,19 +294,20 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
 
 
 def build_bar(result: MigResult) -> StackedBar:
-    """Return the memory slices of the instances and of the GPU as a bar."""
-    segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in result.wanted)
+    segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in result.instances)
     limit = f"{result.card.memory_slices} memory slices"
     return StackedBar("Memory slices", segments, result.card.memory_slices, limit, unit="slice")
 
 
 def build_profiles_table(result: MigResult) -> ResultTable:
-    """Return the profiles of the GPU, with the start slices of chosen instances."""
-    card, starts = result.card, tuple(zip(result.wanted, result.start_slices or (), strict=False))
+    card, starts = (
+        result.card,
+        tuple(zip(result.instances, result.start_slices or (), strict=False)),
+    )
     rows = tuple(
         (
             profile.name,
-            (profile.memory, "B"),
+            (profile.memory_in_name, "B"),
             (profile.reported_memory, "B") if profile.reported_memory else "not published",
             f"{profile.compute_slices} of {card.compute_slices}",
             f"{profile.memory_slices} of {card.memory_slices}",
@@ -335,13 +323,12 @@ def build_profiles_table(result: MigResult) -> ResultTable:
 
 
 def build_notes(result: MigResult) -> tuple[str, ...]:
-    """Return what instances of a GPU share and what is separate."""
     isolation_note = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
     )
     notes = [isolation_note, capacity_note(result.gpu)]
-    if not all(p.reported_memory for p in result.wanted):
+    if not all(p.reported_memory for p in result.instances):
         notes.append("Where no reading of an instance is published, the size in its name counts.")
     slices = result.card.compute_slices
     idle_slices = slices - result.compute_slices
@@ -353,7 +340,6 @@ def build_notes(result: MigResult) -> tuple[str, ...]:
 
 
 def estimate(inputs: MigInputs) -> Estimate:
-    """Place the instances on the slices of the GPU, or report that they do not fit."""
     gpu = find_accelerator(inputs.gpu)
     card = find_mig_gpu(gpu.id)
     if card is None:

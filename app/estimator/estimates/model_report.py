@@ -25,8 +25,6 @@ from app.estimator.units import format_number, format_value
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelInputs:
-    """The model."""
-
     model: str = model_input()
     config: str = MODEL.add_input(
         "",
@@ -64,45 +62,43 @@ class ModelResult:
     training_flops: float
 
 
+def _model_output(
+    name: str, label: str, unit: str = "", field: str = "", *, primary: bool = False
+) -> OutputSpec[ModelResult]:
+    """Declare an output that is an attribute of the model."""
+
+    def read(result: ModelResult) -> int:
+        value: int = getattr(result.model, field or name)
+        return value
+
+    return OutputSpec(name, label, unit, read=read, primary=primary)
+
+
 OUTPUTS: tuple[OutputSpec[ModelResult], ...] = (
-    OutputSpec(
-        "parameters", "Parameters", "parameter", read=lambda r: r.model.parameters, primary=True
-    ),
-    OutputSpec(
-        "active_parameters",
-        "Active for each token",
-        "parameter",
-        read=lambda r: r.model.active_parameters,
-    ),
+    _model_output("parameters", "Parameters", "parameter", primary=True),
+    _model_output("active_parameters", "Active for each token", "parameter"),
     OutputSpec(
         "active_without_table",
         "Active without the input table",
         "parameter",
         read=lambda r: r.model.active_parameters - r.model.embedding_parameters,
     ),
-    OutputSpec(
+    _model_output(
         "predicting_parameters",
         "In multi-token prediction",
         "parameter",
-        read=lambda r: r.model.prediction_module_parameters,
+        "prediction_module_parameters",
     ),
-    OutputSpec(
-        "tower_parameters",
-        "In the vision tower",
-        "parameter",
-        read=lambda r: r.model.tower_parameters,
-    ),
-    OutputSpec("layers", "Layers", "layer", read=lambda r: r.model.layers),
-    OutputSpec("hidden", "Width", read=lambda r: r.model.hidden),
-    OutputSpec("heads", "Query heads", read=lambda r: r.model.heads),
-    OutputSpec("kv_heads", "KV heads", read=lambda r: r.model.kv_heads),
-    OutputSpec("head_dim", "Width of a head", read=lambda r: r.model.head_dim),
-    OutputSpec("mlp_width", "Width of the MLP", read=lambda r: r.model.mlp_width),
-    OutputSpec("vocabulary", "Vocabulary", read=lambda r: r.model.vocabulary),
-    OutputSpec("experts", "Experts of a layer", read=lambda r: r.model.experts),
-    OutputSpec(
-        "experts_per_token", "Experts for each token", read=lambda r: r.model.experts_per_token
-    ),
+    _model_output("tower_parameters", "In the vision tower", "parameter"),
+    _model_output("layers", "Layers", "layer"),
+    _model_output("hidden", "Width"),
+    _model_output("heads", "Query heads"),
+    _model_output("kv_heads", "KV heads"),
+    _model_output("head_dim", "Width of a head"),
+    _model_output("mlp_width", "Width of the MLP"),
+    _model_output("vocabulary", "Vocabulary"),
+    _model_output("experts", "Experts of a layer"),
+    _model_output("experts_per_token", "Experts for each token"),
     OutputSpec("forward_flops", "Forward, per token", "FLOP", read=lambda r: r.training_flops / 3),
     OutputSpec("training_flops", "Training, per token", "FLOP"),
     OutputSpec(
@@ -120,7 +116,6 @@ _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
 
 
 def build_verdict(model: Architecture) -> Verdict:
-    """Return the number of parameters, and of active parameters per token."""
     total = _format_count_in_words(model.parameters)
     shape_text = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
@@ -147,7 +142,6 @@ def _format_count_in_words(count: float) -> str:
 
 
 def build_steps(model: Architecture, training_flops: float) -> tuple[FormulaStep, ...]:
-    """Return the steps: parameters by part, active parameters, FLOPs."""
     parts = model.parameters_by_part()
     sum_of_counts = " + ".join(format_term(count) for count in parts.values())
     sum_of_parts = " + ".join(parts)
@@ -196,7 +190,6 @@ def _weights_step(model: Architecture) -> FormulaStep:
 
 
 def build_parts_table(model: Architecture) -> ResultTable:
-    """Return the parameters by part of the model."""
     rows = tuple(
         (
             "MLP" if part == "mlp" else part[:1].upper() + part[1:],
@@ -209,7 +202,6 @@ def build_parts_table(model: Architecture) -> ResultTable:
 
 
 def build_layer_kinds_table(model: Architecture) -> ResultTable:
-    """Return the layers by kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
         kind = layer.mixer.kind
@@ -243,7 +235,6 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
 
 
 def estimate(inputs: ModelInputs) -> Estimate:
-    """Count parameters by part, FLOPs per token and cache per token."""
     model = requested_model(inputs)
     training = training_flops_per_token(model, inputs.sequence)
     return Estimate(

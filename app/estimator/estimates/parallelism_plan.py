@@ -4,9 +4,10 @@ import bisect
 import dataclasses
 import functools
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE, input_error
+from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE
 from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     TrainingTimeResult,
@@ -31,8 +32,12 @@ from app.estimator.memory.training_memory import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
-from app.estimator.training.step_time import AllLayersTime, StepTime, all_layers_time
-from app.estimator.training.step_time import build_step_time as step_step_of
+from app.estimator.training.step_time import (
+    AllLayersTime,
+    StepTime,
+    all_layers_time,
+    build_step_time,
+)
 from app.estimator.training.training_plan import (
     FREE_PLACES,
     SOFTWARE,
@@ -50,8 +55,6 @@ from app.estimator.units import format_number
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParallelismPlanInputs:
-    """A training job and its cluster."""
-
     model: str = common_inputs.model_input(default="llama-3.1-70b")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
     gpus: int = common_inputs.gpus_input(default=256)
@@ -95,11 +98,7 @@ class ParallelismPlanInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """The training job to lay out: cluster, batch and limits.
-
-    `usable` is the share of memory that a plan may use; `global_batch` counts
-    sequences per step.
-    """
+    """The training job to lay out; `global_batch` counts sequences per step."""
 
     gpus: int
     sequence: int
@@ -109,11 +108,28 @@ class TrainingJob:
     usable_memory_share: float = 0.95
 
 
+class MicroBatch(NamedTuple):
+    """The sequences of a micro-batch, and how many micro-batches a step has."""
+
+    sequences: int
+    per_step: int
+
+
+class PipelineVariant(NamedTuple):
+    chunks_per_stage: int
+    zero: int
+
+
+class VariantMicroBatches(NamedTuple):
+    variant: PipelineVariant
+    micro_batches: tuple[MicroBatch, ...]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class MicroBatchFamily:
     """Layouts with equal parallelism degrees; they differ only in the micro-batch.
 
-    `sizes` are the micro-batches, ascending: (sequences of one, micro-batches per step).
+    The micro-batches are ascending.
     """
 
     tensor: int
@@ -123,13 +139,10 @@ class MicroBatchFamily:
     expert: int
     chunks_per_stage: int
     zero: int
-    micro_batches_and_counts: tuple[tuple[int, int], ...]
+    micro_batches: tuple[MicroBatch, ...]
 
     def build_plan(
-        self,
-        job: TrainingJob,
-        micro_batch_and_count: tuple[int, int],
-        recompute: Recompute = "none",
+        self, job: TrainingJob, micro_batch: MicroBatch, recompute: Recompute = "none"
     ) -> TrainingPlan:
         return TrainingPlan(
             tensor=self.tensor,
@@ -139,8 +152,8 @@ class MicroBatchFamily:
             expert=self.expert,
             chunks=self.chunks_per_stage,
             sequence=job.sequence,
-            micro_batch=micro_batch_and_count[0],
-            micro_batches=micro_batch_and_count[1],
+            micro_batch=micro_batch.sequences,
+            micro_batches=micro_batch.per_step,
             number_format=job.number_format,
             recompute=recompute,
             zero=self.zero,
@@ -150,31 +163,26 @@ class MicroBatchFamily:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelSplit:
-    """A way to divide one copy of the model, and the layout families with that division.
-
-    `cuts` are (chunks per stage, ZeRO stage), each with its micro-batches.
-    """
+    """A way to divide one copy of the model, and the layout families with that division."""
 
     tensor: int
     pipeline: int
     context: int
     data: int
     expert_degrees: tuple[int, ...]
-    micro_batches_by_variant: tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]
+    variants: tuple[VariantMicroBatches, ...]
 
     @property
     def layout_count(self) -> int:
         """Return the number of layouts, not counting recomputation."""
-        return len(self.expert_degrees) * sum(
-            len(sizes) for _, sizes in self.micro_batches_by_variant
-        )
+        return len(self.expert_degrees) * sum(len(each.micro_batches) for each in self.variants)
 
     def families(self) -> Iterator[MicroBatchFamily]:
         """Yield its layouts, grouped by everything but the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
         for expert in self.expert_degrees:
-            for variant, sizes in self.micro_batches_by_variant:
-                yield MicroBatchFamily(*degrees, expert, *variant, sizes)
+            for each in self.variants:
+                yield MicroBatchFamily(*degrees, expert, *each.variant, each.micro_batches)
 
 
 _MICRO_BATCHES = (1, 2, 4, 8, 16)
@@ -195,12 +203,10 @@ def list_splits(
                 if job.global_batch % data:  # Also true if there are more replicas than sequences.
                     continue
                 sequences_per_replica = job.global_batch // data
-                cuts = _micro_batches_by_pipeline_variant(
-                    model.layers, pipeline, data, sequences_per_replica
-                )
+                variants = _list_variants(model.layers, pipeline, data, sequences_per_replica)
                 experts = _expert_degrees(model, data * context * tensor)
-                if cuts:
-                    yield ModelSplit(tensor, pipeline, context, data, experts, cuts)
+                if variants:
+                    yield ModelSplit(tensor, pipeline, context, data, experts, variants)
 
 
 def _tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
@@ -238,40 +244,55 @@ def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _micro_batches_by_pipeline_variant(
+def _list_variants(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
-) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
-    """Return (chunks, ZeRO stage) pairs with the micro-batches that divide a replica's sequences."""
-    cuts: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for micro_batch in _MICRO_BATCHES:
-        batches = sequences_per_replica // micro_batch
-        if sequences_per_replica % micro_batch or batches < pipeline:
+) -> tuple[VariantMicroBatches, ...]:
+    """Return the variants of a pipeline, with the micro-batches that divide a replica's sequences."""
+    found: dict[PipelineVariant, list[MicroBatch]] = {}
+    for sequences in _MICRO_BATCHES:
+        micro_batch = MicroBatch(sequences, sequences_per_replica // sequences)
+        if sequences_per_replica % sequences or micro_batch.per_step < pipeline:
             continue
-        for variant in _chunk_and_zero_choices(layers, pipeline, data, batches):
-            cuts.setdefault(variant, []).append((micro_batch, batches))
-    return tuple((variant, tuple(sizes)) for variant, sizes in cuts.items())
+        for variant in _variants_for_micro_batches(layers, pipeline, data, micro_batch.per_step):
+            found.setdefault(variant, []).append(micro_batch)
+    return tuple(VariantMicroBatches(variant, tuple(each)) for variant, each in found.items())
 
 
-def _chunk_and_zero_choices(
+def _variants_for_micro_batches(
     layers: int, pipeline: int, data: int, micro_batch_count: int
-) -> tuple[tuple[int, int], ...]:
-    """Return (chunks, ZeRO stage) pairs: sharded weights only without a pipeline."""
+) -> tuple[PipelineVariant, ...]:
+    """Return the variants to try: sharded weights only without a pipeline."""
     if pipeline == 1:
-        return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)
+        return tuple(PipelineVariant(1, zero) for zero in ((1, 3) if data > 1 else (1,)))
     chunks = [1]
     if micro_batch_count % pipeline == 0:
         max_chunks = layers // pipeline
         chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
         even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
         chunks = even_chunks or [chunks[0]]
-    return tuple((v, 1) for v in chunks)
+    return tuple(PipelineVariant(v, zero=1) for v in chunks)
 
 
 _BytesByStage = tuple[float, ...]
 
-_STAGE = 3  # Units of work to compute one stage of a layout.
+_WORK_OF_STAGE = 3  # To compute one stage of a layout; see `MAX_WORK`.
 
 _RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "operators", "full")
+
+
+class FittingMicroBatch(NamedTuple):
+    """A micro-batch that fits, with the least recomputation, and the memory of a GPU [B]."""
+
+    micro_batch: MicroBatch
+    recompute: Recompute
+    memory: float
+
+
+class TransientsByStage(NamedTuple):
+    """A layout, and what each of its stages needs for each token besides the model states."""
+
+    layout: ParallelLayout
+    stages: tuple[TransientBytesPerToken, ...]
 
 
 class LayoutMemoryChecker:
@@ -279,21 +300,18 @@ class LayoutMemoryChecker:
 
     Model states depend on how experts and parameters are divided, activations on how
     sequences are. Each is computed once and added up for every layout that has both.
-    Activation bytes per token are computed once for all micro-batches. `steps` counts
-    this work.
+    Activation bytes per token are computed once for all micro-batches.
     """
 
     def __init__(self, model: Architecture, job: TrainingJob, limit: float) -> None:
-        self.steps = 0
+        self.work_done = 0
         self._model, self._job, self._limit = model, job, limit
         self._recomputes = _RECOMPUTES
         if SOFTWARE[job.software].framework != "torch":  # Only compiled PyTorch offers it.
             self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
-        self._per_token_memory: dict[
-            tuple[object, ...], tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]
-        ] = {}
+        self._per_token: dict[tuple[object, ...], TransientsByStage] = {}
 
     @property
     def fits_sharded_states(self) -> bool:
@@ -304,27 +322,23 @@ class LayoutMemoryChecker:
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
         return states / self._job.gpus <= self._limit
 
-    def fitting_micro_batches(
-        self, family: MicroBatchFamily
-    ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
-        """Yield every micro-batch that fits, with the least recomputation and its memory [B]."""
-        self.steps += 1
+    def fitting_micro_batches(self, family: MicroBatchFamily) -> Iterator[FittingMicroBatch]:
+        self.work_done += 1
         resident = self._resident_bytes(family)
         if max(resident) > self._limit:
             return
         start = 0
-        for size in family.micro_batches_and_counts:
-            self.steps += 1
-            for recompute_index in range(start, len(self._recomputes)):
-                recompute = self._recomputes[recompute_index]
-                transient = self._transient_bytes(family, size, recompute)
+        for micro_batch in family.micro_batches:
+            self.work_done += 1
+            for index in range(start, len(self._recomputes)):
+                transient = self._transient_bytes(family, micro_batch, self._recomputes[index])
                 memory = max(map(float.__add__, resident, transient))
                 if memory <= self._limit:
-                    yield size, recompute, memory
+                    yield FittingMicroBatch(micro_batch, self._recomputes[index], memory)
                     break
             else:
                 return  # A larger micro-batch needs even more memory.
-            start = recompute_index
+            start = index
 
     def has_fit(self, family: MicroBatchFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
@@ -335,7 +349,7 @@ class LayoutMemoryChecker:
         key = (*split_key, family.expert, family.zero)
         resident = self._resident.get(key)
         if resident is None:
-            plan = family.build_plan(self._job, family.micro_batches_and_counts[0])
+            plan = family.build_plan(self._job, family.micro_batches[0])
             framework = plan_to_training_step(plan).framework
             stages = resident_memory_by_stage(
                 self._model, plan_to_parallel_layout(plan), framework, usual_bytes_per_parameter()
@@ -343,51 +357,48 @@ class LayoutMemoryChecker:
             overhead = default_overhead_bytes(plan.gpus)
             resident = tuple(stage.total + overhead for stage in stages)
             self._resident[key] = resident
-            self.steps += _STAGE * len(resident)
+            self.work_done += _WORK_OF_STAGE * len(resident)
         return resident
 
     def _transient_bytes(
-        self, family: MicroBatchFamily, micro_batch_and_count: tuple[int, int], recompute: Recompute
+        self, family: MicroBatchFamily, micro_batch: MicroBatch, recompute: Recompute
     ) -> _BytesByStage:
         split_key = (family.tensor, family.pipeline, family.chunks_per_stage, family.context)
-        key = (*split_key, micro_batch_and_count, recompute)
+        key = (*split_key, micro_batch, recompute)
         transient = self._transient.get(key)
         if transient is None:
-            layout, per_token_by_stage = self._transient_bytes_per_token(
-                family, (*split_key, recompute), recompute
-            )
-            micro_batch, batches = micro_batch_and_count
-            tokens = self._job.sequence * micro_batch / family.context
+            per_token_key = (*split_key, recompute)
+            per_token = self._per_token.get(per_token_key)
+            if per_token is None:
+                per_token = self._transient_bytes_per_token(family, recompute)
+                self._per_token[per_token_key] = per_token
+            tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
-                    per_token.activation_and_logit_bytes(
-                        tokens, micro_batches_in_flight(per_token.stage_index, layout, batches)
+                    stage.activation_and_logit_bytes(
+                        tokens,
+                        micro_batches_in_flight(
+                            stage.stage_index, per_token.layout, micro_batch.per_step
+                        ),
                     )
                 )
-                for per_token in per_token_by_stage
+                for stage in per_token.stages
             )
             self._transient[key] = transient
-            self.steps += _STAGE * len(transient)
+            self.work_done += _WORK_OF_STAGE * len(transient)
         return transient
 
     def _transient_bytes_per_token(
-        self, family: MicroBatchFamily, cache_key: tuple[object, ...], recompute: Recompute
-    ) -> tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]:
-        layout_and_memory = self._per_token_memory.get(cache_key)
-        if layout_and_memory is None:
-            plan = family.build_plan(self._job, family.micro_batches_and_counts[0], recompute)
-            layout = plan_to_parallel_layout(plan)
-            per_token_by_stage = transient_bytes_per_token_by_stage(
-                self._model, layout, plan_to_training_step(plan)
-            )
-            layout_and_memory = self._per_token_memory[cache_key] = layout, per_token_by_stage
-        return layout_and_memory
+        self, family: MicroBatchFamily, recompute: Recompute
+    ) -> TransientsByStage:
+        plan = family.build_plan(self._job, family.micro_batches[0], recompute)
+        layout, step = plan_to_parallel_layout(plan), plan_to_training_step(plan)
+        stages = transient_bytes_per_token_by_stage(self._model, layout, step)
+        return TransientsByStage(layout, stages)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutCandidate:
-    """A layout that fits, with its step time and memory use."""
-
     plan: TrainingPlan
     step: StepTime
     stage_memory: StageMemory
@@ -405,16 +416,13 @@ class LayoutCandidate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutSearchResult:
-    """The best layouts that fit, and how many fit, were tried and are legal.
-
-    `steps` is the work of the search.
-    """
+    """The best layouts that fit, and how many fit, were tried and are legal."""
 
     ranked: tuple[LayoutCandidate, ...]
     fitting_count: int
-    seen: int
+    tried_count: int
     legal_count: int
-    steps: int
+    work_done: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -425,9 +433,18 @@ class FewestGpus:
     sure: bool = True
 
 
-_TIMED = 5
+# Units of work, to time a step and a kind of layer; see `MAX_WORK`.
+_WORK_OF_STEP, _WORK_OF_LAYER = 5, 12
 
-_LAYER = 12
+
+class RankedLayout(NamedTuple):
+    """A layout that fits, sorted by its step time, its memory, and the order of the search."""
+
+    seconds: float
+    memory: float
+    order: int
+    plan: TrainingPlan
+    step: StepTime
 
 
 class _LayoutSearch:
@@ -439,78 +456,76 @@ class _LayoutSearch:
         gpu: Accelerator,
         job: TrainingJob,
         fabric: Interconnect,
-        limit: int,
+        max_ranked: int,
     ) -> None:
         older_kernels = SOFTWARE[job.software].older_attention
-        self.fitting = 0
-        self._timed = 0
-        self._model, self._job, self._fabric, self._most = model, job, fabric, limit
-        self._engine = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
-        self._fits = LayoutMemoryChecker(
+        self.fitting_count = 0
+        self._timing_work = 0
+        self._model, self._job, self._fabric = model, job, fabric
+        self._max_ranked = max_ranked
+        self._rates = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
+        self._memory = LayoutMemoryChecker(
             model, job, gpu.engine_visible_memory * job.usable_memory_share
         )
         self._times: dict[tuple[object, ...], AllLayersTime] = {}
-        self._stages: dict[tuple[int, int], float] = {}
-        self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
+        self._layer_shares: dict[tuple[int, int], float] = {}
+        self._ranked: list[RankedLayout] = []
 
     @property
     def work_done(self) -> int:
-        """Return the work done so far."""
-        return self._fits.steps + self._timed
+        return self._memory.work_done + self._timing_work
 
     def ranked_candidates(self) -> tuple[LayoutCandidate, ...]:
         """Return the fastest layouts that fit, best first."""
         return tuple(
-            LayoutCandidate(plan, step, fullest_stage_memory(self._model, plan))
-            for _, _, _, plan, step in self._ranked
+            LayoutCandidate(each.plan, each.step, fullest_stage_memory(self._model, each.plan))
+            for each in self._ranked
         )
 
     def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         bubble_micro_batches = (family.pipeline - 1) / family.chunks_per_stage
         fullest_stage_share = self._fullest_stage_layer_share(family)
-        for size, recompute, memory in self._fits.fitting_micro_batches(family):
-            self.fitting += 1
-            times = self._layer_times(family, size, recompute)
-            if self._is_too_slow(
-                (size[1] + bubble_micro_batches) * times.time_without_gather * fullest_stage_share
-            ):
+        for fitting in self._memory.fitting_micro_batches(family):
+            self.fitting_count += 1
+            times = self._layer_times(family, fitting)
+            stage_slots = fitting.micro_batch.per_step + bubble_micro_batches
+            if self._is_too_slow(stage_slots * times.time_without_gather * fullest_stage_share):
                 continue
-            plan = family.build_plan(self._job, size, recompute)
-            self._timed += _TIMED
-            step = step_step_of(self._model, self._engine, self._fabric, plan, times)
-            entry = (step.total, memory, self.fitting, plan, step)
-            bisect.insort(self._ranked, entry)
-            del self._ranked[self._most :]
+            plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
+            self._timing_work += _WORK_OF_STEP
+            step = build_step_time(self._model, self._rates, self._fabric, plan, times)
+            ranked = RankedLayout(step.total, fitting.memory, self.fitting_count, plan, step)
+            bisect.insort(self._ranked, ranked)
+            del self._ranked[self._max_ranked :]
 
     def _fullest_stage_layer_share(self, family: MicroBatchFamily) -> float:
-        """Return the share of the layers on the fullest stage."""
         key = family.pipeline, family.chunks_per_stage
-        if key not in self._stages:
-            plan = family.build_plan(self._job, family.micro_batches_and_counts[0])
-            self._stages[key] = layers_of_fullest_stage(self._model, plan) / self._model.layers
-        return self._stages[key]
+        if key not in self._layer_shares:
+            plan = family.build_plan(self._job, family.micro_batches[0])
+            layers = layers_of_fullest_stage(self._model, plan)
+            self._layer_shares[key] = layers / self._model.layers
+        return self._layer_shares[key]
 
     def _is_too_slow(self, min_seconds: float) -> bool:
         """Return whether a step of at least this duration is too slow for the ranking."""
-        return len(self._ranked) >= self._most and min_seconds > self._ranked[-1][0]
+        return len(self._ranked) >= self._max_ranked and min_seconds > self._ranked[-1].seconds
 
-    def _layer_times(
-        self, family: MicroBatchFamily, micro_batch_and_count: tuple[int, int], recompute: Recompute
-    ) -> AllLayersTime:
-        key = (family.tensor, family.context, family.expert, micro_batch_and_count[0], recompute)
+    def _layer_times(self, family: MicroBatchFamily, fitting: FittingMicroBatch) -> AllLayersTime:
+        micro_batch, recompute = fitting.micro_batch, fitting.recompute
+        key = (family.tensor, family.context, family.expert, micro_batch.sequences, recompute)
         times = self._times.get(key)
         if times is None:
-            plan = family.build_plan(self._job, micro_batch_and_count, recompute)
-            times = all_layers_time(self._model, self._engine, self._fabric, plan)
+            plan = family.build_plan(self._job, micro_batch, recompute)
+            times = all_layers_time(self._model, self._rates, self._fabric, plan)
             self._times[key] = times
-            self._timed += _LAYER * len(self._model.runs)
+            self._timing_work += _WORK_OF_LAYER * len(self._model.runs)
         return times
 
 
 # One unit of work takes about three microseconds, so a limit of work limits the time.
 # Work is counted and not timed, so that every machine finds the same result.
-STEPS = 45_000
+MAX_WORK = 45_000
 
 
 def search_layouts(
@@ -519,7 +534,7 @@ def search_layouts(
     job: TrainingJob,
     fabric: Interconnect,
     max_ranked: int = 10,
-    max_work: int = STEPS,
+    max_work: int = MAX_WORK,
 ) -> LayoutSearchResult:
     """Return the best of all layouts that fit, or of those tried within the work limit.
 
@@ -527,8 +542,6 @@ def search_layouts(
     divides the cluster and the model is tried, with micro-batch, interleaving, recomputation
     and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
     that fits is ranked.
-
-    `max_ranked`: how many layouts to rank; `max_steps`: how much work may be done; see `STEPS`.
     """
     splits = tuple(list_splits(model, fabric, job))
     search = _LayoutSearch(model, gpu, job, fabric, max_ranked)
@@ -538,10 +551,10 @@ def search_layouts(
             if search.work_done >= max_work:
                 break
             search.rank_family(family)
-            tried_count += len(family.micro_batches_and_counts)
+            tried_count += len(family.micro_batches)
     legal = sum(split.layout_count for split in splits)
     return LayoutSearchResult(
-        search.ranked_candidates(), search.fitting, tried_count, legal, search.work_done
+        search.ranked_candidates(), search.fitting_count, tried_count, legal, search.work_done
     )
 
 
@@ -559,9 +572,9 @@ def find_fewest_gpus(
             for split in list_splits(model, fabric, smaller_job):
                 if any(map(memory_checker.has_fit, split.families())):
                     return FewestGpus(gpus)
-                if work_done + memory_checker.steps >= max_work:
+                if work_done + memory_checker.work_done >= max_work:
                     return FewestGpus(None, sure=False)
-        work_done += memory_checker.steps
+        work_done += memory_checker.work_done
         gpus *= 2
     return FewestGpus(None)
 
@@ -570,7 +583,7 @@ def find_fewest_gpus(
 class ParallelismPlanResult:
     """The layouts that were found, best first, and the smallest cluster.
 
-    `count` of those tried fit; `seen` of `legal` layouts were tried before the work limit.
+    Fewer than the legal layouts were tried if the search reached its work limit.
     """
 
     inputs: ParallelismPlanInputs
@@ -580,13 +593,12 @@ class ParallelismPlanResult:
     fabric: Interconnect
     ranked: tuple[LayoutCandidate, ...]
     fewest_gpus: FewestGpus
-    count: int
-    seen: int
+    fitting_count: int
+    tried_count: int
     legal_count: int
 
     @property
     def best_layout(self) -> LayoutCandidate | None:
-        """Return the best layout."""
         return self.ranked[0] if self.ranked else None
 
     @functools.cached_property
@@ -629,29 +641,12 @@ def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> T
 # Smaller clusters that are tried as well if cost decides: half, a quarter.
 _HALVINGS = 4
 
-_MOST = 10  # Number of layouts that are ranked.
+_MAX_RANKED, _MAX_RANKED_OF_HALVED = 10, 3
 
-_MOST_OF_PARTS = 3
-
-_STEPS_OF_FEWEST = 10_000  # See STEPS.
-
-
-def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
-    """Reject a GPU without the rates, memory or format that a search needs."""
-    if (
-        gpu.peak_rate("bf16") is None
-        or gpu.memory_bandwidth is None
-        or not gpu.engine_visible_memory
-    ):
-        message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", inputs.gpu, message)
-    if gpu.peak_rate(inputs.number_format) is None:
-        message = f"The {gpu.name} does not compute in {inputs.number_format.upper()}."
-        raise input_error("number_format", inputs.number_format, message)
+_MAX_WORK_OF_FEWEST_GPUS = 10_000  # See `MAX_WORK`.
 
 
 def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
-    """Return the job that the inputs describe."""
     max_default_batch, gpus = round(default_batch_tokens() / inputs.sequence), inputs.gpus
     default_batch = max(
         1,
@@ -688,7 +683,6 @@ def _round_batch(batch: int, gpus: int) -> int:
 def compute_parallelism_plan(
     inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
-    """Return the best layouts, the smallest cluster, and how many layouts were tried."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     job = requested_job(inputs, model)
     searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)
@@ -701,10 +695,10 @@ def compute_parallelism_plan(
         gpu=gpu,
         job=job,
         fabric=fabric,
-        ranked=tuple(ranked[:10]),
-        fewest_gpus=find_fewest_gpus(model, gpu, job, fabric, _STEPS_OF_FEWEST),
-        count=searches[0].fitting_count,
-        seen=sum(search.seen for search in searches),
+        ranked=tuple(ranked[:_MAX_RANKED]),
+        fewest_gpus=find_fewest_gpus(model, gpu, job, fabric, _MAX_WORK_OF_FEWEST_GPUS),
+        fitting_count=searches[0].fitting_count,
+        tried_count=sum(search.tried_count for search in searches),
         legal_count=sum(search.legal_count for search in searches),
     )
 
@@ -723,14 +717,14 @@ def _search_full_and_halved_clusters(
     halvings = _HALVINGS if inputs.objective == "cost" else 0
     remaining_halvings = [n for n in range(halvings + 1) if job.gpus >> n]
     searches: list[LayoutSearchResult] = []
-    remaining_work = STEPS
+    remaining_work = MAX_WORK
     while remaining_halvings:
         max_work = remaining_work // len(remaining_halvings)
         halving = remaining_halvings.pop()
         smaller_job = dataclasses.replace(job, gpus=job.gpus >> halving)
-        max_ranked = _MOST_OF_PARTS if halving else _MOST
+        max_ranked = _MAX_RANKED_OF_HALVED if halving else _MAX_RANKED
         searches.insert(0, search_layouts(model, gpu, smaller_job, fabric, max_ranked, max_work))
-        remaining_work -= searches[0].steps
+        remaining_work -= searches[0].work_done
     return searches
 
 

@@ -5,16 +5,19 @@ from collections.abc import Callable
 from typing import Any
 
 from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.estimates.input_checks import check_gpu_rates
 from app.estimator.estimates.parallelism_plan import (
     LayoutCandidate,
     ParallelismPlanInputs,
     ParallelismPlanResult,
     compute_parallelism_plan,
     find_flips,
-    validate_inputs,
 )
-from app.estimator.estimates.training_time import TrainingTimeResult
-from app.estimator.estimates.training_time_report import step_time_formula_step
+from app.estimator.estimates.training_time import (
+    TrainingTimeResult,
+    compute_mfu,
+)
+from app.estimator.estimates.training_time_report import build_step_timeline, step_time_formula_step
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
@@ -32,28 +35,27 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Timeline,
-    TimelineSpan,
     Verdict,
     read_figures,
 )
-from app.estimator.training.flops import flops_utilization, training_flops_per_token
+from app.estimator.training.flops import training_flops_per_token
 from app.estimator.training.run_costs import rental_cost
 from app.estimator.units import format_number, format_value
 
-PARTS = (
-    ("matmul", "matrix products"),
-    ("attention", "attention"),
-    ("head", "the output head"),
-    ("traffic", "memory traffic"),
-    ("launch", "launches"),
-    ("tensor", "tensor-parallel traffic"),
-    ("expert", "expert traffic"),
-    ("context", "context traffic"),
-    ("gather", "gathering weights"),
-    ("bubble", "the pipeline bubble"),
-    ("data", "gradients and weights"),
-    ("optimizer", "the optimizer"),
-)
+PARTS = {
+    "matmul": "matrix products",
+    "attention": "attention",
+    "head": "the output head",
+    "traffic": "memory traffic",
+    "launch": "launches",
+    "tensor": "tensor-parallel traffic",
+    "expert": "expert traffic",
+    "context": "context traffic",
+    "gather": "gathering weights",
+    "bubble": "the pipeline bubble",
+    "data": "gradients and weights",
+    "optimizer": "the optimizer",
+}
 
 
 def describe_layout(candidate: LayoutCandidate) -> str:
@@ -95,7 +97,7 @@ def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
         rows.append(
             (
                 str(rank),
-                _describe_layout_and_batch(candidate),
+                f"{describe_layout(candidate)}, micro-batch {plan.micro_batch}, ZeRO {plan.zero}",
                 (float(plan.gpus), "GPU"),
                 (candidate.step.total, "s"),
                 (candidate.tokens_per_second / plan.gpus, "token/s"),
@@ -107,17 +109,11 @@ def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
     return ResultTable("Layouts that fit, best first", columns, tuple(rows))
 
 
-def _describe_layout_and_batch(candidate: LayoutCandidate) -> str:
-    plan = candidate.plan
-    batch = f", micro-batch {plan.micro_batch}, ZeRO {plan.zero}"
-    return describe_layout(candidate) + batch
-
-
 def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
     """Return the part of the step in which a layout loses most against the best one."""
     grown = {
         label: _gpu_seconds_per_token(other, name) - _gpu_seconds_per_token(first, name)
-        for name, label in PARTS
+        for name, label in PARTS.items()
     }
     label = max(grown, key=lambda part: grown[part])
     scale = other.plan.tokens / other.plan.gpus
@@ -133,15 +129,13 @@ def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
 
 
 def _gpu_seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
-    """Return the GPU-seconds per token of one part of the step."""
     seconds: float = getattr(candidate.step, part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens
 
 
 def _best_mfu(result: ParallelismPlanResult, first: LayoutCandidate) -> float:
-    each = training_flops_per_token(result.model, first.plan.sequence)
-    rate = first.tokens_per_second / first.plan.gpus
-    return flops_utilization(each, rate, result.gpu.peak_rate(first.plan.number_format) or 1.0)
+    flops_per_token = training_flops_per_token(result.model, first.plan.sequence)
+    return compute_mfu(flops_per_token, first.plan, first.step, result.gpu)
 
 
 _PlanResult = ParallelismPlanResult
@@ -159,7 +153,6 @@ def _best_memory(result: _PlanResult) -> OutputValue:
 def _plan_property_output(
     name: str, label: str, field: str = "", unit: str = ""
 ) -> OutputSpec[_PlanResult]:
-    """Declare a property of the best plan."""
 
     def read(result: _PlanResult) -> Any:
         return getattr(result.best_layout.plan, field or name) if result.best_layout else _MISSING
@@ -181,10 +174,6 @@ def _read_best(
         return add_range(kind, read(result, result.best_layout))
 
     return read_with_range
-
-
-def _rate_per_gpu(_: _PlanResult, first: LayoutCandidate) -> float:
-    return first.tokens_per_second / first.plan.gpus
 
 
 def _read_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_PlanResult], OutputValue]:
@@ -236,7 +225,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
         "Tokens per second and GPU",
         "token/s",
         "more",
-        _read_best(_rate_per_gpu, modeled_rate),
+        _read_best(lambda _, first: first.tokens_per_second / first.plan.gpus, modeled_rate),
         modeled=True,
     ),
     OutputSpec("mfu", "MFU", "%", "more", _read_best(_best_mfu, modeled_rate), modeled=True),
@@ -289,9 +278,8 @@ _DESIGNS = {
 
 
 def estimate(inputs: ParallelismPlanInputs) -> Estimate:
-    """Search all layouts, and describe the best."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(inputs, gpu)
+    check_gpu_rates(gpu, inputs.number_format)
     result = compute_parallelism_plan(inputs, model, gpu)
     first = result.best_layout
     return Estimate(
@@ -331,7 +319,7 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
 
 
 def _no_layout_verdict(gpus_text: str, result: ParallelismPlanResult) -> Verdict:
-    if result.seen == result.legal_count:
+    if result.tried_count == result.legal_count:
         text = f"No layout of the model fits on {gpus_text} with this batch."
         return Verdict("no", "Does not fit.", text)
     text = f"No layout that was looked at fits on {gpus_text} with this batch."
@@ -340,14 +328,13 @@ def _no_layout_verdict(gpus_text: str, result: ParallelismPlanResult) -> Verdict
 
 def _search_limit_text(result: ParallelismPlanResult) -> str:
     """Return a note if the search reached its work limit; else empty."""
-    if result.seen == result.legal_count:
+    if result.tried_count == result.legal_count:
         return ""
-    seen, legal = format_number(result.seen), format_number(result.legal_count)
-    return f" The search looked at {seen} of {legal} layouts; a better one may exist."
+    tried, legal = format_number(result.tried_count), format_number(result.legal_count)
+    return f" The search looked at {tried} of {legal} layouts; a better one may exist."
 
 
 def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
-    """Return the published reference architecture of this size, as text."""
     known = _DESIGNS.get(gpu.id)
     if known is None:
         return "none for this card"
@@ -411,8 +398,8 @@ def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
-        format_term(result.count),
-        result.count,
+        format_term(result.fitting_count),
+        result.fitting_count,
         "",
         "megatron-2021",
         "parallelism",
@@ -420,32 +407,22 @@ def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
 
 
 def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
-    spans, now = [], 0.0
-    waiting = {"tensor", "expert", "context", "gather", "data"}
-    for name, label in PARTS:
-        length = getattr(first.step, name)
-        if length <= 0:
-            continue
-        lane = "Communication" if name in waiting else "Computing"
-        lane = "Idle" if name == "bubble" else lane
-        text = label[0].upper() + label[1:]
-        spans.append(TimelineSpan(lane, text, now, now + length, lane != "Computing"))
-        now += length
+    labels = {name: label[0].upper() + label[1:] for name, label in PARTS.items()}
     whole = gpu.engine_visible_memory
-    load = first.stage_memory
+    memory = first.stage_memory
     bar = StackedBar(
         "Memory of each GPU",
         (
-            BarSegment("weights", "Weights", load.weights),
-            BarSegment("gradients", "Gradients", load.gradients),
-            BarSegment("optimizer", "Optimizer", load.optimizer),
-            BarSegment("activations", "Activations", load.activations + load.logits),
-            BarSegment("overhead", "Overhead", load.overhead + load.buffers),
+            BarSegment("weights", "Weights", memory.weights),
+            BarSegment("gradients", "Gradients", memory.gradients),
+            BarSegment("optimizer", "Optimizer", memory.optimizer),
+            BarSegment("activations", "Activations", memory.activations + memory.logits),
+            BarSegment("overhead", "Overhead", memory.overhead + memory.buffers),
         ),
         whole,
         f"{format_value(whole, 'B')} of {gpu.name}",
     )
-    return Timeline("Where one step goes", tuple(spans)), bar
+    return build_step_timeline(first.step, labels), bar
 
 
 def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import NamedTuple, TypeVar
 
 from app.estimator.common_inputs import input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
@@ -29,11 +30,11 @@ _ENERGY = InputGroup("Energy", TOPIC)
 
 FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 
+ValueT = TypeVar("ValueT", int, float)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingInputs:
-    """The machines, their racks, and the building."""
-
     system: str = _MACHINES.add_input(
         "dgx-h100",
         "System",
@@ -176,16 +177,26 @@ class PowerCoolingInputs:
     )
 
 
+class SupplyShortage(NamedTuple):
+    """Power supplies of a system that work when one of two feeds fails, and those it needs."""
+
+    left: int
+    needed: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingResult:
-    """A site; power is maximum and typical [W]."""
+    """A site; power is maximum and typical [W].
+
+    `gpu_power` is that of all GPUs, None if it is not known. `current` is that of a full rack.
+    """
 
     inputs: PowerCoolingInputs
     system: System
     system_power: float
-    units: int
+    height_units: int
     load_share: float
-    gpus: float | None
+    gpu_power: float | None
     network_and_storage_power: float
     systems_per_rack: int
     racks: int | None
@@ -203,26 +214,28 @@ class PowerCoolingResult:
         return self.system_power * max(1, self.systems_per_rack)
 
     @property
-    def lacking_supplies(self) -> tuple[int, int] | None:
-        """Return supplies left when one of two feeds fails, and needed; None if enough."""
-        supplies = self.system.power_supplies or 0
-        supplies_left, needed = supplies // 2, self.system.power_supplies_needed or 0
-        return (supplies_left, needed) if supplies_left < needed else None
+    def supply_shortage(self) -> SupplyShortage | None:
+        """Return the supplies that are left when a feed fails, if they are not enough."""
+        left = (self.system.power_supplies or 0) // 2
+        needed = self.system.power_supplies_needed or 0
+        return SupplyShortage(left, needed) if left < needed else None
 
     @property
-    def typical_power(self) -> float:
-        """Return the typical power of the machines [W]."""
+    def typical_machines_power(self) -> float:
         return self.machines_power * self.load_share
 
     @property
     def typical_site_power(self) -> float:
-        """Return the typical power of the site [W]."""
         return self.site_power * self.load_share
 
     @property
     def max_systems_power(self) -> float:
-        """Return the maximum power of all systems [W]."""
         return self.inputs.nodes * self.system_power
+
+    @property
+    def rack_air_heat(self) -> float:
+        """Return the heat of a full rack that liquid does not remove [W]."""
+        return self.rack_power * (1 - self.liquid_cooled_share)
 
     @property
     def needed_coolant_flow(self) -> float:
@@ -238,10 +251,9 @@ class PowerCoolingResult:
         if self.racks is None or (limit is not None and self.site_power > limit):
             return "no"
         is_near_site_limit = limit is not None and self.site_power > _TIGHT * limit
-        is_rack_dense = self.rack_power * (1 - self.liquid_cooled_share) > DENSE
-        return "tight" if is_near_site_limit or is_rack_dense else "fits"
+        return "tight" if is_near_site_limit or self.rack_air_heat > DENSE else "fits"
 
-    def air_flow(self, watts: float) -> float:
+    def remaining_air_flow(self, watts: float) -> float:
         """Return the air flow for the heat that liquid does not remove [m3/s]."""
         return air_flow(watts * (1 - self.liquid_cooled_share), self.inputs.air_rise)
 
@@ -263,48 +275,42 @@ _TIGHT = 0.9
 def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     """Size a site; raises InvalidInputsError if a needed value of the system is unknown."""
     system = find_system(inputs.system)
-    node, units = _system_power_and_height(inputs, system)
+    power, rack_units = inputs.node_power or system.power, inputs.node_units or system.rack_units
+    node = _require_known(power, "node_power", "highest power", system)
+    units = _require_known(rack_units, "node_units", "height", system)
     in_rack = nodes_in_rack(inputs.rack_limit, node, inputs.rack_units, units)
     other_power = inputs.nodes * node * inputs.other
     machines = inputs.nodes * node + other_power
     load = inputs.load or LOAD
     site = site_power(machines, inputs.pue)
-    full_rack_power = node * max(1, in_rack)
-    current = phase_current(full_rack_power, inputs.voltage, inputs.power_factor)
+    current = phase_current(node * max(1, in_rack), inputs.voltage, inputs.power_factor)
+    circuits = math.ceil(current / (inputs.circuit * CONTINUOUS) - 1e-9)
     site_joules = site_energy(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
         inputs=inputs,
         system=system,
         system_power=node,
-        units=units,
+        height_units=units,
         load_share=load,
-        gpus=_sum_gpu_power_of_systems(inputs, system, node),
+        gpu_power=_sum_gpu_power_of_systems(inputs, system, node),
         network_and_storage_power=other_power,
         systems_per_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
         machines_power=machines,
         site_power=site,
         current=current,
-        circuits=_count_rack_circuits(inputs, current),
+        circuits={"2n": 2 * circuits, "n+1": circuits + 1, "n": circuits}[inputs.feeds],
         liquid_cooled_share=_liquid_cooled_share(inputs, system),
         energy_wh=site_joules / 3600,
         carbon_kg=carbon_emitted(site_joules, inputs.carbon_intensity),
     )
 
 
-def _system_power_and_height(inputs: PowerCoolingInputs, system: System) -> tuple[float, int]:
-    """Return the maximum power [W] and rack units of a system, as typed or as published."""
-    node = inputs.node_power or system.power
-    if node is None:
-        raise input_error("node_power", "", _unknown_value_message("highest power", system))
-    units = inputs.node_units or system.rack_units
-    if units is None:
-        raise input_error("node_units", "", _unknown_value_message("height", system))
-    return node, units
-
-
-def _unknown_value_message(value_name: str, system: System) -> str:
-    return f"The {value_name} of the {system.name} is not known: write it."
+def _require_known(value: ValueT | None, field: str, value_name: str, system: System) -> ValueT:
+    if value is None:
+        message = f"The {value_name} of the {system.name} is not known: write it."
+        raise input_error(field, "", message)
+    return value
 
 
 def _sum_gpu_power_of_systems(
@@ -317,13 +323,7 @@ def _sum_gpu_power_of_systems(
     return tdp * system.gpus * inputs.nodes
 
 
-def _count_rack_circuits(inputs: PowerCoolingInputs, current: float) -> int:
-    needed = math.ceil(current / (inputs.circuit * CONTINUOUS) - 1e-9)
-    return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[inputs.feeds]
-
-
 def _liquid_cooled_share(inputs: PowerCoolingInputs, system: System) -> float:
-    """Return the share of the heat removed by liquid."""
     if inputs.liquid is not None:
         return inputs.liquid
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
@@ -338,9 +338,9 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the rack power for one system more, or for none, or the needed rack height."""
     inputs = result.inputs
     now = format_value(inputs.rack_limit, "W")
-    capacity = inputs.rack_units // result.units
+    capacity = inputs.rack_units // result.height_units
     if capacity == 0:
-        units_now, flips = str(inputs.rack_units), str(result.units)
+        units_now, flips = str(inputs.rack_units), str(result.height_units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
     changes = []
     needed = (result.systems_per_rack + 1) * result.system_power

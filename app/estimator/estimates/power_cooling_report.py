@@ -81,7 +81,9 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     OutputSpec("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.systems_per_rack),
     OutputSpec("rack_power", "Power of a full rack", "W", "less", _rack_power_value),
     OutputSpec("machines_power", "Machines, highest", "W", "less", lambda r: r.machines_power),
-    _typical_load_output("machines_typical", "Machines, typical", "W", lambda r: r.typical_power),
+    _typical_load_output(
+        "machines_typical", "Machines, typical", "W", lambda r: r.typical_machines_power
+    ),
     OutputSpec("site_power", "Site, highest", "W", "less", lambda r: r.site_power),
     _typical_load_output("site_typical", "Site, typical", "W", lambda r: r.typical_site_power),
     OutputSpec("current", "Current of a rack, each phase", "A", "less"),
@@ -91,14 +93,18 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     ),
     OutputSpec("heat_btu", "The same in BTU/h", "BTU/h", "less", _machine_heat_btu_value),
     OutputSpec(
-        "air", "Air through the systems", "m3/s", "less", lambda r: r.air_flow(r.max_systems_power)
+        "air",
+        "Air through the systems",
+        "m3/s",
+        "less",
+        lambda r: r.remaining_air_flow(r.max_systems_power),
     ),
     OutputSpec(
         "air_node",
         "Air through one system",
         "CFM",
         "less",
-        lambda r: round(r.air_flow(r.system_power) * CUBIC_FEET_PER_MINUTE),
+        lambda r: round(r.remaining_air_flow(r.system_power) * CUBIC_FEET_PER_MINUTE),
     ),
     OutputSpec("coolant", "Coolant", "m3/s", "less", _coolant_flow_value),
     _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy_wh),
@@ -109,7 +115,6 @@ _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")
 
 
 def estimate(inputs: PowerCoolingInputs) -> Estimate:
-    """Size racks, feeds, cooling and energy for a number of systems."""
     result = compute_site(inputs)
     return Estimate(
         name="power-cooling",
@@ -179,20 +184,20 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
 
     Half of the supplies are connected to each feed.
     """
-    if result.inputs.feeds != "2n" or result.lacking_supplies is None:
+    shortage = result.supply_shortage
+    if result.inputs.feeds != "2n" or shortage is None:
         return ""
-    left, needed = result.lacking_supplies
     return (
-        f" If one of the two feeds fails, {left} of the {result.system.power_supplies} power "
-        f"supplies of a system still work. Full power needs {needed}, so that it runs on, slower."
+        f" If one of the two feeds fails, {shortage.left} of the {result.system.power_supplies} power "
+        f"supplies of a system still work. Full power needs {shortage.needed}, so that it runs on, slower."
     )
 
 
 def _too_dense_text(result: PowerCoolingResult) -> str:
     inputs = result.inputs
     name = result.system.name
-    if result.units > inputs.rack_units:
-        return f"The {name} is {result.units} units high and a rack {inputs.rack_units}."
+    if result.height_units > inputs.rack_units:
+        return f"The {name} is {result.height_units} units high and a rack {inputs.rack_units}."
     most, limit = format_value(result.system_power, "W"), format_value(inputs.rack_limit, "W")
     return f"One {name} draws up to {most} and a rack has {limit}."
 
@@ -204,7 +209,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "nodes_per_rack",
             "the smaller of ⌊rack power ÷ power of a system⌋ and ⌊rack height ÷ height of a system⌋",
-            f"min(⌊{format_term(inputs.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.units}⌋)",
+            f"min(⌊{format_term(inputs.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.height_units}⌋)",
             result.systems_per_rack,
             "catalogue",
         ),
@@ -219,7 +224,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "machines_typical",
             "[highest] × [typical load]",
             ((result.machines_power, "W"), (result.load_share, "%")),
-            result.typical_power,
+            result.typical_machines_power,
             "latif-2025",
         ),
         _STEPS.line_from_template(
@@ -273,7 +278,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_term(result.inputs.air_rise)})",
-            result.air_flow(result.max_systems_power),
+            result.remaining_air_flow(result.max_systems_power),
             "ashrae-datacom",
         ),
     ]
@@ -312,7 +317,7 @@ def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 def _build_bar(result: PowerCoolingResult) -> StackedBar:
     """Return the maximum power of the site as a bar, GPUs first."""
-    gpus = result.gpus or 0.0
+    gpus = result.gpu_power or 0.0
     named = BarSegment("weights", "GPU power", gpus)
     rest = "Rest of the systems" if gpus else "Systems"
     parts = (
@@ -351,9 +356,9 @@ def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )
-    if result.rack_power * (1 - result.liquid_cooled_share) > DENSE:
+    if result.rack_air_heat > DENSE:
         notes.append(
-            f"{format_value(result.rack_power * (1 - result.liquid_cooled_share), 'W')} of heat in the air "
+            f"{format_value(result.rack_air_heat, 'W')} of heat in the air "
             "of one rack is more than most buildings carry away."
         )
     if result.network_and_storage_power:

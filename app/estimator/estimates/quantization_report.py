@@ -9,10 +9,10 @@ from app.estimator.common_inputs import (
     model_input,
     tensor_parallel_input,
 )
+from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.inputs import InputGroup
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -40,8 +40,6 @@ _FORMATS = InputGroup("Formats", "number-formats")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuantizationInputs:
-    """The two formats to compare, the model and the GPUs."""
-
     model: str = model_input()
     weights: str = _FORMATS.add_input(
         "awq-int4",
@@ -69,9 +67,8 @@ class QuantizationInputs:
 class FormatResult:
     """One of the two formats on this hardware.
 
-    Bytes in total, on one GPU, and of the language model there; `floor` is the time to
-    read its active weights once [s] and `peak` the matmul rate [FLOP/s], None if the
-    catalog has none.
+    Bytes in total, on one GPU, and of the language model there; the time to read its active
+    weights once [s] and the rate of matrix products [FLOP/s] are None if the catalog has none.
     """
 
     form: WeightFormat
@@ -93,9 +90,7 @@ class QuantizationResult:
 
 def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accelerator) -> None:
     """Reject an impossible split and a format that the GPU lacks."""
-    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
-    if problem:
-        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    check_tensor_parallel(model, inputs.tensor_parallel)
     if FORMATS[inputs.weights].math == "fp8" and gpu.lacks_format("fp8"):
         raise input_error("weights", inputs.weights, f"The {gpu.name} cannot compute in FP8.")
 
@@ -103,7 +98,6 @@ def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accele
 def compute_format(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, format_name: str
 ) -> FormatResult:
-    """Compute the sizes and rates of the format called `format_name`."""
     table, form = weight_bytes_by_split(model, format_name), FORMATS[format_name]
     per_gpu = table.bytes_per_gpu(inputs.tensor_parallel)
     language = per_gpu - table.tower / inputs.tensor_parallel
@@ -185,7 +179,6 @@ _STEPS = StepBuilder(OUTPUTS, "number-formats")
 
 
 def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> Verdict:
-    """Return what the narrower format saves, and whether its weights fit."""
     saved = baseline.total - compared.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
     fits = compared.bytes_per_gpu <= gpu.engine_visible_memory
@@ -200,7 +193,6 @@ def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResu
 def build_steps(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, compared: FormatResult
 ) -> tuple[FormulaStep, ...]:
-    """Return the steps from bits to bytes and to the time of a token."""
     covers_all = compared.form.covers == "all"
     table = weight_bytes_by_split(model, inputs.weights)
     covered = model.parameters if covers_all else table.quantized
@@ -228,7 +220,6 @@ def build_steps(
 
 
 def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> ResultTable:
-    """Return both formats side by side."""
 
     def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
         return (
@@ -262,7 +253,6 @@ def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
 
 
 def estimate(inputs: QuantizationInputs) -> Estimate:
-    """Compare memory, decode floor and peak rate of two formats."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
     old = compute_format(model, inputs, gpu, inputs.before)

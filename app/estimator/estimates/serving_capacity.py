@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
@@ -89,8 +89,6 @@ def _length_variation_field(label: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServingCapacityInputs:
-    """A service: the model, its users, and their latency targets."""
-
     model: str = common_inputs.model_input()
     weights: str = common_inputs.engine_weights_input(
         default=PUBLISHED_OR_FP8,
@@ -229,35 +227,53 @@ class ServingCapacityInputs:
     )
 
 
+class CountBounds(NamedTuple):
+    """A count if all times lie at the low or at the high end; None: no number is enough."""
+
+    low: int | None
+    high: int | None
+
+
+class ReplicaPool(NamedTuple):
+    """Replicas of one kind, spare ones included, and the GPUs of each."""
+
+    copies: int
+    gpus_per_replica: int
+
+    def count_nodes(self, gpus_per_node: int) -> int:
+        """Return the servers of the replicas; one that fits in a server is not split."""
+        replicas_per_node = gpus_per_node // self.gpus_per_replica
+        if replicas_per_node:
+            return math.ceil(self.copies / replicas_per_node)
+        return self.copies * math.ceil(self.gpus_per_replica / gpus_per_node)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
-    `best` is the batch of a replica with the highest rate. `met` is whether the targets are
-    met, `memory` whether weights and one request fit.
-    `measurements` are those that the times rest on; `prefill_bound`: `top` and `best` are what
-    the prefill replicas can feed, not what those that answer could;
-    `replica_bounds` are the replicas if all times lie at either end of their range, of which
-    None is more than any number; None where they are given or not counted.
-    `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
-    replica for the weights if they do not fit.
+    `highest_point` is the highest load within the targets, `max_rate_batch` the batch with the
+    highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
+    weights and one request fit; if not, `fewest_fitting_gpus` are those of a replica for them.
+    `replica_bounds` are None where the replicas are given or not counted.
+    `single_request_point` is that of a request by itself if no load meets the targets.
     """
 
     inputs: ServingCapacityInputs
     profile: ReplicaProfile
     replicas: int | None
-    settled: OperatingPoint | None
-    top: OperatingPoint | None
-    best: float
+    operating_point: OperatingPoint | None
+    highest_point: OperatingPoint | None
+    max_rate_batch: float
     targets_met: bool
-    memory: bool
+    fits_memory: bool
     measurements: MeasurementCoverage
     simulation: SimulationResult | None = None
     single_request_point: OperatingPoint | None = None
     prefill_replicas: int | None = None
     prefill_bound: bool = False
     fewest_fitting_gpus: int | None = None
-    replica_bounds: tuple[int | None, int | None] | None = None
+    replica_bounds: CountBounds | None = None
 
     @property
     def refusal(self) -> str | None:
@@ -274,7 +290,7 @@ class CapacityResult:
     @property
     def waiting_requests_per_replica(self) -> float:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
-        if not self.memory or self.replicas is None or self.inputs.requests_per_second:
+        if not self.fits_memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
         users = self.inputs.concurrent * self.inputs.peak / self.replicas
         return max(0.0, users - self.profile.most)
@@ -289,24 +305,24 @@ class CapacityResult:
     @property
     def utilization(self) -> float | None:
         """Return the load as a share of the highest one that meets the targets."""
-        if self.settled is None or self.top is None:
+        if self.operating_point is None or self.highest_point is None:
             return None
-        return self.settled.requests_per_second / self.top.requests_per_second
+        return self.operating_point.requests_per_second / self.highest_point.requests_per_second
 
     @property
     def gpus(self) -> int | None:
         """Return the GPUs of all replicas, spare ones included."""
         if self.replicas is None or (self.inputs.prefill_gpus and self.prefill_replicas is None):
             return None
-        return sum(copies * gpus for copies, gpus in self.pools)
+        return sum(pool.copies * pool.gpus_per_replica for pool in self.pools)
 
     @property
-    def pools(self) -> tuple[tuple[int, int], ...]:
-        """Return the copies of each kind of replica, spare ones included, and their GPUs."""
+    def pools(self) -> tuple[ReplicaPool, ...]:
         spare, prefill = self.inputs.spare, self.profile.prefill
-        pools = [((self.replicas or 0) + spare, self.profile.placed.serving.gpus)]
+        pools = [ReplicaPool((self.replicas or 0) + spare, self.profile.placed.serving.gpus)]
         if prefill and self.prefill_replicas is not None:
-            pools.append((self.prefill_replicas + spare, prefill.placed.serving.gpus))
+            prefill_gpus = prefill.placed.serving.gpus
+            pools.append(ReplicaPool(self.prefill_replicas + spare, prefill_gpus))
         return tuple(pools)
 
     @property
@@ -320,16 +336,14 @@ class CapacityResult:
         per_node = self.inputs.gpus_per_node or gpu_interconnect(self.profile.placed.gpu).domain
         if self.profile.prefill and self.gpus <= per_node:
             return 1
-        return sum(_count_nodes(copies, gpus, per_node) for copies, gpus in self.pools)
+        return sum(pool.count_nodes(per_node) for pool in self.pools)
 
     @property
     def request_rate(self) -> float | None:
         """Return the requests per second of all replicas."""
-        return (
-            self.settled.requests_per_second * self.replicas
-            if self.settled and self.replicas
-            else None
-        )
+        if self.operating_point is None or not self.replicas:
+            return None
+        return self.operating_point.requests_per_second * self.replicas
 
     @property
     def output_token_rate(self) -> float | None:
@@ -338,12 +352,14 @@ class CapacityResult:
 
     @property
     def max_request_rate(self) -> float | None:
-        return self.top.requests_per_second * self.replicas if self.top and self.replicas else None
+        if self.highest_point is None or not self.replicas:
+            return None
+        return self.highest_point.requests_per_second * self.replicas
 
     @property
     def saturated_token_rate(self) -> float | None:
         """Return the output tokens per second when requests are always waiting."""
-        if not self.memory or self.replicas is None:
+        if not self.fits_memory or self.replicas is None:
             return None
         requests = self.inputs.run_requests
         run = requests / self.replicas if requests else None
@@ -351,14 +367,7 @@ class CapacityResult:
         return rate * self.inputs.output_tokens
 
 
-def _count_nodes(copies: int, gpus: int, per_node: int) -> int:
-    """Return the servers of `copies` replicas; one that fits in a server is not split."""
-    each = per_node // gpus
-    return math.ceil(copies / each) if each else copies * math.ceil(gpus / per_node)
-
-
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
-    """Return the profile of one replica."""
     gpu = find_accelerator(inputs.gpu)
     fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     model = find_model(inputs.model)
@@ -393,43 +402,40 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
     """Return the formats and splits of one replica; of one that decodes, if they are apart."""
     if inputs.decode_gpus:
         return _prefill_decode_setup(inputs, inputs.decode_gpus)
+    gpus = inputs.tensor_parallel * inputs.attention_parallel
     return ServingSetup(
-        weights=inputs.weights,
-        cache=inputs.cache,
+        **_formats_and_engine(inputs),
         tensor=inputs.tensor_parallel,
         replicas=inputs.attention_parallel,
         expert=inputs.expert_parallel,
-        expert_tensor=inputs.expert_tensor_parallel or _gpus_per_expert(inputs),
-        software=inputs.engine,
-        polling_interval_steps=inputs.polling,
+        expert_tensor=inputs.expert_tensor_parallel or max(1, gpus // inputs.expert_parallel),
         pipeline=inputs.pipeline_parallel,
-        has_draft_head=inputs.draft_tokens > 0,
-        sequences=inputs.max_sequences,
     )
-
-
-def _gpus_per_expert(inputs: ServingCapacityInputs) -> int:
-    """Return the GPUs that share an expert where the experts stay on those of attention."""
-    gpus = inputs.tensor_parallel * inputs.attention_parallel
-    return max(1, gpus // inputs.expert_parallel)
 
 
 def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
     """Return the formats of a replica that only reads prompts or only answers, and its split."""
-    routed = find_model(inputs.model).is_routed
+    if not find_model(inputs.model).is_routed:
+        return ServingSetup(**_formats_and_engine(inputs), tensor=gpus, expert_tensor=gpus)
     return ServingSetup(
-        weights=inputs.weights,
-        cache=inputs.cache,
-        tensor=1 if routed else gpus,
-        replicas=gpus if routed else 1,
-        expert=gpus if routed else 1,
-        expert_tensor=1 if routed else gpus,
-        software=inputs.engine,
-        polling_interval_steps=inputs.polling,
-        dispatches_tokens=routed,
-        has_draft_head=inputs.draft_tokens > 0,
-        sequences=inputs.max_sequences,
+        **_formats_and_engine(inputs),
+        tensor=1,
+        replicas=gpus,
+        expert=gpus,
+        expert_tensor=1,
+        dispatches_tokens=True,
     )
+
+
+def _formats_and_engine(inputs: ServingCapacityInputs) -> dict[str, Any]:
+    return {
+        "weights": inputs.weights,
+        "cache": inputs.cache,
+        "software": inputs.engine,
+        "polling_interval_steps": inputs.polling,
+        "has_draft_head": inputs.draft_tokens > 0,
+        "sequences": inputs.max_sequences,
+    }
 
 
 def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
@@ -457,7 +463,6 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
 
 
 def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
-    """Reject impossible divisions of experts."""
     parts = inputs.expert_parallel
     if parts > 1 and not model.is_routed:
         message = f"{model.name} has no experts to divide; use 1."
@@ -478,33 +483,31 @@ def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> Non
 
 
 def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
-    """Return the targets as numbers."""
     return LatencyTargets(SHARES[inputs.percentile], inputs.ttft_target, inputs.tpot_target)
 
 
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
-    """Return the number of replicas, and the operating point of each."""
     targets = latency_targets(inputs)
     best = max_rate_batch(profile)
     top = highest_load_within_targets(profile, targets, best)
     replicas = inputs.replicas or fewest_replicas(inputs, top)
-    settled = replica_load(inputs, profile, replicas or 1)
+    operating_point = replica_load(inputs, profile, replicas or 1)
+    fits_memory = profile.most >= 1
+    lone_request = operating_point_at_batch(profile, 1.0) if fits_memory and top is None else None
     result = CapacityResult(
         inputs=inputs,
         profile=profile,
         replicas=replicas,
-        settled=settled,
-        top=top,
-        best=best,
-        targets_met=bool(replicas) and settled is not None and targets.are_met_at(settled),
-        memory=profile.most >= 1,
+        operating_point=operating_point,
+        highest_point=top,
+        max_rate_batch=best,
+        targets_met=bool(replicas and operating_point and targets.are_met_at(operating_point)),
+        fits_memory=fits_memory,
         measurements=_find_measurements(profile),
-        simulation=_simulate_replica(inputs, profile, settled, replicas or 1),
-        prefill_replicas=_prefill_replicas(profile, settled, replicas),
-        single_request_point=operating_point_at_batch(profile, 1.0)
-        if profile.most >= 1 and top is None
-        else None,
-        fewest_fitting_gpus=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
+        simulation=_simulate_replica(inputs, profile, operating_point, replicas or 1),
+        prefill_replicas=_count_prefill_replicas(profile, operating_point, replicas),
+        single_request_point=lone_request,
+        fewest_fitting_gpus=None if fits_memory else _fewest_gpus_per_replica(inputs, profile),
     )
     result = _limit_to_prefill(result)
     if result.targets_met and result.refusal:
@@ -517,14 +520,19 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
 
 def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
     """Return a result whose highest load is what the counted prefill replicas can feed."""
-    if result.top is None or not result.replicas:
+    if result.highest_point is None or not result.replicas:
         return result
     rate = result.prefill_request_rate / result.replicas
-    if rate >= result.top.requests_per_second:
+    if rate >= result.highest_point.requests_per_second:
         return result
     top = operating_point_at_rate(result.profile, rate)
-    batch = top.batch if top else result.best
-    return dataclasses.replace(result, top=top, best=min(result.best, batch), prefill_bound=True)
+    batch = top.batch if top else result.max_rate_batch
+    return dataclasses.replace(
+        result,
+        highest_point=top,
+        max_rate_batch=min(result.max_rate_batch, batch),
+        prefill_bound=True,
+    )
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
@@ -543,12 +551,10 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     return None
 
 
-def find_replica_bounds(
-    result: CapacityResult,
-) -> tuple[int | None, int | None] | None:
+def find_replica_bounds(result: CapacityResult) -> CountBounds | None:
     """Return the fewest replicas if all times are at the low or the high end of their range."""
     inputs, profile = result.inputs, result.profile
-    if inputs.replicas or result.replicas is None or profile.prefill or not result.memory:
+    if inputs.replicas or result.replicas is None or profile.prefill or not result.fits_memory:
         return None
     targets = latency_targets(inputs)
     bounds = []
@@ -558,10 +564,10 @@ def find_replica_bounds(
             targets.ttft and targets.ttft / longer,
             targets.tpot and targets.tpot / longer,
         )
-        top = highest_load_within_targets(profile, scaled, result.best)
+        top = highest_load_within_targets(profile, scaled, result.max_rate_batch)
         top = top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
         bounds.append(fewest_replicas(inputs, top))
-    return bounds[0], bounds[1]
+    return CountBounds(*bounds)
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:
@@ -572,19 +578,15 @@ def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:
     return counts
 
 
-def _prefill_replicas(
+def _count_prefill_replicas(
     profile: ReplicaProfile, operating_point: OperatingPoint | None, replicas: int | None
 ) -> int | None:
     """Return the prefill replicas that read all prompts at their usual load."""
     if profile.prefill is None or operating_point is None or replicas is None:
         return None
+    prompts_per_second = operating_point.requests_per_second * replicas
     return max(
-        1,
-        math.ceil(
-            operating_point.requests_per_second
-            * replicas
-            / (PREFILL_LOAD * profile.prefill.prompts_per_second)
-        ),
+        1, math.ceil(prompts_per_second / (PREFILL_LOAD * profile.prefill.prompts_per_second))
     )
 
 

@@ -4,11 +4,13 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
+    CountBounds,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
@@ -93,9 +95,9 @@ def _latency_output(
     """Declare a percentile of a latency [s]; `latency` is ttft or tpot."""
 
     def read(result: CapacityResult) -> OutputValue:
-        if result.settled is None:
+        if result.operating_point is None:
             return _value_if_served(None)
-        value = getattr(result.settled, latency)[share]
+        value = getattr(result.operating_point, latency)[share]
         return modeled_time(result.measurements.error_interval_name(latency), value)
 
     return OutputSpec(
@@ -112,25 +114,23 @@ def _prefill_replicas(result: CapacityResult) -> OutputValue:
     return _value_if_served(result.prefill_replicas)
 
 
-def _transfer(result: CapacityResult) -> OutputValue:
+def _cache_transfer_time(result: CapacityResult) -> OutputValue:
     if result.profile.prefill is None:
         return OutputValue(None, note=_TOGETHER, applies=False)
     return modeled_time("collective", result.profile.prefill.transfer_seconds)
 
 
-def _met(result: CapacityResult) -> OutputValue:
+def _keeps_up(result: CapacityResult) -> OutputValue:
     if result.refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
-        return OutputValue(result.targets_met, note=f"It {_MET[result.targets_met]} the targets.")
+        verb = "meets" if result.targets_met else "misses"
+        return OutputValue(result.targets_met, note=f"It {verb} the targets.")
     waits = "no request waits" if result.targets_met else "requests wait"
     return OutputValue(result.targets_met, note=f"No targets are set; {waits} for memory.")
 
 
-_MET = {True: "meets", False: "misses"}
-
-
-def _max_rate(result: CapacityResult) -> OutputValue:
+def _max_request_rate(result: CapacityResult) -> OutputValue:
     """Return the most requests per second of the replicas that are counted, as a figure."""
     if result.max_request_rate is None:
         return _value_if_served(None)
@@ -156,7 +156,7 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
     return dataclasses.replace(rate, note=note)
 
 
-def _utilization(result: CapacityResult) -> OutputValue:
+def _load_share(result: CapacityResult) -> OutputValue:
     note = "Of the most within the targets." if result.has_targets else "Of the most."
     value = _value_if_served(result.utilization)
     return dataclasses.replace(value, note=note) if value.applies else value
@@ -169,27 +169,27 @@ def _monthly_cost(result: CapacityResult) -> OutputValue:
     if result.gpus is None:
         return _value_if_served(None)
     cost = price * _HOURS
-    low, high = _gpu_bounds(result)
-    return OutputValue(result.gpus * cost, low and low * cost, high and high * cost)
+    gpus = _gpu_bounds(result)
+    low, high = gpus.low and gpus.low * cost, gpus.high and gpus.high * cost
+    return OutputValue(result.gpus * cost, low, high)
 
 
-def _gpu_bounds(result: CapacityResult) -> tuple[int | None, int | None]:
+def _gpu_bounds(result: CapacityResult) -> CountBounds:
     """Return the GPUs of the fewest and the most replicas; None without a range."""
     bounds = result.replica_bounds
     if bounds is None or None in bounds:
-        return None, None
-    low, high = (dataclasses.replace(result, replicas=count).gpus for count in bounds)
-    return low, high
+        return CountBounds(None, None)
+    return CountBounds(*(dataclasses.replace(result, replicas=count).gpus for count in bounds))
 
 
-def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
-    if result.settled is None:
+def _requests_per_replica(result: CapacityResult) -> OutputValue:
+    if result.operating_point is None:
         return _value_if_served(None)
     most = int(result.profile.most)  # A part of a request fits on average, not at a time.
-    return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
+    return OutputValue(min(round(result.operating_point.batch, 1), max(1, most)))
 
 
-def _most_requests(result: CapacityResult) -> OutputValue:
+def _requests_in_memory(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.profile, result.profile.traffic.requests
     most, full = (max(0, int(n)) for n in (profile.most, profile.max_reserved_batch))
@@ -219,7 +219,7 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
-    OutputSpec("fits", "Keeps up", better="more", read=_met),
+    OutputSpec("fits", "Keeps up", better="more", read=_keeps_up),
     _count_output("replicas", "Replicas", ""),
     OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
     _count_output("gpus", "GPUs", "GPU", primary=True),
@@ -239,7 +239,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
     ),
     OutputSpec(
-        "max_rate", "Most requests per second", "request/s", "more", _max_rate, modeled=True
+        "max_rate", "Most requests per second", "request/s", "more", _max_request_rate, modeled=True
     ),
     OutputSpec(
         "saturated_throughput",
@@ -249,24 +249,17 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         _saturated_throughput,
         modeled=True,
     ),
-    OutputSpec(
-        "utilisation",
-        "Load",
-        "%",
-        read=_utilization,
-    ),
-    OutputSpec(
-        "concurrent",
-        "Requests at once on a replica",
-        read=_read_requests_per_replica,
-    ),
+    OutputSpec("utilisation", "Load", "%", read=_load_share),
+    OutputSpec("concurrent", "Requests at once on a replica", read=_requests_per_replica),
     OutputSpec(
         "max_concurrent",
         "Most requests in memory of a replica",
         better="more",
-        read=_most_requests,
+        read=_requests_in_memory,
     ),
-    OutputSpec("transfer", "Transfer of a prompt's cache", "s", "less", _transfer, modeled=True),
+    OutputSpec(
+        "transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time, modeled=True
+    ),
     OutputSpec(
         "cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost, modeled=True
     ),
@@ -290,17 +283,16 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the nearest input values at which the verdict flips."""
-    if not result.memory:
+    if not result.fits_memory:
         settings = _engine_settings_flips(result)
         return settings + _more_gpus_flips(result) + _prefill_decode_flips(result)
     other = _other_width_flips(result) + _prefill_decode_flips(result)
     if result.refusal:
         return _expert_parallel_flips(result) + other
-    if result.top is None or result.replicas is None:
+    if result.highest_point is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
-    load, replicas = _load_and_replica_flips(result, result.top, result.replicas)
-    return _fp8_cache_flips(result) + load + other + replicas
+    flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
+    return (*_fp8_cache_flips(result), flips.load, *other, *flips.replicas)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -384,7 +376,7 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if inputs.replicas and result.targets_met:
         return ()
     best, flip = result.gpus if result.targets_met else None, None
-    if inputs.replicas and (needed := fewest_replicas(inputs, result.top)):
+    if inputs.replicas and (needed := fewest_replicas(inputs, result.highest_point)):
         best = (needed + inputs.spare) * inputs.tensor_parallel
     for tensor in _WIDTHS:
         if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
@@ -428,27 +420,27 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     larger = max(_LARGER_SHARE, inputs.memory_utilization)
     fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
-    now = format_value(inputs.memory_utilization, "%")
-    share = ("memory_utilization", "Usable share of memory", format_value(larger, "%"))
+    becomes = "There is room for a request."
     asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
     most = ("max_sequences", "Most sequences of the engine")
-    sequences = VerdictFlip(*most, asked, str(fewer), _ROOM)
+    sequences = VerdictFlip(*most, asked, str(fewer), becomes)
+    now, then = (format_value(share, "%") for share in (inputs.memory_utilization, larger))
+    field, label = "memory_utilization", "Usable share of memory"
+    usable_share = VerdictFlip(field, label, now, then, becomes)
     flips = []
-    for flip, changes in (
-        (sequences, {"max_sequences": fewer}),
-        (VerdictFlip(*share[:2], now, share[2], _ROOM), {"memory_utilization": larger}),
-    ):
-        if build_replica_profile(dataclasses.replace(inputs, **changes)).most >= 1:
-            flips.append(flip)
-    if flips:
-        return tuple(flips)
-    both = dataclasses.replace(inputs, max_sequences=fewer, memory_utilization=larger)
-    if build_replica_profile(both).most >= 1:
-        return (dataclasses.replace(sequences, also=(share,)),)
-    return ()
+    if _has_room(inputs, max_sequences=fewer):
+        flips.append(sequences)
+    if _has_room(inputs, memory_utilization=larger):
+        flips.append(usable_share)
+    if not flips and _has_room(inputs, max_sequences=fewer, memory_utilization=larger):
+        flips.append(dataclasses.replace(sequences, also=((field, label, then),)))
+    return tuple(flips)
 
 
-_ROOM = "There is room for a request."
+def _has_room(inputs: ServingCapacityInputs, **changes: Any) -> bool:
+    """Return whether weights and one request fit with changed inputs."""
+    changed = dataclasses.replace(inputs, **changes)
+    return build_replica_profile(changed).most >= 1
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -480,9 +472,7 @@ def _loadable_split(
 
 
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return experts divided whole, if engines do not load their parts."""
-    if not result.refusal:
-        return ()
+    """Return experts divided whole, for an engine that does not load their parts."""
     inputs = result.inputs
     split = _loadable_split(result.profile.placed.model, inputs)
     if split is None:
@@ -512,9 +502,14 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
+class LoadAndReplicaFlips(NamedTuple):
+    load: VerdictFlip
+    replicas: tuple[VerdictFlip, ...]
+
+
 def _load_and_replica_flips(
     result: CapacityResult, highest_point: OperatingPoint, replicas: int
-) -> tuple[tuple[VerdictFlip, ...], tuple[VerdictFlip, ...]]:
+) -> LoadAndReplicaFlips:
     """Return the load at which the verdict flips, and the replicas if too few are given."""
     inputs = result.inputs
     if inputs.requests_per_second is not None:
@@ -534,8 +529,9 @@ def _load_and_replica_flips(
         becomes = "Takes one more prefill replica."
     elif result.targets_met and not inputs.replicas:
         becomes = "Takes one more replica."
-    load = (VerdictFlip(field, label, format_number(now), flips, becomes),)
+    load = VerdictFlip(field, label, format_number(now), flips, becomes)
     if result.targets_met or not inputs.replicas:
-        return load, ()
+        return LoadAndReplicaFlips(load, ())
     needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
-    return load, (VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes),)
+    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes)
+    return LoadAndReplicaFlips(load, (more,))

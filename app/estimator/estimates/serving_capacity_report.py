@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 from app.estimator.common_inputs import refuse_gguf_elsewhere, refuse_transformers_engine
 from app.estimator.estimates.latency import validate_inputs
@@ -32,7 +33,6 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     ResultTable,
-    Status,
     Verdict,
     VerdictFlip,
     read_figures,
@@ -56,32 +56,27 @@ from app.estimator.units import format_number, format_value
 
 def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
-    if not result.memory:
+    if not result.fits_memory:
         return ()
-    share, rows = SHARES[result.inputs.percentile], []
-    batch = 1.0
-    top = result.best
-    while batch < 2 * top:
-        settled = operating_point_at_batch(result.profile, min(batch, top), (share,))
+    percentile, rows = result.inputs.percentile, []
+    share, batch = SHARES[percentile], 1.0
+    most = result.max_rate_batch
+    while batch < 2 * most:
+        point = operating_point_at_batch(result.profile, min(batch, most), (share,))
         rows.append(
             (
-                format_number(round(settled.batch)),
-                (settled.requests_per_second, "request/s"),
-                (settled.ttft[share], "s"),
-                (settled.tpot[share], "s"),
+                format_number(round(point.batch)),
+                (point.requests_per_second, "request/s"),
+                (point.ttft[share], "s"),
+                (point.tpot[share], "s"),
             )
         )
         batch *= 2
-    percentile = result.inputs.percentile
-    columns = (
-        "Requests at once",
-        "Rate",
-        f"First token, {percentile}",
-        f"Per token, {percentile}",
-    )
+    latencies = (f"First token, {percentile}", f"Per token, {percentile}")
+    columns = ("Requests at once", "Rate", *latencies)
     tables = [ResultTable("One replica by load", columns, tuple(rows))]
-    if result.simulation is not None and result.settled is not None:
-        tables.append(_simulation_table(result.simulation, result.settled))
+    if result.simulation is not None and result.operating_point is not None:
+        tables.append(_simulation_table(result.simulation, result.operating_point))
     return tuple(tables)
 
 
@@ -108,11 +103,11 @@ def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint
     return ResultTable("Formula and simulation", columns, tuple(rows))
 
 
-_STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
+_TOPIC = "batching-and-latency"
+_STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
-    """Find the number of replicas that meet the targets, and their latencies."""
     refuse_transformers_engine(inputs.engine)
     refuse_gguf_elsewhere(inputs.weights, inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
@@ -163,7 +158,7 @@ _REQUESTS = {
 
 def _build_verdict(result: CapacityResult) -> Verdict:
     inputs = result.inputs
-    if not result.memory:
+    if not result.fits_memory:
         return Verdict("no", "Does not fit.", _describe_full_memory(result))
     if result.refusal:
         return Verdict("no", "The engine refuses this layout.", result.refusal)
@@ -171,11 +166,10 @@ def _build_verdict(result: CapacityResult) -> Verdict:
         text = _describe_missed_targets(find_flips(result), inputs.percentile)
         return Verdict("no", "Targets cannot be met.", text)
     copies = _replicas_text(result)
-    if result.settled is None:
+    if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
-    status, lead = _load_status_and_lead(result)
-    text = f"{copies}. {_times_text(result, result.settled)}{_describe_other_acceptances(result)}"
-    return Verdict(status, lead, text)
+    text = f"{copies}. {_times_text(result, result.operating_point)}{_describe_other_acceptances(result)}"
+    return _build_load_verdict(result, text)
 
 
 def _describe_full_memory(result: CapacityResult) -> str:
@@ -215,35 +209,36 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
     )
 
 
-def _load_status_and_lead(result: CapacityResult) -> tuple[Status, str]:
+def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
     """Return how the replicas stand their load."""
-    users, holds = _requests_and_room(result)
-    most = 2 * (users - holds) > users
-    if not result.has_targets and result.targets_met:
-        return "fits", "Keeps up; no targets are set."
+    requests = _round_requests(result)
+    most_wait = 2 * (requests.asking - requests.in_memory) > requests.asking
     if not result.has_targets:
-        return (
-            ("no", f"{_TOO_LITTLE}: most requests wait.")
-            if most
-            else ("tight", f"{_TOO_LITTLE}: some requests wait.")
-        )
+        if result.targets_met:
+            return Verdict("fits", "Keeps up; no targets are set.", text)
+        if most_wait:
+            return Verdict("no", "Too little memory: most requests wait.", text)
+        return Verdict("tight", "Too little memory: some requests wait.", text)
     if not result.targets_met:
-        return "no", "Too slow: most requests wait for memory." if most else "Too slow."
+        lead = "Too slow: most requests wait for memory." if most_wait else "Too slow."
+        return Verdict("no", lead, text)
     if (result.utilization or 0.0) > 0.9:
-        return "tight", "Meets the targets, close to their limit."
-    return "fits", "Meets the targets."
+        return Verdict("tight", "Meets the targets, close to their limit.", text)
+    return Verdict("fits", "Meets the targets.", text)
 
 
-_TOO_LITTLE = "Too little memory"
+class ReplicaRequests(NamedTuple):
+    """The requests of a replica, and those that its memory holds at a time; 0 if none wait."""
+
+    asking: int
+    in_memory: int
 
 
-def _requests_and_room(result: CapacityResult) -> tuple[int, int]:
-    """Return the requests of a replica, and as many as its memory holds at a time, in whole ones."""
+def _round_requests(result: CapacityResult) -> ReplicaRequests:
     if not result.waiting_requests_per_replica:
-        return 0, 0
-    return round(result.profile.most + result.waiting_requests_per_replica), int(
-        result.profile.most
-    )
+        return ReplicaRequests(0, 0)
+    most = result.profile.most
+    return ReplicaRequests(round(most + result.waiting_requests_per_replica), int(most))
 
 
 def _replicas_text(result: CapacityResult) -> str:
@@ -277,9 +272,10 @@ def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
     each = format_value(operating_point.tpot[SHARES[result.inputs.percentile]], "s")
     text += f". Then {share} wait at most {each} for each token, averaged over their answer."
     if result.waiting_requests_per_replica:
-        asking, holds = _requests_and_room(result)
+        requests = _round_requests(result)
         text += (
-            f" The memory of a replica holds {format_number(holds)} of {format_number(asking)} "
+            f" The memory of a replica holds {format_number(requests.in_memory)} of "
+            f"{format_number(requests.asking)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
             "leaves."
         )
@@ -288,7 +284,7 @@ def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
 
 def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     profile = result.profile
-    batch = result.settled.batch if result.settled else 1.0
+    batch = result.operating_point.batch if result.operating_point else 1.0
     timed = profile.timing_at(batch)
     queued = profile.traffic.open_arrivals and profile.prefill is None
     first = "first token without a queue" if queued else "time to first token"
@@ -300,7 +296,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
             timed.step,
             "s",
             "pope-2022",
-            "batching-and-latency",
+            _TOPIC,
         ),
         *_prompt_steps(profile, timed),
         *_time_per_token_steps(profile, timed),
@@ -313,11 +309,11 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
             profile.rate_at(batch),
             "request/s",
             "little-1961",
-            "batching-and-latency",
+            _TOPIC,
         ),
     ]
-    if result.top is not None and result.replicas is not None:
-        steps.append(_replica_count_step(result, result.top))
+    if result.highest_point is not None and result.replicas is not None:
+        steps.append(_replica_count_step(result, result.highest_point))
     return tuple(steps)
 
 
@@ -333,13 +329,11 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
                 timed.cost,
                 "s",
                 "inferencex",
-                "batching-and-latency",
+                _TOPIC,
             ),
         )
-    seconds, front = (
-        format_term(prefill.seconds, "s"),
-        format_term(prefill.placed.time_before_prompt, "s"),
-    )
+    seconds = format_term(prefill.seconds, "s")
+    front = format_term(prefill.placed.time_before_prompt, "s")
     waits = profile.placed.steps.steps_before_first_token
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
@@ -348,9 +342,6 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
     )
     value = prefill.cache_arrival_time(0.5) + waits * timed.step
     return (FormulaStep("First token", formula, numbers, value, "s", "lmsys-split", _TOPIC),)
-
-
-_TOPIC = "batching-and-latency"
 
 
 def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
@@ -395,7 +386,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
             "s",
         ),
     )
-    lines = [FormulaStep(*row, "inferencex", "batching-and-latency") for row in rows]
+    lines = [FormulaStep(*row, "inferencex", _TOPIC) for row in rows]
     part, alone = format_term(share), format_term(timed.recorded, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
@@ -459,9 +450,9 @@ def _replica_count_step(result: CapacityResult, highest_point: OperatingPoint) -
 def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     """Return latency over the load of one replica."""
     inputs = result.inputs
-    if not result.memory:
+    if not result.fits_memory:
         return ()
-    share, top = SHARES[inputs.percentile], result.best
+    share, top = SHARES[inputs.percentile], result.max_rate_batch
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
     if result.waiting_requests_per_replica:  # The rate stays, and the wait grows up to this load.
@@ -473,8 +464,8 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
         whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
         each.append((settled.requests_per_second, whole))
     lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
-    if result.settled is not None:
-        here = (result.settled.requests_per_second, result.settled.ttft[share])
+    if result.operating_point is not None:
+        here = (result.operating_point.requests_per_second, result.operating_point.ttft[share])
         lines.append(ChartLine("First token at this load", (here,), "mark"))
     return (
         Chart(
@@ -531,10 +522,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
 
 def _build_notes(result: CapacityResult) -> list[str]:
     inputs, placed = result.inputs, result.profile.placed
-    label, front = (
-        result.profile.placed.engine.label,
-        format_value(result.profile.placed.time_before_prompt, "s"),
-    )
+    label, front = placed.engine.label, format_value(placed.time_before_prompt, "s")
     notes = [
         result.measurements.note,
         f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
@@ -578,8 +566,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "more, so that fewer requests fit."
         )
     if result.waiting_requests_per_replica:
-        asking, holds = _requests_and_room(result)
-        waiting = format_number(asking - holds)
+        requests = _round_requests(result)
+        waiting = format_number(requests.asking - requests.in_memory)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(
@@ -602,6 +590,6 @@ ENTRY = EstimateSpec(
     outputs=OUTPUTS,
     first=("gpus", "throughput", "cost_per_million_tokens"),
     main=("model", "gpu", "concurrent"),
-    topic="batching-and-latency",
+    topic=_TOPIC,
     is_search=True,
 )

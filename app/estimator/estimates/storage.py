@@ -29,29 +29,32 @@ _CHECKPOINTS = InputGroup("Checkpoints", "training-memory")
 _STORAGE = InputGroup("Storage", "cluster-components")
 
 
+class CheckpointPart(NamedTuple):
+    label: str
+    bytes_per_parameter: float
+
+
 class CheckpointContent(NamedTuple):
-    """What a checkpoint contains: its label, [B per parameter] by part, and the source."""
+    """What a checkpoint contains, and the source for it."""
 
     label: str
-    parts: tuple[tuple[str, float], ...]
+    parts: tuple[CheckpointPart, ...]
     source: str
 
     @property
     def bytes_per_parameter(self) -> float:
-        """Return the bytes per parameter [B]."""
-        return sum(size for _, size in self.parts)
+        return sum(part.bytes_per_parameter for part in self.parts)
 
 
-_WEIGHTS, _COPY = ("16-bit weights", 2.0), ("32-bit copy", 4.0)
-_MOMENTS = ("first moment", 4.0), ("second moment", 4.0)
+_WEIGHTS, _COPY = CheckpointPart("16-bit weights", 2.0), CheckpointPart("32-bit copy", 4.0)
+_MOMENTS = CheckpointPart("first moment", 4.0), CheckpointPart("second moment", 4.0)
+_MOMENTUM = CheckpointPart("momentum", 4.0)
 CONTENTS = {
     "adamw": CheckpointContent("Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_MOMENTS), "zero"),
     "adamw-12": CheckpointContent(
         "AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"
     ),
-    "muon": CheckpointContent(
-        "Everything of Muon, 10 B", (_WEIGHTS, _COPY, ("momentum", 4.0)), "muon"
-    ),
+    "muon": CheckpointContent("Everything of Muon, 10 B", (_WEIGHTS, _COPY, _MOMENTUM), "muon"),
     "weights": CheckpointContent("16-bit weights alone, 2 B", (_WEIGHTS,), "zero"),
 }
 
@@ -60,8 +63,6 @@ SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageInputs:
-    """The training job, its data, and its storage."""
-
     model: str = model_input()
     gpus: int = gpus_input(default=1024, topic="training-memory")
     gpu_rate: float = input_field(
@@ -214,7 +215,6 @@ class GoodputLosses:
 
     @property
     def lost_share(self) -> float:
-        """Return the share of time lost to checkpoints and failures."""
         return 1 - self.goodput
 
     @property
@@ -223,7 +223,6 @@ class GoodputLosses:
         return -math.expm1(-self.restart_and_read_time / self.mtbf)
 
     def goodput_at(self, interval: float) -> float:
-        """Return the goodput with another checkpoint interval."""
         return daly_goodput(interval, self.stall, self.restart_and_read_time, self.mtbf)
 
     @property
@@ -244,10 +243,10 @@ class StorageResult:
     typed_bandwidth: float | None
     parameters: float
     dataset: float
-    needed_read: float
+    needed_read_bandwidth: float
     checkpoint: float
     write_time: float
-    restart_read: float
+    checkpoint_read_time: float
     losses: GoodputLosses
     needed_write_bandwidth: float | None
     loss_bounds: tuple[GoodputLosses, ...]
@@ -257,13 +256,19 @@ class StorageResult:
         return min(1.0, self.write_time / (losses.interval + losses.stall))
 
     @property
-    def fast(self) -> float:
-        """Return the capacity of the fast tier [B]."""
+    def loss_is_acceptable(self) -> bool:
+        return self.losses.lost_share <= self.inputs.acceptable
+
+    @property
+    def reads_fast_enough(self) -> bool:
+        return self.needed_read_bandwidth <= self.inputs.read_bandwidth
+
+    @property
+    def fast_tier_capacity(self) -> float:
         return (self.dataset + self.inputs.kept * self.checkpoint) / self.inputs.fill
 
     @property
-    def bulk(self) -> float:
-        """Return the capacity of the bulk tier [B]."""
+    def bulk_tier_capacity(self) -> float:
         return ((self.inputs.copies - 1) * self.dataset + self.checkpoint) / self.inputs.fill
 
     @property
@@ -274,7 +279,6 @@ class StorageResult:
 
     @property
     def saves_in_time(self) -> bool:
-        """Return whether a save takes no longer than it may."""
         return self._save_share <= 1
 
     @property
@@ -286,7 +290,7 @@ class StorageResult:
     @property
     def status(self) -> Status:
         """Return `no` if reading or a save is too slow or too much is lost, `tight` if nearly so."""
-        reads = self.needed_read / self.inputs.read_bandwidth
+        reads = self.needed_read_bandwidth / self.inputs.read_bandwidth
         loses = self.losses.lost_share / self.inputs.acceptable
         worst = max(reads, loses, self._save_share)
         return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
@@ -302,7 +306,6 @@ _TIGHT = 0.8
 
 
 def compute_storage(inputs: StorageInputs) -> StorageResult:
-    """Compute sizes, rates and times of a job's storage."""
     parameters = find_model(inputs.model).parameters
     each = CONTENTS[inputs.content].bytes_per_parameter
     size = checkpoint_bytes(parameters, each)
@@ -323,10 +326,10 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         typed_bandwidth=typed,
         parameters=parameters,
         dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
-        needed_read=data_read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
+        needed_read_bandwidth=data_read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
         checkpoint=size,
         write_time=size / inputs.write_bandwidth,
-        restart_read=size * inputs.replicas / inputs.read_bandwidth,
+        checkpoint_read_time=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
         needed_write_bandwidth=needed_write_bandwidth(inputs, size, losses),
         loss_bounds=tuple(compute_losses(inputs, size, gpu_mtbf=each) for each in rates),
@@ -411,13 +414,11 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 
     If both reading and checkpoints are insufficient, no single input helps.
     """
-    inputs = result.inputs
-    good = result.losses.lost_share <= inputs.acceptable
-    fed = result.needed_read <= inputs.read_bandwidth
+    good, fed = result.loss_is_acceptable, result.reads_fast_enough
     if not result.saves_in_time:
         return _save_bandwidth_flip(result) if good and fed else ()
-    saving_flips = _goodput_flips(result, is_acceptable=good) if fed else ()
-    reading_flips = _bytes_per_token_flip(inputs, reads_fast_enough=fed) if good else ()
+    saving_flips = _goodput_flips(result) if fed else ()
+    reading_flips = _bytes_per_token_flip(result) if good else ()
     return (*saving_flips, *reading_flips)
 
 
@@ -453,57 +454,43 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     )
 
 
-def _goodput_flips(result: StorageResult, *, is_acceptable: bool) -> tuple[VerdictFlip, ...]:
+def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
-    becomes = "Too much is lost." if is_acceptable else "Fits."
-    changes = [*_asynchronous_checkpoint_flip(result, is_acceptable=is_acceptable)]
-    changes = changes or [*_asynchronous_and_restart_flip(result, is_acceptable=is_acceptable)]
+    becomes = "Too much is lost." if result.loss_is_acceptable else "Fits."
+    changes = [*_asynchronous_checkpoint_flip(result)]
     if result.needed_write_bandwidth and 1e6 < result.needed_write_bandwidth < 1e15:
-        rate = round_past_limit(result.needed_write_bandwidth / 1e9, up=not is_acceptable)
+        rate = round_past_limit(
+            result.needed_write_bandwidth / 1e9, up=not result.loss_is_acceptable
+        )
         now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
     restart = _restart_time_flip(result, becomes)
     decides = result.losses.restart_share * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
-    gpus = _gpu_count_at_flip(result, is_acceptable=is_acceptable)
+    gpus = _gpu_count_at_flip(result)
     if gpus:
         now, flips = format_number(result.inputs.gpus), format_number(gpus)
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
 
 
-def _asynchronous_checkpoint_flip(
-    result: StorageResult, *, is_acceptable: bool
-) -> tuple[VerdictFlip, ...]:
-    """Return asynchronous checkpoints, if they are sufficient alone."""
+def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
+    """Return asynchronous checkpoints if they are sufficient, or with a faster restart."""
     inputs = result.inputs
-    if is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
+    if result.loss_is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
         return ()
+    labels = dict(SAVING)
+    flip = VerdictFlip("saving", "While saving", labels["wait"], labels["beside"], "Fits.")
     beside = dataclasses.replace(inputs, saving="beside")
-    if compute_losses(beside, result.checkpoint).lost_share > inputs.acceptable:
-        return ()
-    text = dict(SAVING)
-    now, flips = text["wait"], text["beside"]
-    return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
-
-
-def _asynchronous_and_restart_flip(
-    result: StorageResult, *, is_acceptable: bool
-) -> tuple[VerdictFlip, ...]:
-    """Return asynchronous checkpoints with a faster restart, if both are sufficient."""
-    inputs = result.inputs
-    if is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
-        return ()
-    beside = dataclasses.replace(inputs, saving="beside")
-    longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
+    losses = compute_losses(beside, result.checkpoint)
+    if losses.lost_share <= inputs.acceptable:
+        return (flip,)
+    longest = longest_acceptable_restart(beside, losses)
     if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
-    text = dict(SAVING)
-    now, flips = text["wait"], text["beside"]
     minutes = f"{round_past_limit(longest / 60, up=False)} min"
-    also = (("restart", "Restart", minutes),)
-    return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
+    return (dataclasses.replace(flip, also=(("restart", "Restart", minutes),)),)
 
 
 def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
@@ -512,15 +499,13 @@ def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip
     longest = longest_acceptable_restart(inputs, result.losses)
     if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
-    good = result.losses.lost_share <= inputs.acceptable
-    flips = f"{round_past_limit(longest / 60, up=good)} min"
+    flips = f"{round_past_limit(longest / 60, up=result.loss_is_acceptable)} min"
     now = f"{format_number(inputs.restart / 60)} min"
     return (VerdictFlip("restart", "Restart", now, flips, becomes),)
 
 
-def _bytes_per_token_flip(
-    inputs: StorageInputs, *, reads_fast_enough: bool
-) -> tuple[VerdictFlip, ...]:
+def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
+    inputs, fed = result.inputs, result.reads_fast_enough
     limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
     if not 0.01 < limit < 1e9:
         return ()
@@ -529,13 +514,13 @@ def _bytes_per_token_flip(
             "bytes_per_token",
             "Bytes per token",
             f"{format_number(inputs.bytes_per_token)} B",
-            f"{round_past_limit(limit, up=reads_fast_enough)} B",
-            "The GPUs starve." if reads_fast_enough else "The GPUs are fed.",
+            f"{round_past_limit(limit, up=fed)} B",
+            "The GPUs starve." if fed else "The GPUs are fed.",
         ),
     )
 
 
-def _gpu_count_at_flip(result: StorageResult, *, is_acceptable: bool) -> int | None:
+def _gpu_count_at_flip(result: StorageResult) -> int | None:
     """Return the number of GPUs at which the loss becomes acceptable or unacceptable."""
     inputs = result.inputs
 
@@ -550,4 +535,4 @@ def _gpu_count_at_flip(result: StorageResult, *, is_acceptable: bool) -> int | N
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
     gpus = math.exp(crossing)
-    return math.floor(gpus) + 1 if is_acceptable else max(1, math.floor(gpus))
+    return math.floor(gpus) + 1 if result.loss_is_acceptable else max(1, math.floor(gpus))

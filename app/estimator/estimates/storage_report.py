@@ -53,19 +53,16 @@ def _failure_rate_ranged_output(
 
 
 def _needed_write_bandwidth_value(result: StorageResult) -> OutputValue:
-    if result.needed_write_bandwidth:
+    if result.needed_write_bandwidth is not None:
         return OutputValue(result.needed_write_bandwidth)
     note = "No bandwidth decides whether the acceptable loss is met."
-    return OutputValue(
-        result.needed_write_bandwidth, note=note, applies=result.needed_write_bandwidth is not None
-    )
+    return OutputValue(None, note=note, applies=False)
 
 
 def _needed_save_bandwidth_value(result: StorageResult) -> OutputValue:
-    note = "" if result.needed_save_bandwidth else "Write how long a save may take."
-    return OutputValue(
-        result.needed_save_bandwidth, note=note, applies=result.needed_save_bandwidth is not None
-    )
+    if result.needed_save_bandwidth is not None:
+        return OutputValue(result.needed_save_bandwidth)
+    return OutputValue(None, note="Write how long a save may take.", applies=False)
 
 
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
@@ -98,8 +95,12 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
         "less",
         _needed_write_bandwidth_value,
     ),
-    OutputSpec("needed_read", "Read bandwidth needed", "B/s", "less"),
-    OutputSpec("restart_read", "Time to read a checkpoint", "s", "less"),
+    OutputSpec(
+        "needed_read", "Read bandwidth needed", "B/s", "less", lambda r: r.needed_read_bandwidth
+    ),
+    OutputSpec(
+        "restart_read", "Time to read a checkpoint", "s", "less", lambda r: r.checkpoint_read_time
+    ),
     _failure_rate_ranged_output(
         "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
     ),
@@ -110,15 +111,14 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
         "saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day
     ),
     OutputSpec("dataset", "Data set", "B"),
-    OutputSpec("fast", "Fast tier", "B", "less"),
-    OutputSpec("bulk", "Bulk tier", "B", "less"),
+    OutputSpec("fast", "Fast tier", "B", "less", lambda r: r.fast_tier_capacity),
+    OutputSpec("bulk", "Bulk tier", "B", "less", lambda r: r.bulk_tier_capacity),
     OutputSpec("fits", "Keeps up", better="more", read=lambda r: r.status != "no"),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
 def estimate(inputs: StorageInputs) -> Estimate:
-    """Size data and checkpoints, and find the best checkpoint interval."""
     result = compute_storage(inputs)
     return Estimate(
         name="storage",
@@ -135,11 +135,11 @@ def estimate(inputs: StorageInputs) -> Estimate:
 def _build_verdict(result: StorageResult) -> Verdict:
     status = result.status
     interval_text = f"Save every {format_value(result.losses.interval, 's')}."
-    if result.needed_read > result.inputs.read_bandwidth:
+    if not result.reads_fast_enough:
         return Verdict(
             status,
             "The GPUs starve.",
-            f"Training reads {format_value(result.needed_read, 'B/s')} and the storage "
+            f"Training reads {format_value(result.needed_read_bandwidth, 'B/s')} and the storage "
             f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
     if not result.saves_in_time:
@@ -182,12 +182,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     return (
         *_size_steps(result),
         *_needed_save_bandwidth_steps(result),
-        _STEPS.line(
-            "stall",
-            *_checkpoint_stall_formula(result),
-            losses.stall,
-            "mlperf-storage" if inputs.saving == "wait" else "pytorch-async",
-        ),
+        _stall_step(result),
         _STEPS.line(
             "mtbf",
             "hours between failures of one GPU ÷ GPUs",
@@ -202,9 +197,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             losses.young_interval,
             "young-1974",
         ),
-        _STEPS.line(
-            "interval", *_checkpoint_interval_formula(result), losses.interval, "daly-2006"
-        ),
+        _interval_step(result),
         _STEPS.line(
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
@@ -232,39 +225,36 @@ def _needed_save_bandwidth_steps(result: StorageResult) -> tuple[FormulaStep, ..
     )
 
 
-def _checkpoint_interval_formula(result: StorageResult) -> tuple[str, str]:
-    """Return Daly's interval as formula and numbers, at least the write time."""
-    formula, numbers = format_daly_interval(result.losses.stall, result.losses.mtbf)
+def _interval_step(result: StorageResult) -> FormulaStep:
+    """Return the step for Daly's interval, at least the write time."""
+    losses = result.losses
+    formula, numbers = format_daly_interval(losses.stall, losses.mtbf)
     if result.inputs.saving == "beside":
         formula += "; at least the write"
         numbers = f"max({numbers}, {format_term(result.write_time, 's')})"
-    return formula, numbers
+    return _STEPS.line("interval", formula, numbers, losses.interval, "daly-2006")
 
 
-def _checkpoint_stall_formula(result: StorageResult) -> tuple[str, str]:
-    inputs = result.inputs
+def _stall_step(result: StorageResult) -> FormulaStep:
+    inputs, size = result.inputs, format_term(result.checkpoint, "B")
+    formula = "checkpoint ÷ write bandwidth"
+    numbers = f"{size} ÷ {format_term(inputs.write_bandwidth, 'B/s')}"
     if inputs.stall is not None:
-        return "given", format_term(inputs.stall, "s")
-    size = format_term(result.checkpoint, "B")
-    if inputs.saving == "beside":
-        copy_numbers = f"{size} ÷ {format_term(inputs.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
-        return (
-            "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory",
-            f"{format_term(BARRIER, 's')} + {copy_numbers}",
-        )
-    return (
-        "checkpoint ÷ write bandwidth",
-        f"{size} ÷ {format_term(inputs.write_bandwidth, 'B/s')}",
-    )
+        formula, numbers = "given", format_term(inputs.stall, "s")
+    elif inputs.saving == "beside":
+        formula = "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory"
+        copy = f"{size} ÷ {format_term(inputs.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
+        numbers = f"{format_term(BARRIER, 's')} + {copy}"
+    source = "mlperf-storage" if inputs.saving == "wait" else "pytorch-async"
+    return _STEPS.line("stall", formula, numbers, result.losses.stall, source)
 
 
 def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     parts = CONTENTS[inputs.content].parts
-    bytes_sum = " + ".join(f"{format_term(size)} B" for _, size in parts)
-    parts_sum = " + ".join(label for label, _ in parts)
+    bytes_sum = " + ".join(f"{format_term(part.bytes_per_parameter)} B" for part in parts)
+    parts_sum = " + ".join(part.label for part in parts)
     is_sum = len(parts) > 1
-    formula = "bytes per token × tokens per second of a GPU × GPUs"
     return (
         _STEPS.line(
             "checkpoint",
@@ -275,9 +265,9 @@ def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.line(
             "needed_read",
-            formula,
+            "bytes per token × tokens per second of a GPU × GPUs",
             f"{format_term(inputs.bytes_per_token)} B × {format_term(inputs.gpu_rate)} × {format_term(inputs.gpus)}",
-            result.needed_read,
+            result.needed_read_bandwidth,
             "mlperf-storage",
         ),
         _STEPS.line(
@@ -324,12 +314,12 @@ def _build_tier_table(result: StorageResult) -> ResultTable:
             (
                 "Parallel file system",
                 f"one copy of the data, checkpoints kept: {checkpoints_kept}",
-                (result.fast, "B"),
+                (result.fast_tier_capacity, "B"),
             ),
             (
                 "Object store",
                 f"further copies of the data: {further_copies}, the last checkpoint",
-                (result.bulk, "B"),
+                (result.bulk_tier_capacity, "B"),
             ),
         ),
     )
@@ -373,7 +363,7 @@ def _build_notes(result: StorageResult) -> tuple[str, ...]:
         )
     if inputs.content in _OPTIMIZER_NOTES:
         notes.append(_OPTIMIZER_NOTES[inputs.content])
-    if result.needed_read < 0.01 * inputs.read_bandwidth:
+    if result.needed_read_bandwidth < 0.01 * inputs.read_bandwidth:
         notes.append(
             "Reading text is no load for storage; checkpoints decide. Images and video "
             "turn this round."

@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, HARDWARE, LAYOUT, RECIPE, input_error
+from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.inputs import input_specs
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
     FRAMEWORKS,
@@ -25,7 +27,6 @@ from app.estimator.memory.model_states import (
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     default_micro_batch_count,
-    tensor_parallel_problem,
 )
 from app.estimator.memory.training_memory import (
     StageMemory,
@@ -45,8 +46,6 @@ USUAL_GPUS = 32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryInputs:
-    """The model, the method of training, and the GPUs."""
-
     model: str = common_inputs.model_input()
     optimizer: str = RECIPE.add_input(
         "adamw",
@@ -155,9 +154,19 @@ class TrainingMemoryInputs:
     )
 
 
+class MemoryRemedy(NamedTuple):
+    """An input value with which a job that is too large fits."""
+
+    field: str
+    value: Any
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryResult:
-    """The inputs with the resulting layout and memory use."""
+    """The inputs with the resulting layout and the memory use of each different stage.
+
+    `least_stage_memories` are those if everything is recomputed, as it is where less does not fit.
+    """
 
     model: Architecture
     inputs: TrainingMemoryInputs
@@ -165,46 +174,40 @@ class TrainingMemoryResult:
     layout: ParallelLayout
     state_bytes_per_parameter: BytesPerParameter
     trained_weights: TrainedWeights
-    loads: tuple[StageMemory, ...]
+    stage_memories: tuple[StageMemory, ...]
     least_stage_memories: tuple[StageMemory, ...]
     fewest_gpus: int | None
-    remedies: tuple[tuple[str, str], ...] = ()
+    remedies: tuple[MemoryRemedy, ...] = ()
 
     @property
     def stage_memory(self) -> StageMemory:
-        """Return the memory use of the fullest stage."""
-        return fullest_stage(self.loads)
+        return fullest_stage(self.stage_memories)
 
     @property
     def memory_limit(self) -> float:
         return self.gpu.engine_visible_memory
 
     @property
-    def trained(self) -> float:
-        """Return the number of trained parameters."""
-        return (
-            self.trained_weights.adapter_parameters
-            if self.trained_weights.is_partial
-            else float(self.model.parameters)
-        )
+    def trained_parameters(self) -> float:
+        if self.trained_weights.is_partial:
+            return self.trained_weights.adapter_parameters
+        return float(self.model.parameters)
 
     @property
     def weights_total(self) -> float:
         """Return the weights of the whole model, before they are sharded [B]."""
-        frozen = (
-            self.model.parameters * self.trained_weights.frozen_bytes_per_parameter
-            if self.trained_weights.is_partial
-            else 0.0
-        )
-        return frozen + self.state_bytes_per_parameter.weights * self.trained
+        trained = self.state_bytes_per_parameter.weights * self.trained_parameters
+        if not self.trained_weights.is_partial:
+            return trained
+        return self.model.parameters * self.trained_weights.frozen_bytes_per_parameter + trained
 
     @property
     def gradients_total(self) -> float:
-        return self.state_bytes_per_parameter.gradients * self.trained
+        return self.state_bytes_per_parameter.gradients * self.trained_parameters
 
     @property
     def optimizer_total(self) -> float:
-        return self.state_bytes_per_parameter.optimizer * self.trained
+        return self.state_bytes_per_parameter.optimizer * self.trained_parameters
 
     @property
     def states(self) -> float:
@@ -213,30 +216,32 @@ class TrainingMemoryResult:
 
 
 # Changes that save memory, in the order of their cost in time.
-_REMEDIES: tuple[tuple[str, str], ...] = (
-    ("zero", "3"),
-    ("recompute", "operators"),
-    ("recompute", "full"),
-    ("offload", "optimizer"),
-    ("method", "lora"),
+_REMEDIES = (
+    MemoryRemedy("zero", "3"),
+    MemoryRemedy("recompute", "operators"),
+    MemoryRemedy("recompute", "full"),
+    MemoryRemedy("offload", "optimizer"),
+    MemoryRemedy("method", "lora"),
 )
 
 
-def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
+def find_memory_remedies(
+    model: Architecture, inputs: TrainingMemoryInputs
+) -> tuple[MemoryRemedy, ...]:
     """Return single changes of the recipe with which a job that is too large fits."""
     limit = find_accelerator(inputs.gpu).engine_visible_memory
-    remedies: list[tuple[str, str]] = []
-    for field, value in _REMEDIES:
-        if getattr(inputs, field) == value or field in dict(remedies):
+    remedies: list[MemoryRemedy] = []
+    for remedy in _REMEDIES:
+        found_fields = {found.field for found in remedies}
+        if getattr(inputs, remedy.field) == remedy.value or remedy.field in found_fields:
             continue
-        change: dict[str, Any] = {field: value}
-        changed = dataclasses.replace(inputs, **change)
-        if fullest_stage(requested_loads(model, changed)).total <= limit:
-            remedies.append((field, value))
+        changed = dataclasses.replace(inputs, **{remedy.field: remedy.value})
+        if fullest_stage(requested_stage_memories(model, changed)).total <= limit:
+            remedies.append(remedy)
     return tuple(remedies)
 
 
-def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> TrainedWeights:
+def requested_trained_weights(model: Architecture, inputs: TrainingMemoryInputs) -> TrainedWeights:
     """Return which part of the model is trained, and what is offloaded to the host."""
     if inputs.method == "full":
         return build_full_training(inputs.offload)
@@ -244,7 +249,6 @@ def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> Train
 
 
 def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
-    """Return the parallelism degrees of the inputs."""
     return ParallelLayout(
         gpus=inputs.gpus,
         tensor=inputs.tensor_parallel,
@@ -257,15 +261,12 @@ def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
     )
 
 
-def requested_overhead(inputs: TrainingMemoryInputs) -> float:
-    """Return the typed or the usual overhead [B]."""
-    return default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
-
-
-def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
+def requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
     layout = requested_layout(inputs)
     framework = requested_framework(inputs)
+    software = find_software(USUAL_SOFTWARE, find_model(inputs.model))
+    has_usual_fused_loss = inputs.framework == USUAL and software.fused_loss
     if inputs.optimizer_step != USUAL:
         foreach = inputs.optimizer_step == "foreach"
         framework = dataclasses.replace(framework, foreach=foreach)
@@ -280,7 +281,7 @@ def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         recompute=inputs.recompute,
         flash_attention=inputs.flash_attention,
         framework=framework,
-        fused_loss=inputs.fused_loss or _has_usual_fused_loss(inputs),
+        fused_loss=inputs.fused_loss or has_usual_fused_loss,
         loss_bytes_per_logit={name: width for name, _, width in LOSSES}[inputs.loss],
         overlaps_tensor_parallel=inputs.overlapped,
     )
@@ -293,20 +294,17 @@ def requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
     return find_training_framework(inputs.framework, inputs.method)
 
 
-def _has_usual_fused_loss(inputs: TrainingMemoryInputs) -> bool:
-    software = find_software(USUAL_SOFTWARE, find_model(inputs.model))
-    return inputs.framework == USUAL and software.fused_loss
-
-
-def requested_loads(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[StageMemory, ...]:
-    """Return the memory use of the inputs on each different stage."""
+def requested_stage_memories(
+    model: Architecture, inputs: TrainingMemoryInputs
+) -> tuple[StageMemory, ...]:
+    overhead = default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
     return memory_by_stage(
         model,
         requested_layout(inputs),
-        requested_step(inputs),
+        requested_training_step(inputs),
         bytes_per_parameter(inputs.optimizer, inputs.precision),
-        requested_overhead(inputs),
-        tuning=requested_tuning(model, inputs),
+        overhead,
+        tuning=requested_trained_weights(model, inputs),
     )
 
 
@@ -322,12 +320,13 @@ def validate_inputs(
             f"{inputs.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
             f"pipeline × context parallel); use a multiple of {ranks}.",
         )
-    problem = tensor_parallel_problem(model, layout.tensor)
-    if problem:
-        raise input_error("tensor_parallel", layout.tensor, problem)
+    check_tensor_parallel(model, layout.tensor)
     _check_pipeline(model, layout)
     _check_experts(model, layout)
-    _check_gpu_memory_and_precision(inputs, gpu)
+    if not gpu.engine_visible_memory:
+        raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
+    if inputs.precision.startswith("bf16") and gpu.lacks_format("bf16"):
+        raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")
 
 
 def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
@@ -373,33 +372,26 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
         )
 
 
-def _check_gpu_memory_and_precision(inputs: TrainingMemoryInputs, gpu: Accelerator) -> None:
-    if not gpu.engine_visible_memory:
-        raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
-    if inputs.precision.startswith("bf16") and gpu.lacks_format("bf16"):
-        raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")
-
-
 def find_fewest_gpus_by_replicas(
-    layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float
+    layout: ParallelLayout, stage_memories: tuple[StageMemory, ...], limit: float
 ) -> int | None:
-    """Return the fewest GPUs of this layout, by changing the number of replicas.
+    """Return the fewest GPUs with which every stage fits, by changing the number of replicas.
 
     Only what ZeRO shards shrinks with more replicas; the rest must fit on its own.
     """
     ranks = layout.tensor * layout.pipeline * layout.context
     replicas = 1
-    for load in loads:
+    for memory in stage_memories:
         sharded = sum(
             value
             for stage, value in (
-                (3, load.weights),
-                (2, load.gradients),
-                (1, load.optimizer + load.copies),
+                (3, memory.weights),
+                (2, memory.gradients),
+                (1, memory.optimizer + memory.copies),
             )
             if layout.zero >= stage
         )
-        free = limit - (load.total - sharded)
+        free = limit - (memory.total - sharded)
         if free <= 0:
             return None
         replicas = max(replicas, math.ceil(sharded * layout.data / free - 1e-9))
@@ -412,46 +404,42 @@ def find_fewest_gpus_by_replicas(
 _MOST_GPUS = 1_000_000
 
 
-def find_flips(
-    result: TrainingMemoryResult, load: StageMemory, limit: float
-) -> tuple[VerdictFlip, ...]:
+def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return GPU counts, lengths and recipes at which the verdict flips."""
-    inputs, fits = result.inputs, load.total <= limit
+    inputs, memory = result.inputs, fullest_stage(result.least_stage_memories)
+    fits = memory.total <= result.memory_limit
     changes = []
     if result.fewest_gpus and result.fewest_gpus != inputs.gpus:
         becomes = "The fewest that fit." if fits else "Fits."
         changes.append(
             VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest_gpus), becomes)
         )
-    longest = _longest_fitting_sequence(result, load, limit)
+    longest = _longest_fitting_sequence(inputs, memory, result.memory_limit)
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")
         now = format_value(inputs.sequence, "token")
         becomes = "No longer fits." if fits else "Fits."
         changes.append(VerdictFlip("sequence", "Sequence", now, flips, becomes))
-    changes += [_remedy_flip(inputs, field, value) for field, value in result.remedies]
+    for remedy in result.remedies:
+        spec = input_specs(TrainingMemoryInputs)[remedy.field]
+        labels = dict(spec.choices)
+        now, flips = labels[getattr(inputs, remedy.field)], labels[remedy.value]
+        changes.append(VerdictFlip(remedy.field, spec.label, now, flips, "Fits."))
     return tuple(changes)
 
 
-def _remedy_flip(inputs: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
-    """Return a change of the recipe with which the job fits."""
-    specs = {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
-    spec = specs[field]
-    labels = dict(spec.choices)
-    now = labels[getattr(inputs, field)]
-    return VerdictFlip(field, spec.label, now, labels[value], "Fits.")
-
-
-def _longest_fitting_sequence(result: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
+def _longest_fitting_sequence(
+    inputs: TrainingMemoryInputs, memory: StageMemory, limit: float
+) -> int:
     """Return the longest sequence that fits; exact if activations grow linearly.
 
     Without flash attention, scores grow quadratically and this is a lower bound.
     """
-    activation_bytes = load.activations + load.logits
-    free = limit - (load.total - activation_bytes)
+    activation_bytes = memory.activations + memory.logits
+    free = limit - (memory.total - activation_bytes)
     if activation_bytes <= 0 or free <= 0:
         return 0
     ratio = free / activation_bytes
-    if not result.inputs.flash_attention and result.inputs.recompute != "selective":
+    if not inputs.flash_attention and inputs.recompute != "selective":
         ratio = ratio**0.5 if ratio > 1 else ratio
-    return int(result.inputs.sequence * ratio)
+    return int(inputs.sequence * ratio)

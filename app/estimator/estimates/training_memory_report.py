@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 from app.estimator.common_inputs import (
     fill_in_default_gpus,
@@ -15,12 +16,12 @@ from app.estimator.estimates.training_memory import (
     TrainingMemoryResult,
     find_fewest_gpus_by_replicas,
     find_flips,
-    find_remedies,
+    find_memory_remedies,
     requested_framework,
     requested_layout,
-    requested_loads,
-    requested_step,
-    requested_tuning,
+    requested_stage_memories,
+    requested_trained_weights,
+    requested_training_step,
     validate_inputs,
 )
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
@@ -124,7 +125,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     low, high = (
         find_fewest_gpus_by_replicas(
             result.layout,
-            tuple(_scaled_stage_memory(load, *f) for load in result.least_stage_memories),
+            tuple(_scale_stage_memory(memory, *f) for memory in result.least_stage_memories),
             result.memory_limit,
         )
         for f in zip(_ACTIVATION_RANGE, OVERHEAD_RANGE, strict=True)
@@ -142,11 +143,10 @@ def _modeled_memory_output(
     name: str,
     label: str,
     read: Callable[[TrainingMemoryResult], float],
-    shares: tuple[float, float] = _ACTIVATION_RANGE,
+    range_factors: tuple[float, float] = _ACTIVATION_RANGE,
 ) -> OutputSpec[TrainingMemoryResult]:
-    """Declare modeled memory [B]."""
     return OutputSpec(
-        name, label, "B", "less", lambda r: ranged_value(read(r), shares), modeled=True
+        name, label, "B", "less", lambda r: ranged_value(read(r), range_factors), modeled=True
     )
 
 
@@ -182,14 +182,13 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         "less",
         lambda r: r.states / r.model.parameters,
     ),
-    OutputSpec("trained", "Trained parameters", "parameter"),
+    OutputSpec("trained", "Trained parameters", "parameter", read=lambda r: r.trained_parameters),
     OutputSpec("host", "On the host, per GPU", "B", "less", lambda r: r.stage_memory.host),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
-    """Compare states, activations, logits and overhead with one GPU's memory."""
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     typed = fill_in_zero(typed, requested_framework(typed).id)
     model = find_model(typed.model)
@@ -199,43 +198,43 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     limit = gpu.engine_visible_memory
     inputs = fill_in_recompute(
         typed,
-        lambda tried: fullest_stage(requested_loads(model, tried)).total,
+        lambda tried: fullest_stage(requested_stage_memories(model, tried)).total,
         limit,
         only_whole_layers=typed.method != "full" or requested_framework(typed).unfused,
     )
-    loads = least_loads = requested_loads(model, inputs)
+    memories = least_memories = requested_stage_memories(model, inputs)
     if inputs is not typed:  # Where more is needed, more is recomputed.
-        least_loads = requested_loads(model, dataclasses.replace(inputs, recompute="full"))
+        fully_recomputed = dataclasses.replace(inputs, recompute="full")
+        least_memories = requested_stage_memories(model, fully_recomputed)
     result = TrainingMemoryResult(
         model=model,
         inputs=inputs,
         gpu=gpu,
         layout=layout,
         state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
-        trained_weights=requested_tuning(model, inputs),
-        loads=loads,
-        least_stage_memories=least_loads,
-        fewest_gpus=find_fewest_gpus_by_replicas(layout, least_loads, limit),
-        remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
+        trained_weights=requested_trained_weights(model, inputs),
+        stage_memories=memories,
+        least_stage_memories=least_memories,
+        fewest_gpus=find_fewest_gpus_by_replicas(layout, least_memories, limit),
+        remedies=find_memory_remedies(model, inputs)
+        if fullest_stage(memories).total > limit
+        else (),
     )
-    load = fullest_stage(result.loads)
-    memory = MemoryLimit(limit, limit, result.gpu.memory)
+    memory = result.stage_memory
     least, _ = _plausible_memory_range(result)
-    verdict = memory_verdict(load.total, memory, result.inputs.gpus, least)
+    verdict = memory_verdict(
+        memory.total, MemoryLimit(limit, limit, gpu.memory), inputs.gpus, least
+    )
     text = f"{verdict.text} {_describe_zero_and_recompute(result)}"
     return Estimate(
         name="training-memory",
         verdict=dataclasses.replace(verdict, text=text),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(result, load),
-        pictures=(_build_bar(result, load, limit),),
-        tables=(_build_stages_table(result),) if len(result.loads) > 1 else (),
-        notes=(
-            *recompute_note(typed, inputs),
-            *_build_notes(result, load),
-            capacity_note(result.gpu),
-        ),
-        changes=find_flips(result, fullest_stage(least_loads), limit),
+        steps=_build_steps(result),
+        pictures=(_build_bar(result),),
+        tables=(_build_stages_table(result),) if len(memories) > 1 else (),
+        notes=(*recompute_note(typed, inputs), *_build_notes(result), capacity_note(gpu)),
+        changes=find_flips(result),
     )
 
 
@@ -263,34 +262,39 @@ def _describe_zero_and_recompute(result: TrainingMemoryResult) -> str:
     )
 
 
-def _scaled_stage_memory(
-    load: StageMemory, activation_factor: float, overhead_factor: float
+def _scale_stage_memory(
+    memory: StageMemory, activation_factor: float, overhead_factor: float
 ) -> StageMemory:
-    """Return the memory use with scaled activations and overhead."""
     return dataclasses.replace(
-        load,
-        activations=load.activations * activation_factor,
-        logits=load.logits * activation_factor,
-        buffers=load.buffers * overhead_factor,
-        overhead=load.overhead * overhead_factor,
+        memory,
+        activations=memory.activations * activation_factor,
+        logits=memory.logits * activation_factor,
+        buffers=memory.buffers * overhead_factor,
+        overhead=memory.overhead * overhead_factor,
     )
 
 
-def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
-    bytes_each, layout = result.state_bytes_per_parameter, result.layout
-    parts = (
-        ("weights", bytes_each.weights, load.weights, 3),
-        ("gradients", bytes_each.gradients, load.gradients, 2),
-        ("optimizer", bytes_each.optimizer, load.optimizer, 1),
+def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
+    bytes_each, zero, memory = (
+        result.state_bytes_per_parameter,
+        result.layout.zero,
+        result.stage_memory,
     )
-    states = tuple(
-        _state_step(result, figure, width, value, layout.zero >= stage)
-        for figure, width, value, stage in parts
-    )
-    if load.copies:
-        copies = _state_step(result, "copies", bytes_each.copy, load.copies, layout.zero >= 1)
-        states = (*states, copies)
-    return (*states, *_activations_to_total_steps(result, load))
+    steps = [
+        _state_step(result, "weights", bytes_each.weights, memory.weights, zero >= 3),
+        _state_step(result, "gradients", bytes_each.gradients, memory.gradients, zero >= 2),
+        _state_step(result, "optimizer", bytes_each.optimizer, memory.optimizer, zero >= 1),
+    ]
+    if memory.copies:
+        steps.append(_state_step(result, "copies", bytes_each.copy, memory.copies, zero >= 1))
+    return (*steps, *_activations_to_total_steps(result))
+
+
+class StateFormula(NamedTuple):
+    """The bytes of a part of the model states as a formula, and the same with numbers."""
+
+    formula: str
+    numbers: str
 
 
 def _state_step(
@@ -325,23 +329,17 @@ def _state_step(
             numbers = f"({numbers} + {format_term(parameters.experts)} ÷ {expert_shards})"
         formula = f"({formula}) × {format_term(bytes_each)} B"
         numbers += f" × {format_term(bytes_each)} B"
-    source = _tuning_source(result, output_name) if result.trained_weights.is_partial else "zero"
-    source = "torch-foreach" if output_name == "copies" else source
+    source = "zero"
+    if output_name == "copies":
+        source = "torch-foreach"
+    elif result.trained_weights.is_partial:
+        is_four_bit = result.trained_weights.frozen_bytes_per_parameter < 2
+        source = "qlora" if output_name == "weights" and is_four_bit else "lora"
     return _STEPS.line(output_name, formula, numbers, value, source)
 
 
-def _tuning_source(result: TrainingMemoryResult, output_name: str) -> str:
-    """Return the source for adapters, or for frozen weights in four bits."""
-    return (
-        "qlora"
-        if output_name == "weights" and result.trained_weights.frozen_bytes_per_parameter < 2
-        else "lora"
-    )
-
-
 def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
-    """Return the fullest stage of the pipeline."""
-    layout, index = result.layout, fullest_stage(result.loads).stage_index
+    layout, index = result.layout, result.stage_memory.stage_index
     stages = distinct_pipeline_stages(result.model, layout.pipeline, layout.chunks_per_stage)
     return next(stage for stage in stages if stage.index == index)
 
@@ -353,36 +351,27 @@ def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
 
 def _adapter_bytes_formula(
     result: TrainingMemoryResult, output_name: str, bytes_each: float, *, is_sharded: bool
-) -> tuple[str, str]:
+) -> StateFormula:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
-    parameters, layout, tuning = (
-        _fullest_stage_parameters(result),
-        result.layout,
-        result.trained_weights,
-    )
-    count = (
-        tuning.adapter_parameters
-        * _fullest_pipeline_stage(result).layers
-        / result.model.layers
-        / layout.tensor
-    )
+    layout, tuning = result.layout, result.trained_weights
+    layer_share = _fullest_pipeline_stage(result).layers / result.model.layers
+    count = tuning.adapter_parameters * layer_share / layout.tensor
     formula = f"adapters × {format_term(bytes_each)} B"
     numbers = f"{format_term(count)} × {format_term(bytes_each)} B"
     if output_name == "weights":
         base = f"{format_term(tuning.frozen_bytes_per_parameter)} B"
+        parameters = _fullest_stage_parameters(result)
         frozen = parameters.dense + parameters.experts
         formula = f"(frozen × {base} + {formula})"
         numbers = f"({format_term(frozen)} × {base} + {numbers})"
     if is_sharded:
-        formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
-    return formula, numbers
+        return StateFormula(f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}")
+    return StateFormula(formula, numbers)
 
 
-def _activations_to_total_steps(
-    result: TrainingMemoryResult, load: StageMemory
-) -> tuple[FormulaStep, ...]:
-    layout = result.layout
-    step = requested_step(result.inputs)
+def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
+    layout, memory = result.layout, result.stage_memory
+    step = requested_training_step(result.inputs)
     transient = transient_bytes_per_token_on_stage(
         result.model, _fullest_pipeline_stage(result), layout, step, result.trained_weights
     )
@@ -394,57 +383,58 @@ def _activations_to_total_steps(
         "bytes per token of the layer being computed)"
     )
     numbers = f"{format_term(tokens)} × ({saved} × {format_term(in_flight)} + {working})"
-    if load.peak_moment == "end":
+    if memory.peak_moment == "end":
         formula = "tokens × bytes per token of the layer being computed"
         numbers = f"{format_term(tokens)} × {format_term(transient.layer_backward, 'B')}"
-    elif load.peak_moment == "step":
+    elif memory.peak_moment == "step":
         formula, numbers = "none held at the moment of highest memory use", "0 B"
-    states = (load.weights, load.gradients, load.optimizer, load.copies)
-    parts = (load.activations, load.logits, load.overhead, load.buffers)
-    overhead_numbers = format_exact_sum((load.overhead, load.buffers), "B")
-    overhead = load.overhead + load.buffers
+    states = (memory.weights, memory.gradients, memory.optimizer, memory.copies)
+    parts = (memory.activations, memory.logits, memory.overhead, memory.buffers)
     return (
-        _STEPS.line("activations", formula, numbers, load.activations, "korthikanti-2022"),
-        _logits_step(result, load, tokens),
+        _STEPS.line("activations", formula, numbers, memory.activations, "korthikanti-2022"),
+        _logits_step(result, tokens),
         _STEPS.line(
             "overhead",
             "overhead that you set + buffers of the framework",
-            overhead_numbers,
-            overhead,
+            format_exact_sum((memory.overhead, memory.buffers), "B"),
+            memory.overhead + memory.buffers,
             "fsdp",
         ),
         _STEPS.line(
             "per_gpu",
-            f"states + activations + logits + overhead + buffers, {_MOMENTS[load.peak_moment]}",
+            f"states + activations + logits + overhead + buffers, {_MOMENTS[memory.peak_moment]}",
             format_exact_sum((*states, *parts), "B"),
-            load.total,
+            memory.total,
             "zero",
         ),
     )
 
 
-def _logits_step(result: TrainingMemoryResult, load: StageMemory, tokens: float) -> FormulaStep:
+def _logits_step(result: TrainingMemoryResult, tokens: float) -> FormulaStep:
     """Return the step for the loss, if it is part of the peak."""
-    inputs = result.inputs
-    if not load.logits:
+    inputs, memory = result.inputs, result.stage_memory
+    if not memory.logits:
         formula = "none held at the moment of highest memory use"
         return _STEPS.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
-    width = format_term(loss_bytes_per_logit(requested_layout(inputs), requested_step(inputs)))
+    width = format_term(
+        loss_bytes_per_logit(requested_layout(inputs), requested_training_step(inputs))
+    )
     numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
-    return _STEPS.line("logits", formula, numbers, load.logits, "korthikanti-2022")
+    return _STEPS.line("logits", formula, numbers, memory.logits, "korthikanti-2022")
 
 
-def _build_bar(result: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:
+def _build_bar(result: TrainingMemoryResult) -> StackedBar:
+    memory, limit = result.stage_memory, result.memory_limit
     return StackedBar(
         "Memory of each GPU",
         (
-            BarSegment("weights", "Weights", load.weights),
-            BarSegment("gradients", "Gradients", load.gradients),
-            BarSegment("optimizer", "Optimizer", load.optimizer + load.copies),
-            BarSegment("activations", "Activations", load.activations),
-            BarSegment("other", "Logits and loss", load.logits),
-            BarSegment("overhead", "Overhead", load.overhead + load.buffers),
+            BarSegment("weights", "Weights", memory.weights),
+            BarSegment("gradients", "Gradients", memory.gradients),
+            BarSegment("optimizer", "Optimizer", memory.optimizer + memory.copies),
+            BarSegment("activations", "Activations", memory.activations),
+            BarSegment("other", "Logits and loss", memory.logits),
+            BarSegment("overhead", "Overhead", memory.overhead + memory.buffers),
         ),
         limit,
         f"{format_value(limit, 'B')} of {result.gpu.name}",
@@ -455,47 +445,47 @@ def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (
-            str(load.stage_index + 1),
-            (load.weights + load.gradients + load.optimizer + load.copies, "B"),
-            (load.activations, "B"),
-            (load.logits, "B"),
-            (load.overhead + load.buffers, "B"),
-            (load.total, "B"),
+            str(memory.stage_index + 1),
+            (memory.weights + memory.gradients + memory.optimizer + memory.copies, "B"),
+            (memory.activations, "B"),
+            (memory.logits, "B"),
+            (memory.overhead + memory.buffers, "B"),
+            (memory.total, "B"),
         )
-        for load in result.loads
+        for memory in result.stage_memories
     )
     return ResultTable("Pipeline stages that differ", columns, rows)
 
 
-def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
-    inputs = result.inputs
-    notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
+def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
+    inputs, memory = result.inputs, result.stage_memory
+    notes = [f"Overhead of {format_value(memory.overhead, 'B')} per GPU is assumed."]
     if inputs.pipeline_parallel > 1:
         notes.append(
-            f"Stage {load.stage_index + 1} is the fullest: early stages keep the most "
+            f"Stage {memory.stage_index + 1} is the fullest: early stages keep the most "
             "micro-batches, the last one the logits."
         )
     if inputs.recompute != "full":
         notes.append(
             "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
-    notes += _memory_peak_notes(result, load)
+    notes += _memory_peak_notes(result)
     if result.trained_weights.is_partial:
         notes.append(
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
             "through them, so most activations stay."
         )
-        notes += _kbit_notes(result, load)
+        notes += _kbit_notes(result)
     if result.trained_weights.host != "none":
         notes.append(
-            f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe in every step."
+            f"{format_value(memory.host, 'B')} per GPU wait on the host and cross PCIe in every step."
         )
     if inputs.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")
     return tuple(notes)
 
 
-def _kbit_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
+def _kbit_notes(result: TrainingMemoryResult) -> list[str]:
     """Return what PEFT adds to a quantized model that it prepares for training.
 
     Without it are the measured runs of QLoRA, for example fms-acceleration's.
@@ -504,13 +494,10 @@ def _kbit_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
         return []
     model, layout = result.model, result.layout
     table_parameters = model.embedding_parameters + model.head_parameters
-    added_bytes = (
-        _KBIT_BYTES
-        * table_parameters
-        / layout.tensor
-        / (layout.shards if layout.zero == _FSDP else 1)
-    )
-    exceeds_memory = load.total + added_bytes > result.gpu.engine_visible_memory >= load.total
+    shards = layout.shards if layout.zero == _FSDP else 1
+    added_bytes = _KBIT_BYTES * table_parameters / layout.tensor / shards
+    needed = result.stage_memory.total
+    exceeds_memory = needed + added_bytes > result.memory_limit >= needed
     return [
         (
             "Embeddings and output head stay in 16 bit, as in the measured runs. "
@@ -524,14 +511,13 @@ def _kbit_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
 _KBIT_BYTES, _FSDP = 2, 3
 
 
-def _memory_peak_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
+def _memory_peak_notes(result: TrainingMemoryResult) -> list[str]:
     """Return when memory use is highest, if it is not the same throughout."""
-    framework = requested_framework(result.inputs)
-    if not framework.frees_gradients:
+    if not requested_framework(result.inputs).frees_gradients:
         return []
-    if load.peak_moment == "step":
+    if result.stage_memory.peak_moment == "step":
         return ["The peak is in the optimizer step, so shorter sequences alone do not lower it."]
-    if load.gradients:
+    if result.stage_memory.gradients:
         return ["Gradients of earlier micro-batches are in memory during the passes."]
     return ["The peak is in the forward and backward pass, while there are no gradients yet."]
 

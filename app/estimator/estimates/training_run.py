@@ -3,10 +3,10 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import COST, HARDWARE, NETWORK
+from app.estimator.common_inputs import COST, NETWORK
 from app.estimator.estimates.composition import (
     ComposedResult,
     SectionComposer,
@@ -14,6 +14,7 @@ from app.estimator.estimates.composition import (
     add_power_section,
     first_system_with_gpu,
     no_cluster_reason,
+    system_input,
 )
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
@@ -37,8 +38,6 @@ from app.estimator.training.training_plan import find_software
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunInputs:
-    """A training run and the cluster, the storage and the building for it."""
-
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     tokens: float = reuse_input(TrainingTimeInputs, "tokens")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
@@ -62,12 +61,7 @@ class TrainingRunInputs:
     global_batch: int | None = reuse_input(ParallelismPlanInputs, "global_batch", group="Run")
     number_format: str = common_inputs.number_format_input(group="Run")
     software: str = common_inputs.training_software_input(group="Run")
-    system: str | None = HARDWARE.add_folded_input(
-        None,
-        "System",
-        kind="system",
-        help="What the cluster is made of; left empty: the first of the catalog with this GPU.",
-    )
+    system: str | None = system_input()
     oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)
     write_bandwidth: float | None = reuse_input(StorageInputs, "write_bandwidth")
     read_bandwidth: float = reuse_input(StorageInputs, "read_bandwidth")
@@ -96,24 +90,40 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
-    layout, gpus = _choose_and_add_layout(run, gpu, system)
+    layout = _choose_and_add_layout(run, gpu, system)
+    gpus = layout.gpus
     nodes = math.ceil(gpus / system.gpus) if system else 0
-    if layout is not None:
-        _add_memory_section(run, layout, gpus)
+    if layout.inputs is not None:
+        run.add("Memory", "training-memory", _memory_inputs(inputs, layout.inputs, gpus))
+        time_inputs = {
+            **layout.inputs,
+            "gpus": gpus,
+            "checkpoint_time": _save_stall_seconds(inputs),
+        }
         reason = no_cluster_reason(gpu, system, gpus)
         if system is None or reason:
-            _add_time_section(run, layout, gpus, None)
+            run.add("Time", "training-time", time_inputs)
             run.missing |= dict.fromkeys(("Network", "Storage", "Power", "Cost"), reason)
         else:
-            power = add_power_section(run, system, nodes)
-            watts = float(power["machines_typical"].value or 0) / gpus if power else None
-            _add_time_section(run, layout, gpus, watts)
-            _add_network_storage_cost(run, system, nodes, gpus)
+            if power := add_power_section(run, system, nodes):
+                machines = float(power.estimate["machines_typical"].value or 0)
+                time_inputs["watts_per_gpu"] = machines / gpus
+            time = run.add("Time", "training-time", time_inputs)
+            run.try_to_add("Network", "fabric", {"system": system.id, "nodes": nodes})
+            run.try_to_add("Storage", "storage", _storage_inputs(time))
+            add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
     return TrainingRunResult(tuple(sections), run.missing, inputs, gpu, gpus, nodes)
 
 
 _ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
+
+
+class ChosenLayout(NamedTuple):
+    """The inputs of training-time that say the layout, None if none fits; and the GPUs."""
+
+    inputs: dict[str, Any] | None
+    gpus: int
 
 
 # The figures of a layout that are inputs of training-time by the same name.
@@ -134,32 +144,33 @@ _LARGE = 4096  # Where no layout fits on so many, the batch is too small, not th
 
 def _choose_and_add_layout(
     composer: SectionComposer, gpu: Accelerator, system: System | None
-) -> tuple[dict[str, Any] | None, int]:
-    """Return the layout and the number of GPUs; no layout if none fits.
+) -> ChosenLayout:
+    """Choose the layout and the GPUs, and add the section that they are from.
 
     Adapters are trained in copies: on one GPU, or with states divided over all.
     """
     inputs = composer.inputs
     if inputs.method != "full":
         gpus = inputs.gpus or 1
-        return {"zero": "0" if gpus == 1 else "3"}, gpus
+        return ChosenLayout({"zero": "0" if gpus == 1 else "3"}, gpus)
     gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
     plan = _compute_layout_section(composer, gpus)
     if not inputs.gpus:
-        plan, gpus = _search_gpus_for_deadline(composer, plan, gpus, system.gpus if system else 1)
+        plan = _search_plan_for_deadline(composer, plan, system.gpus if system else 1)
     composer.sections.append(plan)
-    if not plan.estimate["fits"].value:
-        return None, gpus
-    return {name: plan.estimate[name].value for name in _LAYOUT}, gpus
+    figures = plan.estimate
+    layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
+    return ChosenLayout(layout, plan.inputs.gpus)
 
 
-def _search_gpus_for_deadline(
-    composer: SectionComposer, plan: SubEstimate, gpus: int, system_gpus: int
-) -> tuple[SubEstimate, int]:
-    """Return the plan on the fewest whole systems that meet the deadline, and their GPUs.
+def _search_plan_for_deadline(
+    composer: SectionComposer, plan: SubEstimate, system_gpus: int
+) -> SubEstimate:
+    """Return the plan on the fewest whole systems that meet the deadline.
 
     GPU-hours hardly depend on the number of GPUs, so a few searches are enough.
     """
+    gpus = plan.inputs.gpus
     plans = {gpus: plan}
     limit = composer.inputs.deadline or math.inf
     for _ in range(_MOST_SEARCHES):
@@ -172,8 +183,7 @@ def _search_gpus_for_deadline(
             break
         plans[gpus] = _compute_layout_section(composer, gpus)
     in_time = [n for n, plan in plans.items() if _run_time(plan) <= limit]
-    chosen_gpus = min(in_time) if in_time else max(plans)
-    return plans[chosen_gpus], chosen_gpus
+    return plans[min(in_time) if in_time else max(plans)]
 
 
 def _run_time(plan: SubEstimate) -> float:
@@ -197,42 +207,23 @@ def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: Syst
 
 
 def _compute_layout_section(composer: SectionComposer, gpus: int) -> SubEstimate:
-    inputs = composer.inputs
-    shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
-    values = {name: getattr(inputs, name) for name in (*shared, "usd_per_gpu_hour")}
-    return composer.compute_section("Layout", "parallelism-plan", {**values, "gpus": gpus})
-
-
-def _add_memory_section(composer: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
-    """Add the memory of the layout on each GPU, counted as in the plan and the time."""
-    composer.add("Memory", "training-memory", _memory_inputs(composer, layout, gpus))
+    return composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
 
 
 def _memory_inputs(
-    composer: SectionComposer, layout: Mapping[str, Any], gpus: int
+    inputs: TrainingRunInputs, layout: Mapping[str, Any], gpus: int
 ) -> dict[str, Any]:
-    inputs = composer.inputs
-    values = _memory_and_time_inputs(composer, layout, gpus)
-    values.pop("global_batch", None)
+    """Return the inputs of training-memory, which counts as the plan and the time do."""
+    values = {**layout, "gpus": gpus}
     if inputs.method == "full":
         group = math.prod(
             layout[f"{degree}_parallel"] for degree in ("tensor", "pipeline", "context")
         )
         replicas = gpus // group * layout["micro_batch"]
         software = find_software(inputs.software, find_model(inputs.model))
-        values["micro_batches"] = max(1, layout["global_batch"] // replicas)
+        values["micro_batches"] = max(1, values.pop("global_batch") // replicas)
         values |= {"framework": software.framework, "fused_loss": software.fused_loss}
     return values
-
-
-def _add_time_section(
-    composer: SectionComposer, layout: Mapping[str, Any], gpus: int, watts: float | None
-) -> None:
-    values = _memory_and_time_inputs(composer, layout, gpus)
-    input_names = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
-    values |= {name: getattr(composer.inputs, name) for name in input_names}
-    values["checkpoint_time"] = _save_stall_seconds(composer.inputs)
-    composer.add("Time", "training-time", {**values, "watts_per_gpu": watts})
 
 
 def _save_stall_seconds(inputs: TrainingRunInputs) -> float:
@@ -247,28 +238,14 @@ def _save_stall_seconds(inputs: TrainingRunInputs) -> float:
     )
 
 
-def _memory_and_time_inputs(
-    composer: SectionComposer, layout: Mapping[str, Any], gpus: int
-) -> dict[str, Any]:
-    """Return the inputs that memory and time share."""
-    shared = ("model", "gpu", "method", "rank", "targets", "sequence", "global_batch")
-    return {**{name: getattr(composer.inputs, name) for name in shared}, **layout, "gpus": gpus}
-
-
-def _add_network_storage_cost(
-    composer: SectionComposer, system: System, nodes: int, gpus: int
-) -> None:
-    """Add network, storage and cost of whole systems; time and power are there already."""
-    inputs = composer.inputs
-    time = composer.find_section("Time")
-    network = {"system": system.id, "nodes": nodes, "oversubscription": inputs.oversubscription}
-    composer.try_to_add("Network", "fabric", network)
-    storage = ("model", "tokens", "write_bandwidth", "read_bandwidth", "bytes_per_token")
-    values = {name: getattr(inputs, name) for name in storage}
-    values["gpu_rate"] = time.estimate["tokens_per_second_per_gpu"].value
-    values["mtbf"] = time.inputs.mtbf_per_gpu
-    values["restart"] = time.inputs.restart_time
-    if inputs.method != "full":  # Of adapters; `storage` itself counts the whole model.
+def _storage_inputs(time: SubEstimate) -> dict[str, Any]:
+    """Return the inputs of storage that follow from the time of the run."""
+    values = {
+        "gpus": time.inputs.gpus,
+        "gpu_rate": time.estimate["tokens_per_second_per_gpu"].value,
+        "mtbf": time.inputs.mtbf_per_gpu,
+        "restart": time.inputs.restart_time,
+    }
+    if time.inputs.method != "full":  # Of adapters; `storage` itself counts the whole model.
         values["stall"] = time.inputs.checkpoint_time
-    composer.try_to_add("Storage", "storage", {**values, "gpus": gpus})
-    add_cost_section(composer, system, gpus, {"run": time.estimate["gpu_hours"].value})
+    return values

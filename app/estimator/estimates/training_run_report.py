@@ -30,29 +30,26 @@ OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     OutputSpec(
         "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
     ),
-    section_output(
-        "per_gpu", "Memory on each GPU", "B", "less", ("training-memory", "per_gpu"), modeled=True
-    ),
-    section_output("fits", "Fits in memory", "", "more", ("training-memory", "fits")),
-    section_output("time", "Whole run", "s", "less", (_TIME, "time"), modeled=True, primary=True),
-    section_output("gpu_hours", "GPU-hours", "GPU-h", "less", (_TIME, "gpu_hours"), modeled=True),
-    section_output("mfu", "MFU", "%", "more", (_TIME, "mfu"), modeled=True),
-    section_output("failures", "Expected failures", "", "less", (_TIME, "failures"), modeled=True),
-    section_output("cost", "Cost, rented", "USD", "less", (_TIME, "cost"), modeled=True),
-    section_output("run_owned", "Cost, owned", "USD", "less", ("cost", "run_owned"), modeled=True),
-    section_output("energy", "Energy", "Wh", "less", (_TIME, "energy"), modeled=True),
-    section_output("switches", "Switches", "", "less", ("fabric", "switches")),
-    section_output("cables", "Cables", "", "less", ("fabric", "cables")),
-    section_output("checkpoint", "One checkpoint", "B", "less", ("storage", "checkpoint")),
-    section_output("fast", "Fast storage", "B", "less", ("storage", "fast")),
-    section_output("racks", "Racks", "", "less", ("power-cooling", "racks")),
-    section_output("site_power", "Power of the site", "W", "less", ("power-cooling", "site_power")),
+    section_output("per_gpu", "Memory on each GPU", "B", "less", "training-memory", modeled=True),
+    section_output("fits", "Fits in memory", "", "more", "training-memory"),
+    section_output("time", "Whole run", "s", "less", _TIME, modeled=True, primary=True),
+    section_output("gpu_hours", "GPU-hours", "GPU-h", "less", _TIME, modeled=True),
+    section_output("mfu", "MFU", "%", "more", _TIME, modeled=True),
+    section_output("failures", "Expected failures", "", "less", _TIME, modeled=True),
+    section_output("cost", "Cost, rented", "USD", "less", _TIME, modeled=True),
+    section_output("run_owned", "Cost, owned", "USD", "less", "cost", modeled=True),
+    section_output("energy", "Energy", "Wh", "less", _TIME, modeled=True),
+    section_output("switches", "Switches", "", "less", "fabric"),
+    section_output("cables", "Cables", "", "less", "fabric"),
+    section_output("checkpoint", "One checkpoint", "B", "less", "storage"),
+    section_output("fast", "Fast storage", "B", "less", "storage"),
+    section_output("racks", "Racks", "", "less", "power-cooling"),
+    section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 
 def estimate(inputs: TrainingRunInputs) -> Estimate:
-    """Compute the run with all calculators that it concerns."""
     result = compute_training_run(inputs)
     return Estimate(
         name="training-run",
@@ -72,15 +69,15 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
 
 def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
     """Say which part of the time brings no progress, and why."""
-    goodput = result.find_figure(_TIME, "goodput")
-    if goodput is None or not isinstance(goodput.value, float):
+    time = result.find_section(_TIME)
+    if time is None:
         return ()
-    other_share = next(s.inputs.other_time for s in result.sections if s.name == _TIME)
-    saves = 1 - goodput.value / (1 - other_share)
+    goodput, other_share = float(time.estimate["goodput"].value or 0), time.inputs.other_time
+    saves = 1 - goodput / (1 - other_share)
     saves_text = "less than 0.1%" if saves < _LEAST_SHARE else format_value(saves, "%")
     return (
         (
-            f"{format_value(goodput.value, '%')} of the time is progress. Evaluation, repeats and "
+            f"{format_value(goodput, '%')} of the time is progress. Evaluation, repeats and "
             f"slower steps take {format_value(other_share, '%')}, an input of training-time; saving and "
             f"failures take {saves_text} of what is left."
         ),
@@ -95,12 +92,14 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
 
     The first are those of training-time.
     """
-    time, deadline = result.find_figure(_TIME, "time"), result.inputs.deadline
-    if time is None or time.high is None or not deadline or time.high <= deadline:
+    section, deadline = result.find_section(_TIME), result.inputs.deadline
+    if section is None or not deadline:
         return ()
-    section = next(s for s in result.sections if s.name == _TIME)
+    latest = section.estimate["time"].high
+    if latest is None or latest <= deadline:
+        return ()
     flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
-    needed = result.gpus * time.high / deadline
+    needed = result.gpus * latest / deadline
     safe_gpus = round_to_systems(needed, result.gpus // result.nodes if result.nodes else 1)
     becomes = "In time even if the run is as slow as the range of the estimate allows."
     now = format_number(result.gpus)
@@ -124,7 +123,7 @@ def _build_verdict(result: _RunResult) -> Verdict:
         parts.append(f"{power.words} at the site")
     text = f"{', '.join(parts)}."
     # The fewest GPUs that meet the deadline meet it just in time.
-    status, objections = result.worst_status_and_objections("" if result.inputs.gpus else "Time")
+    status, objections = result.collect_objections("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
     return Verdict(status, f"{time.words}.", f"{text} {objections}".strip())

@@ -2,21 +2,23 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
 from app.estimator.estimates.composition import first_system_with_gpu
+from app.estimator.estimates.input_checks import check_gpu_rates, check_tensor_parallel
+from app.estimator.estimates.training_memory import MemoryRemedy
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.inputs import InputGroup, InvalidInputsError
+from app.estimator.inputs import InputGroup, InvalidInputsError, input_specs
 from app.estimator.memory.model_states import (
     TrainedWeights,
     build_adapter_tuning,
     build_full_training,
     bytes_per_parameter,
 )
-from app.estimator.memory.parallel_layout import default_micro_batch_count, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import default_micro_batch_count
 from app.estimator.memory.training_memory import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -74,8 +76,6 @@ USUAL_GPUS = 64
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingTimeInputs:
-    """A training run: model, GPUs, layout, and lost time."""
-
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     tokens: float = common_inputs.training_tokens_input(help="Tokens of the whole run.")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
@@ -173,14 +173,21 @@ class TrainingTimeInputs:
     pue: float = common_inputs.pue_input()
 
 
+class BubbleReduction(NamedTuple):
+    """An input value that reduces the pipeline bubble, and the MFU that it gives."""
+
+    field: str
+    value: int
+    mfu: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingTimeResult:
     """A run: plan, step, losses and time [s].
 
-    `lighter` is the input, with its value, that makes a plan that is too large fit.
-    `enough` is the number of GPUs that meets a missed deadline. `faster` are inputs that
-    reduce the pipeline bubble, with their values and the MFU, best first.
-    `least_recompute`: the recomputation is the least that fits, not a given one.
+    `memory_remedy` is what makes a plan that is too large fit, `gpus_for_deadline` the number
+    that meets a missed deadline. `bubble_reductions` are best first.
+    `has_least_recompute`: the recomputation is the least that fits, not a given one.
     """
 
     inputs: TrainingTimeInputs
@@ -195,14 +202,14 @@ class TrainingTimeResult:
     mtbf: float
     interval: float
     useful_share: float
-    lossless_seconds: float
     seconds: float
+    lossless_seconds: float
     watts_per_gpu: float
     stage_memory: StageMemory
-    memory_remedy: tuple[str, str] | None = None
+    memory_remedy: MemoryRemedy | None = None
     gpus_for_deadline: int | None = None
-    least_recompute: bool = False
-    bubble_reductions: tuple[tuple[str, int, float], ...] = ()
+    has_least_recompute: bool = False
+    bubble_reductions: tuple[BubbleReduction, ...] = ()
 
     @property
     def memory(self) -> float:
@@ -210,13 +217,12 @@ class TrainingTimeResult:
         return self.stage_memory.total
 
     @property
-    def token_rate(self) -> float:
+    def tokens_per_second(self) -> float:
         """Return the tokens per second of all GPUs."""
         return self.plan.tokens / self.step.total
 
     @property
     def gpu_hours(self) -> float:
-        """Return the GPU-hours [h]."""
         return self.seconds * self.inputs.gpus / 3600
 
     @property
@@ -260,7 +266,6 @@ class TrainingTimeResult:
 
     @property
     def site_energy_wh(self) -> float:
-        """Return the energy of the site [Wh]."""
         return (
             site_energy(self.seconds * self.inputs.gpus, self.watts_per_gpu, self.inputs.pue) / 3600
         )
@@ -283,7 +288,7 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
         sequence=inputs.sequence,
         micro_batch=inputs.micro_batch,
         number_format=inputs.number_format,
-        recompute=_RECOMPUTE[inputs.recompute],
+        recompute=cast("Recompute", inputs.recompute),
         zero=int(inputs.zero),
         sequence_parallel=inputs.sequence_parallel,
         software=find_software(inputs.software, find_model(inputs.model)),
@@ -314,23 +319,11 @@ def requested_framework_id(inputs: TrainingTimeInputs, model: Architecture) -> s
     return find_software(inputs.software, model).framework
 
 
-_RECOMPUTE: dict[str, Recompute] = {
-    "none": "none",
-    "selective": "selective",
-    "operators": "operators",
-    "full": "full",
-}
-
-
 def requested_plan_memory(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StageMemory:
-    """Return the memory use of a GPU of the fullest stage."""
-    has_fp32_gradients = inputs.gradients == "fp32"
-    states = bytes_per_parameter(
-        "adamw", "bf16-mixed-fp32-grads" if has_fp32_gradients else "bf16-mixed"
-    )
-    return fullest_stage_memory(model, plan, states)
+    precision = "bf16-mixed-fp32-grads" if inputs.gradients == "fp32" else "bf16-mixed"
+    return fullest_stage_memory(model, plan, bytes_per_parameter("adamw", precision))
 
 
 def with_least_recompute(
@@ -349,9 +342,15 @@ def with_least_recompute(
 def requested_step_time(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
-    """Return the step time of a plan on the chosen links."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     return step_time(model, gpu, fabric, plan)
+
+
+def compute_mfu(
+    flops_per_token: float, plan: TrainingPlan, step: StepTime, gpu: Accelerator
+) -> float:
+    rate = plan.tokens / step.total / plan.gpus
+    return flops_utilization(flops_per_token, rate, gpu.peak_rate(plan.number_format) or 1.0)
 
 
 def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> float:
@@ -373,7 +372,6 @@ def compute_run(
     plan: TrainingPlan,
     step: StepTime,
 ) -> TrainingTimeResult:
-    """Compute the whole run: steps, losses, hours, money and energy."""
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
     stall = requested_stall(model, inputs, plan)
     interval = daly_interval(stall, mtbf)
@@ -387,7 +385,6 @@ def compute_run(
         raise input_error("gpus", inputs.gpus, message)
     useful_share = goodput * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
-    load = requested_plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
     if plan.trained_weights.is_partial:
@@ -395,8 +392,7 @@ def compute_run(
             model, plan.sequence, plan.trained_weights.adapter_parameters
         )
     recomputed_flops = recomputed_flops_per_token(model, plan.sequence, plan.recompute)
-    rate = plan.tokens / step.total / plan.gpus
-    mfu = flops_utilization(flops, rate, gpu.peak_rate(plan.number_format) or 1.0)
+    mfu = compute_mfu(flops, plan, step, gpu)
     return TrainingTimeResult(
         inputs=inputs,
         model=model,
@@ -410,81 +406,73 @@ def compute_run(
         mtbf=mtbf,
         interval=interval,
         useful_share=useful_share,
-        lossless_seconds=computing,
         seconds=computing / useful_share,
+        lossless_seconds=computing,
         watts_per_gpu=watts,
-        stage_memory=load,
+        stage_memory=requested_plan_memory(model, inputs, plan),
     )
 
 
 def find_memory_remedy(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
-) -> tuple[str, str] | None:
-    """Return the one input, with its value, that makes a plan fit in memory."""
-    limit = gpu.engine_visible_memory
-    for field, value in _LIGHTER:
-        changed = dataclasses.replace(inputs, **{field: value})
+) -> MemoryRemedy | None:
+    """Return the first change of one input that makes a plan fit in memory."""
+    for remedy in _MEMORY_REMEDIES:
+        changed = dataclasses.replace(inputs, **{remedy.field: remedy.value})
         try:
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        if requested_plan_memory(model, changed, requested_plan(changed)).total <= limit:
-            return field, str(value)
+        memory = requested_plan_memory(model, changed, requested_plan(changed))
+        if memory.total <= gpu.engine_visible_memory:
+            return remedy
     return None
 
 
-_LIGHTER: tuple[tuple[str, Any], ...] = (
-    ("recompute", "selective"),
-    ("zero", "1"),
-    ("zero", "2"),
-    ("recompute", "operators"),
-    ("recompute", "full"),
-    ("zero", "3"),
-    ("tensor_parallel", 2),
-    ("tensor_parallel", 4),
-    ("tensor_parallel", 8),
+_MEMORY_REMEDIES = (
+    MemoryRemedy("recompute", "selective"),
+    MemoryRemedy("zero", "1"),
+    MemoryRemedy("zero", "2"),
+    MemoryRemedy("recompute", "operators"),
+    MemoryRemedy("recompute", "full"),
+    MemoryRemedy("zero", "3"),
+    MemoryRemedy("tensor_parallel", 2),
+    MemoryRemedy("tensor_parallel", 4),
+    MemoryRemedy("tensor_parallel", 8),
 )
 
 # A larger pipeline bubble, as a share of the step, is mentioned in the report.
-_IDLE = 0.1
+_NOTABLE_BUBBLE = 0.1
 
 
-def find_bubble_reductions(result: TrainingTimeResult) -> tuple[tuple[str, int, float], ...]:
-    """Return inputs that reduce the pipeline bubble: (input, value, MFU), best first.
+def find_bubble_reductions(result: TrainingTimeResult) -> tuple[BubbleReduction, ...]:
+    """Return inputs that reduce the pipeline bubble and raise the MFU, best first.
 
     Tries more micro-batches, until the bubble is a tenth, and twice the chunks per stage.
     """
-    model, gpu = result.model, result.gpu
-    plan = result.plan
-    if result.step.bubble <= _IDLE * result.step.total:
+    model, gpu, plan = result.model, result.gpu, result.plan
+    if result.step.bubble <= _NOTABLE_BUBBLE * result.step.total:
         return ()
-    micro_batch_count = math.ceil((plan.pipeline - 1) / (plan.chunks * _IDLE))
-    candidates = {
-        "global_batch": plan.data * plan.micro_batch * micro_batch_count,
-        "interleave": 2 * plan.chunks,
-    }
+    micro_batch_count = math.ceil((plan.pipeline - 1) / (plan.chunks * _NOTABLE_BUBBLE))
+    candidates = {"global_batch": plan.data * plan.micro_batch * micro_batch_count}
+    if plan.pipeline * 2 * plan.chunks <= model.layers + FREE_PLACES:
+        candidates["interleave"] = 2 * plan.chunks
     reductions = []
     for field, value in candidates.items():
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(result.inputs, **change)
-        if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
-            continue
-        if result.least_recompute:
+        if result.has_least_recompute:
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = with_least_recompute(model, gpu, changed)
         changed_plan = requested_plan(changed)
-        if requested_plan_memory(model, changed, changed_plan).total > max(
-            gpu.engine_visible_memory, result.memory
-        ):
+        memory = requested_plan_memory(model, changed, changed_plan).total
+        if memory > max(gpu.engine_visible_memory, result.memory):
             continue
         step = requested_step_time(model, gpu, changed, changed_plan)
-        rate = changed_plan.tokens / step.total / changed_plan.gpus
-        mfu = flops_utilization(
-            result.flops_per_token, rate, gpu.peak_rate(changed_plan.number_format) or 1.0
-        )
+        mfu = compute_mfu(result.flops_per_token, changed_plan, step, gpu)
         if mfu > result.mfu:
-            reductions.append((field, value, mfu))
-    return tuple(sorted(reductions, key=lambda reduction: -reduction[2]))
+            reductions.append(BubbleReduction(field, value, mfu))
+    return tuple(sorted(reductions, key=lambda reduction: -reduction.mfu))
 
 
 def find_gpus_for_deadline(
@@ -528,20 +516,8 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
 
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
-    """Reject impossible layouts, with the reason."""
-    if (
-        gpu.peak_rate("bf16") is None
-        or gpu.memory_bandwidth is None
-        or not gpu.engine_visible_memory
-    ):
-        message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", inputs.gpu, message)
-    if gpu.peak_rate(inputs.number_format) is None:
-        message = f"The {gpu.name} does not compute in {inputs.number_format.upper()}."
-        raise input_error("number_format", inputs.number_format, message)
-    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
-    if problem:
-        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    check_gpu_rates(gpu, inputs.number_format)
+    check_tensor_parallel(model, inputs.tensor_parallel)
     chunks = inputs.pipeline_parallel * inputs.interleave
     if chunks > model.layers + FREE_PLACES:
         max_chunks = model.layers + FREE_PLACES
@@ -568,28 +544,21 @@ def _check_gpu_and_expert_groups(model: Architecture, inputs: TrainingTimeInputs
         raise input_error("expert_parallel", experts, message)
 
 
-_CHANGES_LIGHTER = {
-    "recompute": "Recomputation",
-    "zero": "ZeRO stage",
-    "tensor_parallel": "Tensor parallel",
-}
-
-_FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
-
-
 def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
     """Return what meets the deadline, fits in memory or reduces the bubble."""
+    inputs, labels = result.inputs, {n: s.label for n, s in input_specs(TrainingTimeInputs).items()}
     changes = []
     if result.gpus_for_deadline is not None:
-        now, then = format_number(result.inputs.gpus), format_number(result.gpus_for_deadline)
+        now, then = format_number(inputs.gpus), format_number(result.gpus_for_deadline)
         changes.append(VerdictFlip("gpus", "GPUs", now, then, "In time."))
     if result.memory_remedy is not None:
-        field, then = result.memory_remedy
-        label, now = _CHANGES_LIGHTER[field], str(getattr(result.inputs, field))
-        changes.append(VerdictFlip(field, label, now, then, "Fits in memory."))
+        field = result.memory_remedy.field
+        now, then = str(getattr(inputs, field)), str(result.memory_remedy.value)
+        changes.append(VerdictFlip(field, labels[field], now, then, "Fits in memory."))
     current_values = {"global_batch": result.plan.global_batch, "interleave": result.plan.chunks}
-    for field, value, mfu in result.bubble_reductions:
-        now, then = format_number(current_values[field]), format_number(value)
-        text = f"{mfu:.0%} of the peak."
-        changes.append(VerdictFlip(field, _FASTER[field], now, then, text))
+    for reduction in result.bubble_reductions:
+        field = reduction.field
+        now, then = format_number(current_values[field]), format_number(reduction.value)
+        text = f"{reduction.mfu:.0%} of the peak."
+        changes.append(VerdictFlip(field, labels[field], now, then, text))
     return tuple(changes)

@@ -1,7 +1,7 @@
 """`training-time`: verdict, figures, charts and formula steps of a result."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from app.estimator.common_inputs import (
     fill_in_default_gpus,
@@ -75,7 +75,6 @@ def _modeled_time_output(
 
 
 def _rate_output(name: str, label: str, unit: str, read: _Read) -> OutputSpec[TrainingTimeResult]:
-    """Declare a modeled rate."""
     return OutputSpec(
         name,
         label,
@@ -138,12 +137,14 @@ def _expected_failures(result: TrainingTimeResult) -> OutputValue:
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     _modeled_time_output("step_time", "One step", "s", lambda r: r.step.total),
-    _rate_output("tokens_per_second", "Tokens per second", "token/s", lambda r: r.token_rate),
+    _rate_output(
+        "tokens_per_second", "Tokens per second", "token/s", lambda r: r.tokens_per_second
+    ),
     _rate_output(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
-        lambda r: r.token_rate / r.inputs.gpus,
+        lambda r: r.tokens_per_second / r.inputs.gpus,
     ),
     _rate_output("mfu", "MFU", "%", lambda r: r.mfu),
     _rate_output("hfu", "HFU", "%", lambda r: r.hfu),
@@ -187,26 +188,25 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
-_PARTS = (
-    ("matmul", "Matrix products"),
-    ("attention", "Attention"),
-    ("head", "Output head and loss"),
-    ("traffic", "Memory traffic"),
-    ("launch", "Launches and gaps"),
-    ("tensor", "Tensor-parallel traffic"),
-    ("expert", "Expert traffic"),
-    ("context", "Context traffic"),
-    ("gather", "Gathering sharded weights"),
-    ("bubble", "Pipeline bubble"),
-    ("data", "Gradients and weights"),
-    ("optimizer", "Optimizer"),
-)
+_PARTS = {
+    "matmul": "Matrix products",
+    "attention": "Attention",
+    "head": "Output head and loss",
+    "traffic": "Memory traffic",
+    "launch": "Launches and gaps",
+    "tensor": "Tensor-parallel traffic",
+    "expert": "Expert traffic",
+    "context": "Context traffic",
+    "gather": "Gathering sharded weights",
+    "bubble": "Pipeline bubble",
+    "data": "Gradients and weights",
+    "optimizer": "Optimizer",
+}
 
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
-    """Compute the step time of the plan, and from it the whole run."""
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
     typed = fill_in_zero(typed, requested_framework_id(typed, model))
@@ -215,7 +215,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     plan = requested_plan(inputs)
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
-    result = dataclasses.replace(result, least_recompute=inputs is not typed)
+    result = dataclasses.replace(result, has_least_recompute=inputs is not typed)
     if result.memory > gpu.engine_visible_memory:
         result = dataclasses.replace(result, memory_remedy=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
@@ -228,7 +228,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(_build_timeline(result),),
+        pictures=(build_step_timeline(result.step, _PARTS),),
         tables=(_build_step_parts_table(result), _build_run_parts_table(result)),
         notes=(
             *recompute_note(typed, inputs),
@@ -308,7 +308,6 @@ def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
 
 
 def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
-    """Return the formula step for the time of one training step."""
     formula = "micro-batches × time of one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(micro_batch_stage_time(plan, step), "s")
@@ -328,19 +327,20 @@ def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
 
 def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     plan, step = result.plan, result.step
+    flops_formula = "6 × weights that multiply a token + causal attention"
+    flops_numbers = format_training_flops_per_token(result.model, result.flops_per_token)
+    if plan.trained_weights.is_partial:
+        flops_formula = "4 × frozen weights + 6 × weights of the adapters + causal attention"
+        flops_numbers = format_adapter_flops_per_token(
+            result.model, result.flops_per_token, plan.trained_weights.adapter_parameters
+        )
     rate = plan.tokens / step.total / plan.gpus
     peak = result.gpu.peak_rate(plan.number_format) or 1.0
     return (
         _STEPS.line(
             "flops_per_token",
-            "4 × frozen weights + 6 × weights of the adapters + causal attention"
-            if plan.trained_weights.is_partial
-            else "6 × weights that multiply a token + causal attention",
-            format_adapter_flops_per_token(
-                result.model, result.flops_per_token, plan.trained_weights.adapter_parameters
-            )
-            if plan.trained_weights.is_partial
-            else format_training_flops_per_token(result.model, result.flops_per_token),
+            flops_formula,
+            flops_numbers,
             result.flops_per_token,
             "lora" if plan.trained_weights.is_partial else "megatron-2021",
         ),
@@ -360,15 +360,13 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 
 def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
-    plan, other_parts = result.plan, {"bubble", "data", "optimizer"}
-    parts = [(name, label) for name, label in _PARTS if name not in other_parts]
-    part_times = [(label, getattr(result.step, name)) for name, label in parts]
-    sum_of_times = format_sum_in_formula((seconds for _, seconds in part_times), "s")
+    plan, step, other_parts = result.plan, result.step, {"bubble", "data", "optimizer"}
+    times = {label: getattr(step, n) for n, label in _PARTS.items() if n not in other_parts}
     return FormulaStep(
         "One micro-batch on a stage",
-        f"({' + '.join(label.lower() for label, seconds in part_times if seconds)}) ÷ micro-batches",
-        f"({sum_of_times}) ÷ {format_term(plan.micro_batches)}",
-        micro_batch_stage_time(plan, result.step),
+        f"({' + '.join(label.lower() for label in times if times[label])}) ÷ micro-batches",
+        f"({format_sum_in_formula(times.values(), 's')}) ÷ {format_term(plan.micro_batches)}",
+        micro_batch_stage_time(plan, step),
         "s",
         "megatron-bridge",
         "parallelism",
@@ -494,26 +492,25 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _build_timeline(result: TrainingTimeResult) -> Timeline:
+def build_step_timeline(step: StepTime, part_labels: Mapping[str, str]) -> Timeline:
     """Return one step as a timeline: compute and waiting."""
     spans, start = [], 0.0
-    for name, label in _PARTS:
-        length = getattr(result.step, name)
+    for name, label in part_labels.items():
+        length = getattr(step, name)
         if length <= 0:
             continue
-        exposed = name in _COMMUNICATION
-        lane = "Communication" if exposed else "Computing"
-        if name == "bubble":
-            lane, exposed = "Idle", True
-        spans.append(TimelineSpan(lane, label, start, start + length, exposed))
+        lane = "Communication" if name in _COMMUNICATION else "Computing"
+        lane = "Idle" if name == "bubble" else lane
+        spans.append(TimelineSpan(lane, label, start, start + length, lane != "Computing"))
         start += length
     return Timeline("Where one step goes", tuple(spans))
 
 
 def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
-    total = result.step.total
-    times = ((label, getattr(result.step, name)) for name, label in _PARTS)
-    rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)
+    times = ((label, getattr(result.step, name)) for name, label in _PARTS.items())
+    rows = tuple(
+        (label, (time, "s"), (time / result.step.total, "%")) for label, time in times if time > 0
+    )
     return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
 
 

@@ -1,15 +1,14 @@
 """The estimate `weights`: inputs, result, verdict, charts, and formula steps."""
 
 import dataclasses
-from typing import NamedTuple
 
 from app.estimator.common_inputs import (
     HARDWARE,
     MODEL,
-    input_error,
     model_input,
     tensor_parallel_input,
 )
+from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.formula_steps import (
     StepBuilder,
     format_exact_sum,
@@ -17,7 +16,6 @@ from app.estimator.formula_steps import (
     format_share_per_gpu,
     format_term,
 )
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -47,8 +45,6 @@ from app.estimator.units import format_number, format_value
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightsInputs:
-    """The model, the format, and the number of GPUs."""
-
     model: str = model_input()
     weights: str = MODEL.add_input(
         PUBLISHED,
@@ -80,8 +76,7 @@ class WeightsInputs:
 class WeightsResult:
     """Bytes in total, in the format, in wider formats, of a vision tower, and on one GPU.
 
-    `covered` counts the parameters in the format, `language` those of the language
-    model and `parameters` all that are loaded; `padding` is what repacking adds.
+    `parameters` are all that are loaded; padding is what repacking adds.
     """
 
     total: float
@@ -96,7 +91,6 @@ class WeightsResult:
 
     @property
     def bits_per_parameter(self) -> float:
-        """Return the average bits per parameter [1]."""
         return 8 * self.total / self.parameters
 
     @property
@@ -106,17 +100,14 @@ class WeightsResult:
 
     @property
     def saved_share(self) -> float:
-        """Return the share saved compared with BF16 [1]."""
         return 1 - self.total / (2.0 * self.parameters)
 
 
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
-    table, form = (
-        weight_bytes_by_split(model, inputs.weights),
-        resolve_weight_format(model, inputs.weights),
-    )
+    table = weight_bytes_by_split(model, inputs.weights)
+    form = resolve_weight_format(model, inputs.weights)
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized
     total, quantized = table.total + padding, covered * form.bits / 8 + padding
@@ -149,7 +140,6 @@ _STEPS = StepBuilder(OUTPUTS, "number-formats")
 def build_steps(
     model: Architecture, inputs: WeightsInputs, result: WeightsResult
 ) -> tuple[FormulaStep, ...]:
-    """Return the steps from bits of a weight to bytes of a GPU."""
     form = _chosen_format(model, inputs)
     count, size = format_term(result.parameters), format_term(result.total, "B")
     bits_numbers = f"8 × {size} ÷ {count}"
@@ -198,57 +188,23 @@ _SOURCE = {
 }
 
 
-class FormatLine(NamedTuple):
-    """A line of the sum of all weights; `figure` is the output that shows its size [B]."""
-
-    label: str
-    formula: str
-    numbers: str
-    size: float
-    figure: str
-
-
 def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
-    parts = format_exact_sum((result.quantized, result.rest, result.tower), "B")
-    padding_text = f" + {format_term(result.padding_bytes, 'B')}" if result.padding_bytes else ""
     covered = f"{format_term(result.quantized_parameters)} × {format_term(form.bits)} ÷ 8"
+    covered_formula = "parameters in the format × bits ÷ 8"
+    if result.padding_bytes:
+        covered_formula += " + padding"
+        covered += f" + {format_term(result.padding_bytes, 'B')}"
     other_parameters = format_term(result.language_parameters - result.quantized_parameters)
-    rest_numbers = f"{other_parameters} × {format_term(form.rest / 8)} B"
-    padding_formula = " + padding" if result.padding_bytes else ""
-    lines = (
-        FormatLine(
-            "In the format",
-            f"parameters in the format × bits ÷ 8{padding_formula}",
-            covered + padding_text,
-            result.quantized,
-            "quantised",
-        ),
-        FormatLine(
-            "Kept wider", _unquantized_weights_formula(form), rest_numbers, result.rest, "rest"
-        ),
-        *_vision_tower_line(result, form),
-        FormatLine(
-            "All weights",
-            "weights in the format + weights in wider formats"
-            + (" + tower" if result.tower else ""),
-            parts,
-            result.total,
-            "total",
-        ),
-    )
-    return tuple(
-        FormulaStep(
-            line.label,
-            line.formula,
-            line.numbers,
-            line.size,
-            "B",
-            source,
-            "number-formats",
-            line.figure,
-        )
-        for line in lines
+    rest = f"{other_parameters} × {format_term(form.rest / 8)} B"
+    total_formula = "weights in the format + weights in wider formats"
+    total_formula += " + tower" if result.tower else ""
+    total = format_exact_sum((result.quantized, result.rest, result.tower), "B")
+    return (
+        _STEPS.line("quantised", covered_formula, covered, result.quantized, source),
+        _STEPS.line("rest", _unquantized_weights_formula(form), rest, result.rest, source),
+        *((_vision_tower_step(result, form, source),) if result.tower else ()),
+        _STEPS.line("total", total_formula, total, result.total, source),
     )
 
 
@@ -258,18 +214,14 @@ def _unquantized_weights_formula(form: WeightFormat) -> str:
     return "embeddings, head, norms and routers × bytes"
 
 
-def _vision_tower_line(result: WeightsResult, form: WeightFormat) -> tuple[FormatLine, ...]:
-    """Return the line of the vision tower, if there is one."""
-    if not result.tower:
-        return ()
+def _vision_tower_step(result: WeightsResult, form: WeightFormat, source: str) -> FormulaStep:
     count = format_number(result.parameters - result.language_parameters)
     numbers = f"{count} × {format_number(form.rest / 8)} B"
     label, formula = "Vision tower", "parameters of tower and projector × bytes"
-    return (FormatLine(label, formula, numbers, result.tower, figure=""),)
+    return FormulaStep(label, formula, numbers, result.tower, "B", source, "number-formats")
 
 
 def build_bar(result: WeightsResult) -> StackedBar:
-    """Return bytes in the format, in wider formats, and of a vision tower as a bar."""
     segments = (
         BarSegment("weights", "In the format", result.quantized),
         BarSegment("other", "Kept wider", result.rest),
@@ -335,11 +287,8 @@ def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) ->
 
 
 def estimate(inputs: WeightsInputs) -> Estimate:
-    """Compute the bytes of all tensors, in the format and in wider ones."""
     model = find_model(inputs.model)
-    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
-    if problem:
-        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    check_tensor_parallel(model, inputs.tensor_parallel)
     result = compute_weights(model, inputs)
     return Estimate(
         name="weights",
