@@ -8,7 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
+from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_CHOICES,
@@ -440,3 +443,20 @@ def refuse_transformers_engine(chosen: str) -> None:
 def input_error(field: str, value: object, message: str) -> InvalidInputsError:
     """Build the error for a field whose value is impossible together with the others."""
     return InvalidInputsError((InputProblem(field, str(value), message),))
+
+
+def check_tensor_parallel(model: Architecture, gpus: int) -> None:
+    """Reject a number of GPUs that the heads of a model cannot be divided over."""
+    if problem := tensor_parallel_problem(model, gpus):
+        raise input_error("tensor_parallel", gpus, problem)
+
+
+def check_gpu_rates(gpu: Accelerator, number_format: str = "bf16") -> None:
+    """Reject a GPU without the rates, memory or number format that a time needs."""
+    rates = (gpu.peak_rate("bf16"), gpu.memory_bandwidth)
+    if None in rates or not gpu.engine_visible_memory:
+        message = f"Rates and memory of the {gpu.name} are not all known."
+        raise input_error("gpu", gpu.id, message)
+    if gpu.peak_rate(number_format) is None:
+        message = f"The {gpu.name} does not compute in {number_format.upper()}."
+        raise input_error("number_format", number_format, message)

@@ -3,8 +3,7 @@
 import dataclasses
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, LOAD
-from app.estimator.estimates.input_checks import check_tensor_parallel
+from app.estimator.common_inputs import ENGINE, LOAD, check_tensor_parallel
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,

@@ -8,11 +8,11 @@ from app.estimator.common_inputs import (
     ENGINE,
     HARDWARE,
     LOAD,
+    check_gpu_rates,
     input_error,
     refuse_gguf_elsewhere,
     refuse_transformers_engine,
 )
-from app.estimator.estimates.input_checks import check_gpu_rates
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import serving_pipeline_problem, shared_model_problem

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from app.estimator.common_inputs import check_gpu_rates
 from app.estimator.data_files import modeled_rate, modeled_time
-from app.estimator.estimates.input_checks import check_gpu_rates
 from app.estimator.estimates.parallelism_plan import (
     LayoutCandidate,
     ParallelismPlanInputs,

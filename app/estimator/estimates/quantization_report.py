@@ -4,12 +4,12 @@ import dataclasses
 
 from app.estimator.common_inputs import (
     HARDWARE,
+    check_tensor_parallel,
     counted_gpu_input,
     input_error,
     model_input,
     tensor_parallel_input,
 )
-from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.inputs import InputGroup

@@ -5,8 +5,14 @@ import math
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import BATCH, HARDWARE, LAYOUT, RECIPE, input_error
-from app.estimator.estimates.input_checks import check_tensor_parallel
+from app.estimator.common_inputs import (
+    BATCH,
+    HARDWARE,
+    LAYOUT,
+    RECIPE,
+    check_tensor_parallel,
+    input_error,
+)
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.memory.model_states import (

@@ -5,9 +5,17 @@ import math
 from typing import Any, NamedTuple, cast
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
+from app.estimator.common_inputs import (
+    BATCH,
+    COST,
+    LAYOUT,
+    MODEL,
+    RECIPE,
+    check_gpu_rates,
+    check_tensor_parallel,
+    input_error,
+)
 from app.estimator.estimates.composition import first_system_with_gpu
-from app.estimator.estimates.input_checks import check_gpu_rates, check_tensor_parallel
 from app.estimator.estimates.training_memory import MemoryRemedy
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect

@@ -5,10 +5,10 @@ import dataclasses
 from app.estimator.common_inputs import (
     HARDWARE,
     MODEL,
+    check_tensor_parallel,
     model_input,
     tensor_parallel_input,
 )
-from app.estimator.estimates.input_checks import check_tensor_parallel
 from app.estimator.formula_steps import (
     StepBuilder,
     format_exact_sum,
