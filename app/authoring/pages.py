@@ -380,7 +380,7 @@ def try_answer(
     outcome = grade_without_recording(db, library, question, submission)
     if isinstance(outcome, OpenQuestion):
         status = 422 if outcome.refused else 200
-        return render_page(request, "quiz/_question.html", status=status, asked=outcome)
+        return render_page(request, "quiz/_question.html", status=status, open_question=outcome)
     return render_page(request, "quiz/_verdict.html", outcome=outcome)
 
 

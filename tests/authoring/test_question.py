@@ -85,6 +85,13 @@ def test_an_answer_that_cannot_be_read_is_refused_as_for_a_learner(client):
     assert 'name="answer" value="many"' in html
 
 
+def test_an_answer_in_the_preview_that_cannot_be_read_is_refused_in_place(htmx):
+    refused = htmx.post(f"{AT}/k-size/attempts", data={"answer": "many", "seed": "5"})
+
+    assert refused.status_code == 422
+    assert 'role="alert"' in refused.text
+
+
 def test_what_an_author_tries_is_not_recorded(client, htmx, session, library):
     right = next(o.key for o in library.questions["k-trade"].answer.options if o.right)
     body = {"answer": right, "seed": "5"}
