@@ -109,7 +109,7 @@ def test_a_problem_is_told_once_where_it_stands(content: Path, capsys) -> None:
 def test_authors_see_the_lines_of_a_shared_file(content: Path) -> None:
     found = read_lines_around(content / "aid", "shared/glossary.md", 3)
 
-    assert [line.text for line in found if line.] == ["## Verband"]
+    assert [line.text for line in found if line.has_problem] == ["## Verband"]
 
 
 def test_the_shared_file_is_mended_in_its_place(content: Path) -> None:
