@@ -52,6 +52,8 @@ CellTexts = Mapping[CellPosition, str]
 
 
 class Sheet(NamedTuple):
+    """A sheet of a spreadsheet file: its name, and the text of its cells."""
+
     name: str
     rows: Rows
 

@@ -535,6 +535,8 @@ def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
 
 
 class Placeholder(NamedTuple):
+    """A `{name}` or `{name:format}` in the text of a question, to be replaced by a number."""
+
     name: str
     number_format: str
 

@@ -568,7 +568,7 @@ class MeasurementCoverage:
             return f"Ranges rest on {self.count} measurements of {self.setup_description}."
         few = f"only {self.count}" if self.count else "no"
         noun = "measurement" if self.count == 1 else "measurements"
-        return f"Compared with {few} {noun} of {self.setup_description} yet, so ranges are wider."
+        return f"Ranges rest on {few} {noun} of {self.setup_description}, so they are wider."
 
     def error_interval_name(self, interval_name: str) -> str:
         """Return the error interval of a time: wider if nothing like it was measured."""
@@ -621,7 +621,7 @@ def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
     ...     return measurement_coverage(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
     >>> measured("H100").is_enough, measured("L40S").note
-    (True, 'Compared with no measurements of vLLM with dense models on one GPU of Ada Lovelace yet, so ranges are wider.')
+    (True, 'Ranges rest on no measurements of vLLM with dense models on one GPU of Ada Lovelace, so they are wider.')
     """
     key = measured_setup_class(placed)
     counts = data_files.load_toml("measurements.toml")
