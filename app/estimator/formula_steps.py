@@ -173,7 +173,7 @@ def format_cache_formula(
     are heads. Recurrent layers store `state_bytes` bytes.
     """
     groups: dict[tuple[int, int], float] = {}
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         mixer = layer.mixer
         divisor = round(1 / cache_share_per_gpu(mixer.kv_heads, gpus))
         if mixer.cache:
@@ -204,7 +204,7 @@ def cache_source(model: Architecture, default: str) -> str:
     >>> cache_source(find_model("deepseek-v3"), "shazeer-2019")
     'deepseek-v2'
     """
-    kinds = {a.mixer.kind for a, _ in model.runs if a.mixer.cache}
+    kinds = {a.mixer.kind for a, _ in model.layer_counts if a.mixer.cache}
     if kinds == {"latent"}:
         return "deepseek-v2"
     if model.sliding_window:
@@ -229,7 +229,7 @@ def _multiplying_weights(model: Architecture) -> float:
     """Return the active weights that multiply a token, with the output head."""
     return model.embedding_parameters + sum(
         matrix.active_parameters * number
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
         for matrix in layer.matrices
     )
 

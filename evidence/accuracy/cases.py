@@ -204,7 +204,7 @@ def _is_in_catalog(name: str, text: str) -> bool:
         return False
 
 
-_NOT_COMPARED = frozenset({"name", "decoder_layers", "encoder_layers", "runs"})
+_NOT_COMPARED = frozenset({"name", "decoder_layers", "encoder_layers", "layer_counts"})
 
 
 def _comparable_shape(model: Architecture) -> object:
@@ -215,7 +215,7 @@ def _comparable_shape(model: Architecture) -> object:
         if field.name not in _NOT_COMPARED
     ]
     # Layers are compared by identity: list each kind once, then its positions.
-    kinds = {layer: number for number, (layer, _) in enumerate(model.runs)}
+    kinds = {layer: number for number, (layer, _) in enumerate(model.layer_counts)}
     layers = [
         tuple(getattr(layer, field.name) for field in dataclasses.fields(layer)) for layer in kinds
     ]

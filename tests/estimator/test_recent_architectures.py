@@ -212,9 +212,9 @@ def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
 def test_a_layer_that_shares_an_index_keeps_none() -> None:
     sharing = {**_GLM, "index_topk_freq": 4, "index_skip_topk_offset": 2}
     whole, shared = from_config(_GLM), from_config(sharing)
-    kept = sum(n for a, n in shared.runs if a.mixer.index)
+    kept = sum(n for a, n in shared.layer_counts if a.mixer.index)
     assert kept == 21  # layers 0 and 1, and every fourth from 5 on
-    assert all(a.mixer.top == 2048 for a, _ in shared.runs)
+    assert all(a.mixer.top == 2048 for a, _ in shared.layer_counts)
     assert shared.parameters < whole.parameters
 
 

@@ -16,7 +16,9 @@ from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
 from evidence.accuracy.report import list_project_case_files
 
-(_CASES,) = (json.loads(path.read_text()) for path in list_project_case_files() if "towers" in path.name)
+(_CASES,) = (
+    json.loads(path.read_text()) for path in list_project_case_files() if "towers" in path.name
+)
 SEEING = {name: row["config"] for name, row in _CASES["models"].items()}
 QWEN = SEEING["qwen3-vl-8b"]
 

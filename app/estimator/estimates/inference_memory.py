@@ -35,7 +35,7 @@ from app.estimator.memory.parallel_layout import (
     loadable_gpu_counts,
     quantization_block_problem,
     serving_pipeline_problem,
-    serving_stages,
+    split_into_serving_stages,
     tensor_parallel_choices,
     tensor_parallel_problem,
 )
@@ -281,7 +281,7 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
 
 def compute_active_mlp_width(model: Architecture) -> float:
     """Return the width of the widest MLP that a token passes through."""
-    layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
+    layer = next((a for a, _ in model.layer_counts if a.mlp.is_routed), None)
     width = float(model.mlp_width)
     if layer is None:
         return width
@@ -315,7 +315,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 
 def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
     """Return the pipeline stage that takes most memory, as a model of its own."""
-    stages = serving_stages(model, inputs.pipeline_parallel)
+    stages = split_into_serving_stages(model, inputs.pipeline_parallel)
     return max(
         (stage for stage, _ in stages),
         key=lambda stage: gpu_memory_use(stage, inputs, inputs.tensor_parallel).total,
@@ -327,7 +327,7 @@ def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -
     gpus = inputs.tensor_parallel
     uses = [
         (gpu_memory_use(stage, inputs, gpus), number * gpus)
-        for stage, number in serving_stages(model, inputs.pipeline_parallel)
+        for stage, number in split_into_serving_stages(model, inputs.pipeline_parallel)
     ]
     names = [field.name for field in dataclasses.fields(GpuMemoryUse)]
     return GpuMemoryUse(**{n: sum(getattr(use, n) * times for use, times in uses) for n in names})
@@ -619,7 +619,10 @@ def _bytes_per_cached_token(
     longer sequence takes less: with them it is the mean of a sequence of the given context.
     """
     width = CACHE_BITS[inputs.cache] / 8
-    state, windows = recurrent_state_bytes(model), any(a.mixer.window for a, _ in model.runs)
+    state, windows = (
+        recurrent_state_bytes(model),
+        any(a.mixer.window for a, _ in model.layer_counts),
+    )
     each = kv_cache_elements_per_token(model, attention_gpus, width) * width
     if not each or not (state or windows):
         return each

@@ -121,7 +121,7 @@ def build_notes(
             f"vLLM 0.9 keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
         )
-    if any(a.mixer.latent_width for a, _ in model.runs) and inputs.tensor_parallel > 1:
+    if any(a.mixer.latent_width for a, _ in model.layer_counts) and inputs.tensor_parallel > 1:
         notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")

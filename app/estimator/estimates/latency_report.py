@@ -304,7 +304,7 @@ def _arithmetic_intensity(
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
     scores = sum(
         number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
     )
     read = weight_bytes_per_gpu(placed)
     if phase_label == "Answer":

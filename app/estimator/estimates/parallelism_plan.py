@@ -500,7 +500,7 @@ class _LayoutSearch:
             plan = family.build_plan(self._job, micro_batch_and_count, recompute)
             times = all_layers_time(self._model, self._engine, self._fabric, plan)
             self._times[key] = times
-            self._timed += _LAYER * len(self._model.runs)
+            self._timed += _LAYER * len(self._model.layer_counts)
         return times
 
 

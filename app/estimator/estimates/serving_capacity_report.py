@@ -22,7 +22,7 @@ from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import list_price_notes
-from app.estimator.memory.parallel_layout import serving_stages
+from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -181,7 +181,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
 def _describe_full_memory(result: CapacityResult) -> str:
     """Return what takes the memory if nothing is left for a request."""
     placed, share = result.profile.placed, result.inputs.memory_utilization
-    stages = serving_stages(placed.model, placed.serving.pipeline)
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
     parts = min(
         (engine_memory_parts(placed, share, stage) for stage, _ in stages), key=lambda p: p.cache
     )
@@ -569,7 +569,9 @@ def _build_notes(result: CapacityResult) -> list[str]:
         notes.append(describe_draft_model(placed))
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
-    if any(layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.runs):
+    if any(
+        layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.layer_counts
+    ):
         notes.append(
             "Attention and recurrent layers cache in blocks of one size, and a request keeps two "
             "states of each recurrent layer, as with prefix caching."

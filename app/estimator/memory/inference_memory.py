@@ -55,7 +55,7 @@ def kv_cache_elements_per_token(
         number
         * cached_elements(layer.mixer, width)
         * cache_share_per_gpu(layer.mixer.kv_heads, tensor_parallel)
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
         if layer.mixer.cache
     )
 
@@ -71,7 +71,7 @@ def kv_cache_elements_per_sequence(
 ) -> float:
     """Cache elements of one sequence on one GPU; sliding layers store only their window."""
     total = 0.0
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         mixer = layer.mixer
         if mixer.cache:
             cached_tokens = min(context, mixer.window) if mixer.window else context
@@ -94,7 +94,7 @@ def longest_context(
 
     None if no layer's cache grows with the context. 0 if not even one block fits.
     """
-    window_pairs = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.runs)
+    window_pairs = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.layer_counts)
     window_ends = sorted({end for pair in window_pairs for end in pair if end})
     start = 0.0
     for end in (*window_ends, math.inf):
@@ -114,7 +114,7 @@ def _elements_per_further_token(
 ) -> float:
     """Elements per further token once `context` tokens are cached."""
     total = 0.0
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         mixer = layer.mixer
         if mixer.cache and (mixer.window is None or mixer.window > context):
             gpu_share = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
@@ -175,8 +175,8 @@ def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> Hy
     >>> blocks.tokens, blocks.attention, blocks.recurrent_groups, blocks.blocks_of_sequence(131072)
     (2096, 1, 3, 69)
     """
-    attention_layers = [(layer.mixer, n) for layer, n in model.runs if layer.mixer.cache]
-    recurrent_layers = [(layer, n) for layer, n in model.runs if layer.state]
+    attention_layers = [(layer.mixer, n) for layer, n in model.layer_counts if layer.mixer.cache]
+    recurrent_layers = [(layer, n) for layer, n in model.layer_counts if layer.state]
     mixers = {mixer for mixer, _ in attention_layers}
     states = {(layer.state, layer.convolution_state) for layer, _ in recurrent_layers}
     if len(mixers) != 1 or len(states) != 1:

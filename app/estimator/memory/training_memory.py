@@ -320,9 +320,11 @@ def transient_bytes_per_token_on_stage(
     temporaries are (or the recomputed layer). At both, the saved activations of all
     micro-batches in flight are in memory.
     """
-    saved = sum(n * _saved_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
+    saved = sum(
+        n * _saved_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.layer_counts
+    )
     working = max(
-        (_working_bytes_per_token(model, a, layout, step, tuning) for a, _ in stage.runs),
+        (_working_bytes_per_token(model, a, layout, step, tuning) for a, _ in stage.layer_counts),
         default=0.0,
     )
     peak_working, logits = working, 0.0
@@ -406,9 +408,9 @@ def _unreusable_bytes_per_token(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token of unfused operations that the allocator cannot reuse."""
-    if not step.framework.eager or not stage.runs:
+    if not step.framework.eager or not stage.layer_counts:
         return 0.0
-    layer = stage.runs[-1][0]
+    layer = stage.layer_counts[-1][0]
     layer_bytes = unfused_layer_saved_bytes_per_token(
         model, layer, step.sequence, eager=not step.flash_attention
     )
@@ -451,7 +453,7 @@ def _preallocated_gradient_bytes(
     Equal layers share theirs; grouped experts have one.
     """
     largest = 0.0
-    for layer, _ in stage.runs:
+    for layer, _ in stage.layer_counts:
         share = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
         gradient_elements = share.dense
         if layer.mlp.experts:
@@ -482,6 +484,6 @@ def _gathered_weight_bytes(
         share = stage_parameters_per_gpu(model, stage, layout)
         bytes_per_weight = width if tuning.is_partial else width + 4.0
         return bytes_per_weight * (share.dense + share.experts)
-    largest = max((a.parameters for a, _ in stage.runs), default=0)
+    largest = max((a.parameters for a, _ in stage.layer_counts), default=0)
     table_parameters = model.embedding_parameters + model.head_parameters
     return (width * 2 * largest + max(width, 2.0) * table_parameters) / layout.tensor

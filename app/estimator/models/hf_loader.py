@@ -589,7 +589,7 @@ def from_config(config: Config, name: str = "") -> Architecture:
 
 def validate_architecture(model: Architecture) -> Architecture:
     """Return `model` if all of its sizes are valid; raises UnreadableConfigError."""
-    for layer, _ in model.runs:
+    for layer, _ in model.layer_counts:
         for matrix in layer.matrices:
             if not all(map(_is_positive_integer, (matrix.inputs, matrix.outputs, matrix.copies))):
                 message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."

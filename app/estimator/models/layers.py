@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Part = Literal["attention", "linear attention", "mlp", "router", "experts", "shared"]
 Split = Literal["columns", "rows", "heads", "whole"]
@@ -154,6 +154,13 @@ class Layer:
             return self.parameters
         share = self.mlp.experts_per_token / self.mlp.experts
         return self.parameters - routed * (1 - share)
+
+
+class LayerCount(NamedTuple):
+    """A kind of layer, and how many layers of a model are of it."""
+
+    layer: Layer
+    number: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from app.estimator.memory.inference_memory import (
     profiled_peak_bytes,
     recurrent_state_bytes,
 )
-from app.estimator.memory.parallel_layout import serving_stages
+from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
 from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, wait_quantile
@@ -159,7 +159,7 @@ def max_sequences(placed: PlacedModel, context: float, usable_share: float = _US
 
     Every pipeline stage caches all sequences; the fullest one decides.
     """
-    stages = serving_stages(placed.model, placed.serving.pipeline)
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
     return min(_stage_sequences(placed, context, usable_share, stage) for stage, _ in stages)
 
 

@@ -174,7 +174,7 @@ def place_model(
         _precompute_layer_costs(
             layer, number * uneven, model, (serving, form, rates, engine, bandwidth)
         )
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
     )
     return PlacedModel(
         model=model,
@@ -546,7 +546,7 @@ def model_kind_for_engine(model: Architecture) -> str:
     >>> [model_kind_for_engine(find_model(m)) for m in ("llama-3-8b", "mixtral-8x7b", "deepseek-v3")]
     ['dense', 'routed', 'latent']
     """
-    mixers = [layer.mixer for layer, _ in model.runs]
+    mixers = [layer.mixer for layer, _ in model.layer_counts]
     if any(mixer.state for mixer in mixers):
         return "hybrid"
     if any(mixer.kind == "latent" for mixer in mixers):

@@ -202,7 +202,7 @@ def all_layers_time(
     tokens = plan.micro_batch * plan.sequence / plan.context
     message = tokens * model.hidden * 2
     tensor = _tensor_parallel_time(message, fabric, plan)
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         forward = sum(_matrix_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
         sums.matmul += number * forward * _cost_in_forward_passes(plan)
         sums.attention += number * _attention_time(layer, tokens, rates, plan)
