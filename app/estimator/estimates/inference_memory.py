@@ -584,7 +584,7 @@ def _fitting_engine_settings(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> EngineSettings | None:
     """Return the settings of an engine with which its load fits."""
-    if inputs.engine not in ENGINES or ENGINES[inputs.engine].whole:
+    if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
         return None
     now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
     share = inputs.memory_utilization

@@ -155,7 +155,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             "Transformers answers one batch until its longest answer ends, without a paged "
             "cache; its speed under load is not estimated."
         )
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].has_no_fraction:
         label = ENGINES[inputs.engine].label
         yield f"{label} take what they need of the whole memory: the usable share does not count."
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP) and inputs.tensor_parallel > 1:
@@ -480,7 +480,7 @@ def _cache_step(
         states = shared.blocks_of_sequence(0)
         numbers = (
             f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens)}⌉ × "
-            f"{shared.attention} + {states}) × {format_term(shared.size, 'B')} × {sequences}"
+            f"{shared.attention_groups} + {states}) × {format_term(shared.size, 'B')} × {sequences}"
         )
         source = "vllm-hybrid"
     return _STEPS.line("kv_cache", formula, numbers, load.cache, source)
@@ -587,7 +587,7 @@ def _usable_memory_step(
     share = format_term(inputs.memory_utilization, "%")
     memory, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
     numbers = f"{memory} × {share}"
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].has_no_fraction:
         formula, numbers = "memory", memory
     elif inputs.engine in ENGINES and ENGINES[inputs.engine].has_free_memory_fraction:
         formula = "memory − the share not used × what all but the cache leaves"

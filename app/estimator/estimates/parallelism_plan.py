@@ -15,7 +15,7 @@ from app.estimator.estimates.training_time import (
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
 from app.estimator.hardware.throughput import compute_sustained_rates
-from app.estimator.memory.model_states import FRAMEWORKS
+from app.estimator.memory.model_states import FRAMEWORKS, bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     default_batch_tokens,
@@ -43,7 +43,6 @@ from app.estimator.training.training_plan import (
     layers_of_fullest_stage,
     plan_to_parallel_layout,
     plan_to_training_step,
-    usual_bytes_per_parameter,
 )
 from app.estimator.units import format_number
 
@@ -296,7 +295,7 @@ class LayoutMemoryChecker:
     def fits_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
         unsharded = resident_memory_by_stage(
-            self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_bytes_per_parameter()
+            self._model, ParallelLayout(), FRAMEWORKS["torch"], bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
         return states / self._job.gpus <= self._limit
@@ -334,7 +333,7 @@ class LayoutMemoryChecker:
             plan = family.build_plan(self._job, family.micro_batches_and_counts[0])
             framework = plan_to_training_step(plan).framework
             stages = resident_memory_by_stage(
-                self._model, plan_to_parallel_layout(plan), framework, usual_bytes_per_parameter()
+                self._model, plan_to_parallel_layout(plan), framework, bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
             resident = tuple(stage.total + overhead for stage in stages)
@@ -356,7 +355,7 @@ class LayoutMemoryChecker:
             tokens = self._job.sequence * micro_batch / family.context
             transient = tuple(
                 sum(
-                    per_token.activation_and_logit_bytes(
+                    per_token.of_micro_batches(
                         tokens, micro_batches_in_flight(per_token.stage_index, layout, batches)
                     )
                 )

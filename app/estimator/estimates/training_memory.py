@@ -10,7 +10,7 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
     FRAMEWORKS,
-    LOSSES,
+    LOSS_KERNELS,
     OPTIMIZERS,
     PRECISIONS,
     USUAL,
@@ -18,7 +18,6 @@ from app.estimator.memory.model_states import (
     TrainedWeights,
     TrainingFramework,
     build_adapter_tuning,
-    build_full_training,
     bytes_per_parameter,
     find_training_framework,
 )
@@ -120,7 +119,7 @@ class TrainingMemoryInputs:
     loss: str = RECIPE.add_folded_input(
         USUAL,
         "Loss kernel",
-        choices=tuple((name, label) for name, label, _ in LOSSES),
+        choices=tuple((name, kernel.label) for name, kernel in LOSS_KERNELS.items()),
         help="How many bytes each logit takes at the peak of the loss.",
     )
     optimizer_step: str = RECIPE.add_folded_input(
@@ -238,7 +237,7 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
 def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> TrainedWeights:
     """Return which part of the model is trained, and what is offloaded to the host."""
     if inputs.method == "full":
-        return build_full_training(inputs.offload)
+        return TrainedWeights(host=inputs.offload)
     return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
 
 
@@ -280,7 +279,7 @@ def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         flash_attention=inputs.flash_attention,
         framework=framework,
         fused_loss=inputs.fused_loss or _has_usual_fused_loss(inputs),
-        loss_bytes_per_logit={name: width for name, _, width in LOSSES}[inputs.loss],
+        loss_bytes_per_logit=LOSS_KERNELS[inputs.loss].bytes_per_logit,
         overlaps_tensor_parallel=inputs.overlapped,
     )
 

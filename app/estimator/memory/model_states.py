@@ -32,8 +32,6 @@ class BytesPerParameter:
 
 
 class PrecisionBytes(NamedTuple):
-    """Bytes of weights, gradients, master copy, and of each moment."""
-
     weights: float
     gradients: float
     master: float
@@ -139,11 +137,9 @@ class UnsavedBytes(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainedWeights:
-    """What is trained. With adapters the model is frozen at `base` bytes per parameter.
+    """What is trained: all weights, or with `adapter_parameters` those of adapters alone.
 
-    `adapters` counts trainable parameters (0: all weights are trained); `targets`
-    names the matrices that have one. `host` says what is offloaded to the host: none,
-    optimizer or all.
+    `host` says what is offloaded to the host: none, optimizer or all.
     """
 
     adapter_parameters: float = 0.0
@@ -167,9 +163,7 @@ class TrainedWeights:
             return UnsavedBytes(0.0, 0.0)
         whole = 0.0 if {"q", "k", "v"} & self.adapted_matrices else 2.0 * hidden
         whole += 0.0 if {"gate", "up"} & self.adapted_matrices else 2.0 * hidden
-        return UnsavedBytes(
-            whole, tensor_parallel_part=0.0 if "down" in self.adapted_matrices else 2.0 * width
-        )
+        return UnsavedBytes(whole, 0.0 if "down" in self.adapted_matrices else 2.0 * width)
 
 
 _TARGETS: dict[str, tuple[str, ...]] = {
@@ -178,11 +172,6 @@ _TARGETS: dict[str, tuple[str, ...]] = {
     "qv": ("q", "v"),
     "mlp": ("gate", "up", "down"),
 }
-
-
-def build_full_training(offloaded: str) -> TrainedWeights:
-    """All weights are trained."""
-    return TrainedWeights(host=offloaded)
 
 
 def build_adapter_tuning(
@@ -243,15 +232,22 @@ FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
 )
 
 
-# Bytes per logit of loss kernels, at the peak of the loss.
-LOSSES: tuple[tuple[str, str, float | None], ...] = (
-    (USUAL, "As in the framework", None),
-    ("eager", "PyTorch, eager", 14.0),
-    ("transformers", "Transformers", 12.0),
-    ("fused", "Fused, in place", 4.0),
-    ("chunked", "In chunks", 1.75),
-    ("linear", "Fused with the output head (Liger, CCE)", 1.0),
-)
+class LossKernel(NamedTuple):
+    """A kernel of the loss; None: it has the bytes per logit of the framework."""
+
+    label: str
+    bytes_per_logit: float | None
+
+
+# By id, with the bytes per logit at the peak of the loss.
+LOSS_KERNELS = {
+    USUAL: LossKernel("As in the framework", None),
+    "eager": LossKernel("PyTorch, eager", 14.0),
+    "transformers": LossKernel("Transformers", 12.0),
+    "fused": LossKernel("Fused, in place", 4.0),
+    "chunked": LossKernel("In chunks", 1.75),
+    "linear": LossKernel("Fused with the output head (Liger, CCE)", 1.0),
+}
 
 
 def find_training_framework(choice: str, method: str) -> TrainingFramework:

@@ -68,13 +68,10 @@ def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) ->
 
     Two per active weight, and those of its mixers outside of their matrices.
     """
-    matmuls = 2 * sum(m.active_parameters for m in layer.matrices)
-    second_mixer = (
-        mixer_flops_outside_matrices(layer.beside, context, causal=causal) if layer.beside else 0.0
-    )
-    return (
-        matmuls + mixer_flops_outside_matrices(layer.mixer, context, causal=causal) + second_mixer
-    )
+    flops = 2 * sum(m.active_parameters for m in layer.matrices)
+    for mixer in (layer.mixer, layer.beside):
+        flops += mixer_flops_outside_matrices(mixer, context, causal=causal) if mixer else 0.0
+    return flops
 
 
 def training_flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
