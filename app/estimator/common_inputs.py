@@ -329,7 +329,7 @@ engine_input = partial(
     ENGINE.add_folded_input,
     default="vllm",
     label="Engine",
-    choices=(*engine.list_engines(), (TRANSFORMERS, "Transformers: not estimated")),
+    choices=(*engine.list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
     aliases=(("vllm-0.9", "vllm"), ("vllm-0.7", "vllm-2024"), ("vllm-0.6", "vllm-2024")),
     help="Which measured engine the overheads are modeled on.",
 )

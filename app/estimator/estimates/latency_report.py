@@ -32,7 +32,7 @@ from app.estimator.serving.replica import describe_draft_model, weight_bytes_per
 from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
-    other_acceptances,
+    acceptance_range,
     pipeline_time,
     tokens_per_step,
 )
@@ -163,7 +163,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
         f"at {format_value(other, '%')}"
-        for other in other_acceptances(inputs.acceptance)
+        for other in acceptance_range(inputs.acceptance)
     ]
     assumed = format_value(inputs.acceptance, "%")
     return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
@@ -174,7 +174,7 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
 
     By the peaks of the data sheet, or what the engine reaches at most if that is less.
     """
-    gpu, form = placed.gpu, placed.form
+    gpu, form = placed.gpu, placed.weight_format
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, form)]
     peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 0.0
     peak = min(peak, placed.engine.compute_limit)
@@ -270,7 +270,7 @@ def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
     gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.weight_format)]
     peak = gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
     band = gpu.memory_bandwidth or 1.0
     turn = peak / band
@@ -285,7 +285,7 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
         point = (each, roofline(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
-        f"Roofline of {gpu.name} in {placed.form.label}",
+        f"Roofline of {gpu.name} in {placed.weight_format.label}",
         "Operations per byte",
         "Rate",
         "",
@@ -309,7 +309,7 @@ def _arithmetic_intensity(
     read = weight_bytes_per_gpu(placed)
     if phase_label == "Answer":
         each = model.cache_elements_of_sequence(max(1, round(context)))
-        read += rows * each * placed.element / tensor
+        read += rows * each * placed.cache_element_bytes / tensor
     return rows * (work + scores) / tensor / read
 
 
@@ -352,8 +352,8 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
             f"Prompts are computed at no more than {limit}, as measured with builds of May 2024, "
             "however fast the card; later builds can be faster."
         )
-    elif placed.narrow:
-        label = placed.form.label
+    elif placed.unpacks_weights:
+        label = placed.weight_format.label
         notes.append(
             f"{label} is unpacked to 16 bit on this card: its weights are read faster, and computed "
             "no faster."

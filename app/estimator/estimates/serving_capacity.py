@@ -277,7 +277,7 @@ class CapacityResult:
         if not self.memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
         users = self.inputs.concurrent * self.inputs.peak / self.replicas
-        return max(0.0, users - self.profile.most)
+        return max(0.0, users - self.profile.max_batch)
 
     @property
     def prefill_request_rate(self) -> float:
@@ -492,14 +492,16 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         top=top,
         best=best,
         targets_met=bool(replicas) and settled is not None and targets.are_met_at(settled),
-        memory=profile.most >= 1,
+        memory=profile.max_batch >= 1,
         measurements=_find_measurements(profile),
         simulation=_simulate_replica(inputs, profile, settled, replicas or 1),
         prefill_replicas=_prefill_replicas(profile, settled, replicas),
         single_request_point=operating_point_at_batch(profile, 1.0)
-        if profile.most >= 1 and top is None
+        if profile.max_batch >= 1 and top is None
         else None,
-        fewest_fitting_gpus=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
+        fewest_fitting_gpus=_fewest_gpus_per_replica(inputs, profile)
+        if profile.max_batch < 1
+        else None,
     )
     result = _limit_to_prefill(result)
     if result.targets_met and result.refusal:
@@ -601,7 +603,7 @@ def replica_load(
     inputs: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
 ) -> OperatingPoint | None:
     """Return the operating point of one of `replicas`; None if it cannot keep up."""
-    if profile.most < 1:
+    if profile.max_batch < 1:
         return None
     if inputs.requests_per_second is not None:
         return operating_point_at_rate(profile, inputs.requests_per_second * inputs.peak / replicas)

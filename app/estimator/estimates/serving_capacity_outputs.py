@@ -148,7 +148,7 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
         return _value_if_served(None)
     rate = modeled_rate(result.measurements.error_interval_name("saturated"), value)
     note = "Whatever the targets." if result.has_targets else ""
-    if int(result.profile.max_reserved_batch) < int(result.profile.most):
+    if int(result.profile.max_reserved_batch) < int(result.profile.max_batch):
         note = f"{note} Room for whole answers is kept, so fewer run at once.".strip()
     return dataclasses.replace(rate, note=note)
 
@@ -182,14 +182,14 @@ def _gpu_bounds(result: CapacityResult) -> tuple[int | None, int | None]:
 def _read_requests_per_replica(result: CapacityResult) -> OutputValue:
     if result.settled is None:
         return _value_if_served(None)
-    most = int(result.profile.most)  # A part of a request fits on average, not at a time.
+    most = int(result.profile.max_batch)  # A part of a request fits on average, not at a time.
     return OutputValue(min(round(result.settled.batch, 1), max(1, most)))
 
 
 def _most_requests(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.profile, result.profile.traffic.requests
-    most, full = (max(0, int(n)) for n in (profile.most, profile.max_reserved_batch))
+    most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
     if most == full:
         return OutputValue(most)
     mean = format_number(round(profile.traffic.mean_context))
@@ -309,14 +309,12 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
     other = compute_capacity(changed, build_replica_profile(changed))
-    if not other.targets_met and int(other.profile.most) <= int(profile.most):
+    if not other.targets_met and int(other.profile.max_batch) <= int(profile.max_batch):
         return ()
     becomes = _served_load_text(result)
     if not other.targets_met:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        becomes = (
-            f"{int(other.profile.most)} of {format_number(users)} requests are answered at a time."
-        )
+        becomes = f"{int(other.profile.max_batch)} of {format_number(users)} requests are answered at a time."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
@@ -435,12 +433,12 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         (sequences, {"max_sequences": fewer}),
         (VerdictFlip(*share[:2], now, share[2], _ROOM), {"memory_utilization": larger}),
     ):
-        if build_replica_profile(dataclasses.replace(inputs, **changes)).most >= 1:
+        if build_replica_profile(dataclasses.replace(inputs, **changes)).max_batch >= 1:
             flips.append(flip)
     if flips:
         return tuple(flips)
     both = dataclasses.replace(inputs, max_sequences=fewer, memory_utilization=larger)
-    if build_replica_profile(both).most >= 1:
+    if build_replica_profile(both).max_batch >= 1:
         return (dataclasses.replace(sequences, also=(share,)),)
     return ()
 

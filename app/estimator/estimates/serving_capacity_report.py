@@ -47,10 +47,10 @@ from app.estimator.serving.replica import (
     engine_memory_parts,
     expert_padding_bytes_per_gpu,
     operating_point_at_batch,
-    prefill_step_share_and_time,
+    time_mixed_steps,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
-from app.estimator.serving.step_time import other_acceptances
+from app.estimator.serving.step_time import acceptance_range
 from app.estimator.units import format_number, format_value
 
 
@@ -203,7 +203,7 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
     if not inputs.draft_tokens:
         return ""
     paces = []
-    for acceptance in other_acceptances(inputs.acceptance):
+    for acceptance in acceptance_range(inputs.acceptance):
         changed = dataclasses.replace(inputs, acceptance=acceptance)
         settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
         if settled is not None:
@@ -241,8 +241,8 @@ def _requests_and_room(result: CapacityResult) -> tuple[int, int]:
     """Return the requests of a replica, and as many as its memory holds at a time, in whole ones."""
     if not result.waiting_requests_per_replica:
         return 0, 0
-    return round(result.profile.most + result.waiting_requests_per_replica), int(
-        result.profile.most
+    return round(result.profile.max_batch + result.waiting_requests_per_replica), int(
+        result.profile.max_batch
     )
 
 
@@ -296,7 +296,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         FormulaStep(
             "One decoding step",
             "computed for some numbers of requests; interpolated between the two nearest",
-            _interpolation_formula(profile.decode, timed.batch),
+            _interpolation_formula(profile.decode_seconds, timed.batch),
             timed.step,
             "s",
             "pope-2022",
@@ -329,18 +329,18 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
             FormulaStep(
                 "What a prompt adds",
                 "step with a prompt − step without one; interpolated in the same way",
-                _interpolation_formula(profile.prompt, timed.batch),
-                timed.cost,
+                _interpolation_formula(profile.prompt_seconds, timed.batch),
+                timed.prompt_cost,
                 "s",
                 "inferencex",
                 "batching-and-latency",
             ),
         )
     seconds, front = (
-        format_term(prefill.seconds, "s"),
+        format_term(prefill.full_step_seconds, "s"),
         format_term(prefill.placed.time_before_prompt, "s"),
     )
-    waits = profile.placed.steps.steps_before_first_token
+    waits = profile.placed.shared_constants.steps_before_first_token
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
         f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer_seconds, 's')} + "
@@ -355,14 +355,14 @@ _TOPIC = "batching-and-latency"
 
 def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
-    step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
-    prompts, kept = profile.prompts_per_step(timed), profile.kept
+    step, cost = format_term(timed.step, "s"), format_term(timed.prompt_cost, "s")
+    prompts, kept = profile.prompts_per_step(timed), profile.tokens_per_step
     each = format_term(prompts)
-    share, mixed = prefill_step_share_and_time(timed, prompts)
+    share, mixed = time_mixed_steps(timed, prompts)
     value = profile.time_per_token(timed)
     if profile.prefill:
         return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
-    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
+    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.min_mixed_step):
         simple = f"{step} + {each} × {cost}"
         formula = "step + prompts of others per step × what a prompt adds"
         return (
@@ -383,7 +383,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
         (
             "Such a step",
             "step + prompts ÷ share of steps × prompt, or longer launches",
-            f"max({step} + {at_once} × {cost}, {format_term(timed.launching, 's')})",
+            f"max({step} + {at_once} × {cost}, {format_term(timed.min_mixed_step, 's')})",
             mixed,
             "s",
         ),
@@ -411,7 +411,7 @@ def _prompts_per_step_line(
     numbers = f"{format_term(timed.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
     if profile.traffic.open_arrivals:
         rate = profile.rate_at(timed.batch * profile.concurrent_batches)
-        step = format_term(profile.time_per_token(timed) * profile.kept, "s")
+        step = format_term(profile.time_per_token(timed) * profile.tokens_per_step, "s")
         formula = "requests per second × mean time of a step"
         numbers = f"{format_term(rate / profile.concurrent_batches, 'request/s')} × {step}"
     return FormulaStep(
@@ -465,7 +465,7 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
     if result.waiting_requests_per_replica:  # The rate stays, and the wait grows up to this load.
-        users = result.profile.most + result.waiting_requests_per_replica
+        users = result.profile.max_batch + result.waiting_requests_per_replica
         batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
         settled = operating_point_at_batch(result.profile, batch, (share,))
@@ -564,7 +564,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
         )
     notes += _prefill_decode_notes(result)
     if inputs.draft_tokens:
-        kept = format_number(result.profile.kept)
+        kept = format_number(result.profile.tokens_per_step)
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
         notes.append(describe_draft_model(placed))
     if inputs.cached_share:
