@@ -53,7 +53,7 @@ from app.estimator.models.number_formats import (
     usual_gguf_file,
     weight_bytes_by_split,
 )
-from app.estimator.result import VerdictFlip
+from app.estimator.result import FieldChange, VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
@@ -769,7 +769,7 @@ def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> l
     if sequences == now:
         used = format_value(inputs.memory_utilization, "%")
         return [VerdictFlip(field, label, used, part, "Fits.")]
-    also = ((field, label, part),) if share != inputs.memory_utilization else ()
+    also = (FieldChange(field, label, part),) if share != inputs.memory_utilization else ()
     most = "max_sequences", "Most sequences of the engine"
     return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
 
@@ -807,7 +807,7 @@ def find_flips(
     if limits.fitting_gguf_format:
         engines, file = dict(_ENGINES), f"GGUF {GGUF_FORMATS[limits.fitting_gguf_format]}"
         now, flips = engines[inputs.engine], engines[LLAMA_CPP]
-        also = (("weights", "Weights", file),)
+        also = (FieldChange("weights", "Weights", file),)
         changes.append(VerdictFlip("engine", "Engine", now, flips, "Fits.", also))
     if limits.gpus and limits.gpus != inputs.tensor_parallel:
         now, flips = str(inputs.tensor_parallel), str(limits.gpus)

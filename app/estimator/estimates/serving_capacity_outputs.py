@@ -25,7 +25,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory_verdict import round_past_limit
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import CACHE_BITS, CACHE_CHOICES
-from app.estimator.result import OutputSpec, OutputValue, VerdictFlip
+from app.estimator.result import FieldChange, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.replica import (
     OperatingPoint,
     highest_load_within_targets,
@@ -358,7 +358,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
                 "together",
                 str(prefill),
                 f"{format_number(best)} GPUs in all keep the targets.",
-                (("decode_gpus", field, str(decode)),),
+                (FieldChange("decode_gpus", field, str(decode)),),
             ),
         )
     return flip
@@ -402,14 +402,14 @@ def _width_flip(
     result: CapacityResult, other: ServingCapacityInputs, replicas: int, gpus: int
 ) -> VerdictFlip:
     """Return the change to other GPUs per replica, `gpus` in all; experts may be divided whole."""
-    inputs, also = result.inputs, tuple[tuple[str, str, str], ...]()
+    inputs, also = result.inputs, tuple[FieldChange, ...]()
     becomes = f"{format_number(gpus)} GPUs in all are enough."
     if result.has_targets:
         becomes = f"{format_number(gpus)} GPUs in all keep the targets."
     if other.expert_parallel > 1:
-        also = (("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
+        also = (FieldChange("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
     if inputs.replicas and replicas != inputs.replicas:
-        also = (*also, ("replicas", "Replicas", str(replicas)))
+        also = (*also, FieldChange("replicas", "Replicas", str(replicas)))
     now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
     label = "GPUs that share the model"
     return VerdictFlip("tensor_parallel", label, now, then, becomes, also)
@@ -424,14 +424,17 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     larger = max(_LARGER_SHARE, inputs.memory_utilization)
     fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
     now = format_value(inputs.memory_utilization, "%")
-    share = ("memory_utilization", "Usable share of memory", format_value(larger, "%"))
+    share = FieldChange("memory_utilization", "Usable share of memory", format_value(larger, "%"))
     asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
     most = ("max_sequences", "Most sequences of the engine")
     sequences = VerdictFlip(*most, asked, str(fewer), _ROOM)
     flips = []
     for flip, changes in (
         (sequences, {"max_sequences": fewer}),
-        (VerdictFlip(*share[:2], now, share[2], _ROOM), {"memory_utilization": larger}),
+        (
+            VerdictFlip(share.field, share.label, now, share.value, _ROOM),
+            {"memory_utilization": larger},
+        ),
     ):
         if build_replica_profile(dataclasses.replace(inputs, **changes)).max_batch >= 1:
             flips.append(flip)
@@ -452,11 +455,11 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     inputs, then = result.inputs, str(result.fewest_fitting_gpus)
     now, label = str(inputs.tensor_parallel), "GPUs that share the model"
-    also: tuple[tuple[str, str, str], ...] = ()
+    also: tuple[FieldChange, ...] = ()
     wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
     split = _loadable_split(result.profile.placed.model, wider)
     if split and split.expert_parallel != inputs.expert_parallel:
-        also = (("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
+        also = (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
     return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
 
 
@@ -484,7 +487,9 @@ def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     now, then = str(inputs.expert_parallel), str(split.expert_parallel)
     shared = inputs.expert_tensor_parallel
-    also = (("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+    also = (
+        (FieldChange("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+    )
     becomes = "The engine loads it, on the same GPUs."
     return (VerdictFlip("expert_parallel", "Expert parallel", now, then, becomes, also),)
 

@@ -8,7 +8,7 @@ from app.estimator.common_inputs import gpus_input, input_error, model_input
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.memory_verdict import find_root, is_allowed_after_rounding, round_past_limit
 from app.estimator.models.lookup import find_model
-from app.estimator.result import Status, VerdictFlip
+from app.estimator.result import FieldChange, Status, VerdictFlip
 from app.estimator.training.run_costs import (
     GPU_MTBF,
     GPU_MTBF_RANGE,
@@ -502,7 +502,7 @@ def _asynchronous_and_restart_flip(
     text = dict(SAVING)
     now, flips = text["wait"], text["beside"]
     minutes = f"{round_past_limit(longest / 60, up=False)} min"
-    also = (("restart", "Restart", minutes),)
+    also = (FieldChange("restart", "Restart", minutes),)
     return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
 
 
