@@ -109,7 +109,6 @@ class InputGroup:
     topic: str
 
     def add_input(self, default: Any, label: str, **spec: Any) -> Any:
-        """Declare an input of this group."""
         return input_field(default, label, **{"group": self.heading, "topic": self.topic, **spec})
 
     def add_folded_input(self, default: Any, label: str, **spec: Any) -> Any:
@@ -255,7 +254,6 @@ def _unknown_field_problem(name: str, raw: Any, fields: dict[str, InputSpec]) ->
 
 
 def _shorten_value(raw: Any) -> str:
-    """Shorten a value for error messages."""
     text = str(raw)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
@@ -343,7 +341,6 @@ def _parse_text(field: InputSpec, raw: Any) -> str:
 
 
 def _parse_catalog_name(find_id: Callable[[str], str], _: InputSpec, raw: Any) -> str:
-    """Return the catalog id for a common name."""
     try:
         return find_id(str(raw))
     except LookupError as error:

@@ -96,7 +96,6 @@ class Figure:
 
 
 def read_figures(outputs: Iterable[OutputSpec[ResultT]], result: ResultT) -> tuple[Figure, ...]:
-    """Read every output from the result of a computation."""
     figures = []
     for output in outputs:
         value = output.read(result) if output.read else getattr(result, output.name)
@@ -284,7 +283,6 @@ class Estimate:
     sections: tuple[SubEstimate, ...] = ()
 
     def find_figure(self, name: str) -> Figure | None:
-        """Return the figure of an output, or None."""
         return next((figure for figure in self.figures if figure.name == name), None)
 
     def __getitem__(self, name: str) -> Figure:

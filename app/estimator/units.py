@@ -273,7 +273,7 @@ class DisplayUnit(NamedTuple):
 
 
 # The size from which each unit is used, largest first; memory stays in GB up to 10 TB.
-_LADDER: dict[str, tuple[tuple[float, str], ...]] = {
+_SHOWN_UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "B": ((1e16, "PB"), (1e13, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
     "B/s": ((1e16, "PB/s"), (1e13, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
     "FLOP": ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")),
@@ -293,10 +293,6 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     ),
     "kg": ((1e4, "t"),),
     "m3/s": ((0.0, "m³/s"),),
-}
-_RUNGS = {
-    unit: tuple((least, DisplayUnit(name, UNITS[name].factor)) for least, name in rungs)
-    for unit, rungs in _LADDER.items()
 }
 _ONE_DECIMAL = frozenset({"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"})
 PLURALS = {
@@ -396,7 +392,7 @@ def format_range(low: float, high: float, unit: str = "", value: float | None = 
     >>> format_range(22_273.5, 43_359.0, "GPU-h").replace(NBSP, " ")
     '22,300 to 43,400 GPU-hours'
     """
-    if value and unit in _RUNGS and not unit.startswith("FLOP"):
+    if value and unit in _SHOWN_UNITS and not unit.startswith("FLOP"):
         name, factor = _display_unit(abs(round_estimate(value, unit)), unit)
         scaled = (bound / factor for bound in (low, high))
         rounded = [x if unit in _SUMMED or x < 100 else float(f"{x:.3g}") for x in scaled]
@@ -439,9 +435,9 @@ def append_unit(number: str, unit: str) -> str:
 
 def _display_unit(size: float, unit: str) -> DisplayUnit:
     if size:
-        for least, display_unit in _RUNGS.get(unit, ()):
+        for least, name in _SHOWN_UNITS.get(unit, ()):
             if size >= least:
-                return display_unit
+                return DisplayUnit(name, UNITS[name].factor)
     return DisplayUnit(unit, UNITS.get(unit, UNITS[""]).factor)
 
 

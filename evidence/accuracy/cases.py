@@ -88,11 +88,9 @@ class CaseInputs:
         self._unread = dict(case.inputs)
 
     def has(self, key: str) -> bool:
-        """Return whether the case has an unread value for `key`."""
         return self._unread.get(key) is not None
 
     def read_any(self, key: str, default: Any = None) -> Any:
-        """Read a value of any type."""
         value = self._unread.pop(key, None)
         return default if value is None else value
 
@@ -104,7 +102,6 @@ class CaseInputs:
         return float(value)
 
     def read_int(self, key: str, default: int | None = None) -> int:
-        """Read a whole number."""
         value = self.read_number(key, default, "a whole number")
         if not value.is_integer():
             raise UnsupportedCaseError(f"{key} is {value}, not a whole number")
@@ -145,7 +142,6 @@ class CaseInputs:
         return find_model(self.read_model())
 
     def read_gpu_id(self) -> str:
-        """Read the accelerator and return its catalog id."""
         return find_gpu_id(str(self.read_any("gpu", "")))
 
     def require_all_read(self) -> None:

@@ -261,12 +261,12 @@ def test_attention_beside_a_state_space_counts_both() -> None:
     shape = next(s for s in _SHAPES if s["name"] == "falcon_h1")
     model = from_config(shape["config"])
     layer = model.decoder_layers[0]
-    assert layer.beside is not None
+    assert layer.second_mixer is not None
     alone = 2 * sum(m.active_parameters for m in layer.matrices)
-    assert layer.beside.scan_flops_per_state_element * layer.beside.state > 0
+    assert layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state > 0
     counted = training_flops_per_token(model, 1) / 3 - 2 * model.embedding_parameters
     assert counted > model.layers * (
-        alone + layer.beside.scan_flops_per_state_element * layer.beside.state
+        alone + layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state
     )
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from app.estimator.common_inputs import refuse_gguf_elsewhere, refuse_transformers_engine
+from app.estimator.common_inputs import reject_gguf_without_llama_cpp, reject_transformers_engine
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
     SHARES,
@@ -113,8 +113,8 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
-    refuse_transformers_engine(inputs.engine)
-    refuse_gguf_elsewhere(inputs.weights, inputs.engine)
+    reject_transformers_engine(inputs.engine)
+    reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, shared)

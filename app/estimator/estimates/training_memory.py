@@ -50,14 +50,14 @@ class TrainingMemoryInputs:
     optimizer: str = RECIPE.add_input(
         "adamw",
         "Optimizer",
-        choices=OPTIMIZERS,
+        choices=tuple((name, one.label) for name, one in OPTIMIZERS.items()),
         help="How many moments it keeps for each parameter.",
         term="optimizer-state",
     )
     precision: str = RECIPE.add_input(
         "bf16-mixed",
         "Precision",
-        choices=PRECISIONS,
+        choices=tuple((name, one.label) for name, one in PRECISIONS.items()),
         help="Formats of weights, gradients and master copy.",
         term="mixed-precision",
         topic="number-formats",

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
+from app.estimator.memory.model_states import DividedBytes
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Mlp, TokenMixer
@@ -138,12 +139,7 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
     return MixerSavedBytes(saved, scores_per_key=4.0 * mixer.heads)
 
 
-class MlpSavedBytes(NamedTuple):
-    whole: float
-    tensor_parallel_part: float
-
-
-def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
+def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> DividedBytes:
     """Return what the MLP saves.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
@@ -151,13 +147,13 @@ def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
     """
     matrix_count = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return MlpSavedBytes(whole=0.0, tensor_parallel_part=2.0 * matrix_count * mlp.width)
+        return DividedBytes(whole=0.0, tensor_parallel_part=2.0 * matrix_count * mlp.width)
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
     routed = 2.0 * matrix_count * mlp.width * per_token
     divided = routed + 2.0 * matrix_count * mlp.shared_width
-    return MlpSavedBytes(whole=router + copies, tensor_parallel_part=divided)
+    return DividedBytes(whole=router + copies, tensor_parallel_part=divided)
 
 
 def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: float) -> float:

@@ -157,7 +157,6 @@ class HybridBlocks:
     recurrent_groups: int
 
     def blocks_of_sequence(self, context: float) -> int:
-        """Return the blocks that a sequence takes."""
         return (
             self.attention_groups * math.ceil(context / self.tokens)
             + _STATES * self.recurrent_groups

@@ -259,7 +259,6 @@ def transient_bytes_per_token_by_stage(
 
 
 def micro_batch_tokens(layout: ParallelLayout, step: TrainingStep) -> float:
-    """Return the tokens of one micro-batch on a GPU."""
     return step.sequence * step.micro_batch / layout.context
 
 
@@ -349,7 +348,6 @@ def _saved_bytes_per_token(
     step: TrainingStep,
     tuning: TrainedWeights,
 ) -> float:
-    """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
         saved = unfused_layer_saved_bytes_per_token(
             model, layer, step.sequence, eager=not step.flash_attention
@@ -417,7 +415,6 @@ def _unreusable_bytes_per_token(
 
 
 def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
-    """Return the bytes per logit during the loss."""
     framework = step.framework
     if step.loss_bytes_per_logit is not None:
         return step.loss_bytes_per_logit

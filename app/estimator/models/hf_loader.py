@@ -286,7 +286,6 @@ def _read_mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
 
 
 def _first_given_switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
-    """Return the first switch that is set under one of several names."""
     for name in names:
         if config.get(name) is not None:
             return bool(config[name])
@@ -508,7 +507,7 @@ def _seq2seq_layer(
         mlp=layers.build_dense_mlp(hidden, width, gated=gated, bias=traits.bias),
         norm_parameters=(3 if is_decoder else 2) * traits.norm_terms * hidden,
         # The cached keys and values of the encoder do not grow with the answer.
-        beside=dataclasses.replace(attention, cache=0) if is_decoder else None,
+        second_mixer=dataclasses.replace(attention, cache=0) if is_decoder else None,
     )
 
 

@@ -248,7 +248,6 @@ class WeightBytesBySplit:
         return self.divided_bytes + self.replicated_bytes + by_heads
 
     def bytes_per_gpu(self, tensor_parallel: int) -> float:
-        """Return the bytes on one of `tensor_parallel` GPUs."""
         by_heads = sum(b / min(tensor_parallel, n) for n, b in self.bytes_by_kv_heads.items())
         return self.divided_bytes / tensor_parallel + by_heads + self.replicated_bytes
 
@@ -523,10 +522,11 @@ def _gguf_matrix_format(
     model: Architecture, layer: Layer, matrix: WeightMatrix, index: int, mixture: str
 ) -> str:
     usual, rules = MIXTURES[mixture]
-    if matrix.part == "experts" and (
-        mixture == _MXFP4_EXPERTS or _is_published_in_mxfp4(model, layer, matrix, index)
-    ):
-        return "MXFP4"
+    if matrix.part == "experts":
+        how = model.quantization
+        scheme = _matrix_scheme(how, layer, matrix, str(index)) if how and not how.problem else None
+        if mixture == _MXFP4_EXPERTS or scheme == MXFP4:
+            return "MXFP4"
     holding = (
         rule.block_format
         for rule in rules.get(matrix.name, ())
@@ -534,15 +534,6 @@ def _gguf_matrix_format(
     )
     block_format = next(holding, usual)
     return block_format if usual in _WIDE else _apply_gguf_exceptions(model, matrix, block_format)
-
-
-def _is_published_in_mxfp4(
-    model: Architecture, layer: Layer, matrix: WeightMatrix, index: int
-) -> bool:
-    how = model.quantization
-    if how is None or how.problem:
-        return False
-    return _matrix_scheme(how, layer, matrix, str(index)) == MXFP4
 
 
 def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, block_format: str) -> str:
@@ -578,35 +569,21 @@ def _gguf_condition_holds(
     return conditions[condition]
 
 
+_ALL_LINEAR = ("q", "k", "v", "o", "gate", "up", "down")
+_ATTENTION_NAMES = ("k", "v", "q_a", "q_b", "kv_a", "kv_b", "in", "x", "dt", "out")
 # Names in adapter libraries, and the matrices they refer to.
-TARGETS: dict[str, tuple[str, ...]] = {
+_TARGETS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in (*_ATTENTION_NAMES, "gate", "up", "down", "router")},
     "q": ("q", "q_b"),
-    "k": ("k",),
-    "v": ("v",),
     "o": ("o", "out"),
-    "gate": ("gate",),
-    "up": ("up",),
-    "down": ("down",),
-    "q_a": ("q_a",),
-    "q_b": ("q_b",),
-    "kv_a": ("kv_a",),
-    "kv_b": ("kv_b",),
-    "router": ("router",),
-    "in": ("in",),
-    "x": ("x",),
-    "dt": ("dt",),
-    "out": ("out",),
     "fc1": ("up",),
     "fc2": ("down",),
 }
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "qkv": ("q", "k", "v"),
-    "query_key_value": ("q", "k", "v"),
-    "c_attn": ("q", "k", "v"),
+    **dict.fromkeys(("qkv", "query_key_value", "c_attn"), ("q", "k", "v")),
     "attention": ("q", "k", "v", "o"),
     "mlp": ("gate", "up", "down"),
-    "all": ("q", "k", "v", "o", "gate", "up", "down"),
-    "all-linear": ("q", "k", "v", "o", "gate", "up", "down"),
+    **dict.fromkeys(("all", "all-linear"), _ALL_LINEAR),
 }
 
 
@@ -636,7 +613,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
 
 def _adapter_matrix_names(target: str) -> tuple[str, ...]:
     word = target.strip().lower().removesuffix("_proj")
-    found = [n for part in _GROUPS.get(word, (word,)) for n in TARGETS.get(part, ())]
+    found = [n for part in _GROUPS.get(word, (word,)) for n in _TARGETS.get(part, ())]
     if not found:
         raise LookupError(f"adapter target “{target}” is not known")
     return tuple(found)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
+from app.estimator.models.hf_config import Config
 from app.estimator.models.layers import Layer, WeightMatrix
 
 _MOST_WILDCARDS = 16
@@ -70,7 +71,6 @@ class ModulePatterns:
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Parse the entries of one list."""
         plain: set[str] = set()
         wild: dict[str, None] = {}
         self._of_layer: dict[str, set[str]] = {}
@@ -218,7 +218,6 @@ def _expand_alternatives(regex: str) -> list[str] | None:
     return [part for expression in completed for part in expression.split("|")]
 
 
-Config = Mapping[str, Any]
 Scope = Literal["linear", "experts", "everything"]
 
 
@@ -498,7 +497,6 @@ def _read_modelopt(table: Config) -> Quantization:
 
 
 def _modelopt_scheme(algorithm: str, table: Config) -> NumberScheme:
-    """Return the weight format of a ModelOpt algorithm."""
     name = algorithm.upper()
     start = next((start for start in _SCHEMES_BY_START if name.startswith(start)), None)
     if start is None:
@@ -696,7 +694,6 @@ def _add_expert_override(quantization: Quantization, language_config: Config) ->
 
 
 def _read_by_method(table: Config) -> Quantization:
-    """Read a table by its method."""
     inner = table.get("quantization")
     if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
         table = {"quant_method": "modelopt", **inner}

@@ -34,9 +34,15 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
     """
     head_width = shape.nope_dim + shape.rope_dim
     latent_width = shape.kv_rank + shape.rope_dim
+    query = [WeightMatrix("q", shape.hidden, shape.heads * head_width, "attention")]
+    if rank := shape.query_rank:
+        query = [
+            WeightMatrix("q_a", shape.hidden, rank, "attention", "whole"),
+            WeightMatrix("q_b", rank, shape.heads * head_width, "attention"),
+        ]
     unpacked_width = shape.heads * (shape.nope_dim + shape.value_dim)
     matrices = (
-        *_latent_query_matrices(shape, head_width),
+        *query,
         WeightMatrix("kv_a", shape.hidden, latent_width, "attention", "whole"),
         WeightMatrix("kv_b", shape.kv_rank, unpacked_width, "attention"),
         WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
@@ -65,17 +71,6 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
         latent_width=shape.kv_rank,
         query_rank=shape.query_rank,
         rope_dim=shape.rope_dim,
-    )
-
-
-def _latent_query_matrices(
-    shape: LatentAttentionShape, head_width: int
-) -> tuple[WeightMatrix, ...]:
-    if not shape.query_rank:
-        return (WeightMatrix("q", shape.hidden, shape.heads * head_width, "attention"),)
-    return (
-        WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
-        WeightMatrix("q_b", shape.query_rank, shape.heads * head_width, "attention"),
     )
 
 

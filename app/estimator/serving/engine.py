@@ -129,7 +129,6 @@ class ServingSetup:
 
     @property
     def stage_gpus(self) -> int:
-        """Return the GPUs of one pipeline stage."""
         return max(self.tensor * self.replicas, self.expert * self.expert_tensor)
 
     @property
@@ -209,7 +208,6 @@ def load_shared_engine_constants() -> SharedEngineConstants:
 
 
 def list_engine_choices() -> tuple[tuple[str, str], ...]:
-    """Return ids and names of the engines, in catalog order."""
     rows = data_files.load_table("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
 

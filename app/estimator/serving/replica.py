@@ -382,7 +382,6 @@ class ReplicaProfile:
         return prompts
 
     def time_per_token(self, timing: BatchTiming) -> float:
-        """Return the time per token [s]."""
         return mean_step_time(timing, self.prompts_per_step(timing)) / self.tokens_per_step
 
     @property
@@ -746,11 +745,9 @@ class LatencyTargets:
     tpot: float | None
 
     def are_met_with_batch(self, profile: ReplicaProfile, batch: float) -> bool:
-        """Return whether a replica meets both limits with `batch` requests."""
         return self.are_met_at(operating_point_at_batch(profile, batch, (self.share,)))
 
     def are_met_at(self, operating_point: OperatingPoint) -> bool:
-        """Return whether an operating point meets both limits."""
         slow = self.tpot is not None and operating_point.tpot[self.share] > self.tpot
         late = self.ttft is not None and operating_point.ttft[self.share] > self.ttft
         return not (slow or late)

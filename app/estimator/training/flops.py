@@ -69,7 +69,7 @@ def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) ->
     Two per active weight, and those of its mixers outside of their matrices.
     """
     flops = 2 * sum(m.active_parameters for m in layer.matrices)
-    for mixer in (layer.mixer, layer.beside):
+    for mixer in (layer.mixer, layer.second_mixer):
         flops += mixer_flops_outside_matrices(mixer, context, causal=causal) if mixer else 0.0
     return flops
 

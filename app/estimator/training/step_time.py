@@ -92,7 +92,6 @@ class StepTime:
 
     @property
     def exposed_communication(self) -> float:
-        """Return the exposed communication time [s]."""
         return self.tensor + self.expert + self.context + self.gather + self.data
 
 
@@ -190,9 +189,12 @@ def all_layers_time(
     tokens = plan.micro_batch * plan.sequence / plan.context
     message = tokens * model.hidden * 2
     tensor = _tensor_parallel_time(message, fabric, plan)
+    passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
+    if plan.trained_weights.is_partial:  # Frozen weights get no gradients.
+        passes -= 1.0
     for layer, number in model.layer_counts:
         forward = sum(_matrix_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
-        sums.matmul += number * forward * _cost_in_forward_passes(plan)
+        sums.matmul += number * forward * passes
         sums.attention += number * _attention_time(layer, tokens, rates, plan)
         sums.traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
         sums.traffic += number * _weight_unpack_time(layer, rates, plan)
@@ -203,12 +205,6 @@ def all_layers_time(
         if plan.context > 1:
             sums.context += number * _context_parallel_time(layer, tokens, fabric, plan)
     return sums
-
-
-def _cost_in_forward_passes(plan: TrainingPlan) -> float:
-    """Cost of the products of a step, in forward passes; frozen weights get no gradients."""
-    passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
-    return passes - 1.0 if plan.trained_weights.is_partial else passes
 
 
 def _matrix_product_time(
@@ -526,17 +522,10 @@ def _with_pipeline_stages(
         plan_without_pipeline,
         pipeline=pipeline,
         data=data,
-        expert=min(_usual_expert_degree(model, _CLUSTER), data),
+        expert=min(math.gcd(model.experts, 64), data) if model.is_routed else 1,
         chunks=2 if pipeline > 1 else 1,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
     )
-
-
-def _usual_expert_degree(model: Architecture, data: int) -> int:
-    if not model.is_routed:
-        return 1
-    max_degree: int = math.gcd(model.experts, 64)
-    return max(1, min(max_degree, data))
 
 
 def gpu_hours_per_token(

@@ -160,7 +160,6 @@ def fullest_stage_memory(
 
 
 def plan_to_parallel_layout(plan: TrainingPlan) -> ParallelLayout:
-    """Convert a plan to the layout of the memory formulas."""
     return ParallelLayout(
         gpus=plan.gpus,
         tensor=plan.tensor,
@@ -174,7 +173,6 @@ def plan_to_parallel_layout(plan: TrainingPlan) -> ParallelLayout:
 
 
 def plan_to_training_step(plan: TrainingPlan) -> TrainingStep:
-    """Convert a plan to the training step of the memory formulas."""
     return TrainingStep(
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,
