@@ -82,7 +82,9 @@ def draw_sold_and_reported_memory(part: CatalogPart) -> Markup | None:
     sold, reported = part.get("memory"), part.get("driver_memory")
     if sold is None or reported is None or reported.state != "known" or sold.state != "known":
         return None
-    description = f"As sold {sold.words}; as the driver reports {reported.words}, {reported.other_convention}"
+    description = (
+        f"As sold {sold.words}; as the driver reports {reported.words}, {reported.other_convention}"
+    )
     bars = (
         DoubleBar("As sold", _number_or_zero(sold.number), sold.words),
         DoubleBar(
@@ -507,7 +509,8 @@ def _part_cell(
     if value is None:
         return PartCell("–", "", "", unverified=False)
     label, side_note = (
-        text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.other_convention)
+        text.replace(f"{NBSP}{unit}", "") if unit else text
+        for text in (value.words, value.other_convention)
     )
     letter = letters_by_reason.get(value.reason, "")
     return PartCell(label, side_note, letter, unverified=value.unverified)
