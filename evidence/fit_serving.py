@@ -145,7 +145,6 @@ def prepare_fit_case(case: ReferenceCase, file: CaseFile) -> FitCase:
 
 
 def engine_with_constants(engine: str, constants: Constants) -> EngineConstants:
-    """Return the engine and step overheads for these constants."""
     of = {name: constants[f"{engine}.{name}"] for name in _ENGINE_PRIORS[engine]}
     common = {name: constants[f"all.{name}"] for name in _SHARED_PRIORS}
     own = dataclasses.replace(
@@ -168,7 +167,6 @@ def engine_with_constants(engine: str, constants: Constants) -> EngineConstants:
 
 
 def predict(row: FitCase, constants: Constants) -> float:
-    """Return the estimate's prediction for a case."""
     fitted = engine_with_constants(row.inputs.engine, constants)
     placed = place_model(row.model, row.gpu, row.fabric, serving_setup(row.inputs), fitted)
     answer = row.inputs.output_tokens
@@ -336,7 +334,6 @@ def insert_constants(text: str, constants: Constants) -> str:
 
 
 def round_constants(constants: Constants) -> Constants:
-    """Round constants to the precision of the file."""
     return {name: float(f"{value:.3g}") for name, value in constants.items()}
 
 
@@ -360,7 +357,6 @@ _COUNTS_HEADER = """# Published measurements of servers: kernels of the GPU, eng
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Fit, cross-validate, and write both results."""
     file = read_cases(CASES)
     rows = [prepare_fit_case(case, file) for case in file.cases]
     whole = round_constants(fit_constants([r for r in rows if r.fitted]))

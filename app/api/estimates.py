@@ -32,7 +32,7 @@ _INNER = frozenset(
     {
         "decoder_layers",
         "encoder_layers",
-        "runs",
+        "layer_counts",
         "tower",
         "quantization",
         "prediction_module_layers",

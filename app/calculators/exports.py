@@ -32,7 +32,7 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
         "notes": list(estimate.notes),
         "changes": [
             _pick_attributes(c, "field", "label", "now", "flips_at", "becomes")
-            | {"also": {field: value for field, _, value in c.also}}
+            | {"also": {other.field: other.value for other in c.also}}
             for c in estimate.changes
         ],
         **_build_sub_estimates_json(estimate),

@@ -348,7 +348,7 @@ engine_input = partial(
     ENGINE.add_folded_input,
     default="vllm",
     label="Engine",
-    choices=(*engine.list_engines(), (TRANSFORMERS, "Transformers: not estimated")),
+    choices=(*engine.list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
     aliases=(("vllm-0.9", "vllm"), ("vllm-0.7", "vllm-2024"), ("vllm-0.6", "vllm-2024")),
     help="Which measured engine the overheads are modeled on.",
 )
@@ -423,21 +423,21 @@ usable_share_input = partial(
 )
 
 
-def refuse_gguf_elsewhere(weights: str, chosen: str) -> None:
+def reject_gguf_without_llama_cpp(weights: str, engine_id: str) -> None:
     """Reject GGUF files for engines other than llama.cpp and Ollama."""
-    if weights in GGUF_FORMATS and chosen != LLAMA_CPP:
+    if weights in GGUF_FORMATS and engine_id != LLAMA_CPP:
         message = "This format is of llama.cpp and Ollama: choose them as the engine."
         raise input_error("weights", weights, message)
 
 
-def refuse_transformers_engine(chosen: str) -> None:
+def reject_transformers_engine(engine_id: str) -> None:
     """Reject Transformers where speed is asked for."""
-    if chosen == TRANSFORMERS:
+    if engine_id == TRANSFORMERS:
         message = (
             "Not estimated: Transformers answers one fixed batch and has no queue, so it has no "
             "speed under load. inference-memory has its memory."
         )
-        raise input_error("engine", chosen, message)
+        raise input_error("engine", engine_id, message)
 
 
 def input_error(field: str, value: object, message: str) -> InvalidInputsError:

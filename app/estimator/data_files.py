@@ -7,6 +7,7 @@ import functools
 import pathlib
 import re
 import tomllib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from app.estimator.result import OutputValue
@@ -39,6 +40,11 @@ def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
     Raises UnsourcedEntryError when one has no `source` or no `read_on`.
     """
     return {row["id"]: require_sourced_row(row, file) for row in load_toml(file).get(table, [])}
+
+
+def pick_fields(row: Mapping[str, Any], dataclass: type) -> dict[str, Any]:
+    """Return the values of a row that are fields of a dataclass."""
+    return {f.name: row[f.name] for f in dataclasses.fields(dataclass) if f.name in row}
 
 
 def require_sourced_row(row: dict[str, Any], file: str) -> dict[str, Any]:

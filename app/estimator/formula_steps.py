@@ -4,11 +4,12 @@ Every line can be typed into a pocket calculator. A rounded number in it represe
 value before rounding.
 """
 
+import collections
 import dataclasses
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.estimator.memory.inference_memory import cache_share_per_gpu, cached_elements
 from app.estimator.models.architecture import Architecture
@@ -159,7 +160,7 @@ def format_share_per_gpu(
         return total_formula
     copied = (gpu_bytes - total_bytes / gpus) / (1 - 1 / gpus)
     if abs(copied) < 1e-9 * total_bytes:
-        return f"{_put_in_brackets(total_formula)} ÷ {gpus}"
+        return f"{_bracket_sum(total_formula)} ÷ {gpus}"
     copy = format_term(copied, "B")
     return f"({total_formula} − {copy}) ÷ {gpus} + {copy}"
 
@@ -172,23 +173,19 @@ def format_cache_formula(
     Bytes per token times the cached tokens. GPUs divide the cache only as far as there
     are heads. Recurrent layers store `state_bytes` bytes.
     """
-    groups: dict[tuple[int, int], float] = {}
-    for layer, number in model.runs:
+    # By the tokens that a layer caches, and the GPUs that divide them.
+    elements_by_group: dict[tuple[int, int], float] = collections.defaultdict(float)
+    for layer, number in model.layer_counts:
         mixer = layer.mixer
         divisor = round(1 / cache_share_per_gpu(mixer.kv_heads, gpus))
         if mixer.cache:
             cached_tokens = min(tokens, mixer.window) if mixer.window else tokens
-            elements_per_token = number * cached_elements(mixer, element_bytes)
-            groups[cached_tokens, divisor] = (
-                groups.get((cached_tokens, divisor), 0.0) + elements_per_token
-            )
+            elements = number * cached_elements(mixer, element_bytes)
+            elements_by_group[cached_tokens, divisor] += elements
         if mixer.near:
-            cached_tokens = min(tokens, mixer.near_tokens)
-            groups[cached_tokens, divisor] = (
-                groups.get((cached_tokens, divisor), 0.0) + number * mixer.near
-            )
+            elements_by_group[min(tokens, mixer.near_tokens), divisor] += number * mixer.near
     parts = []
-    for (cached_tokens, divisor), elements in groups.items():
+    for (cached_tokens, divisor), elements in elements_by_group.items():
         divisor_text = f" ÷ {divisor}" if gpus > 1 else ""
         size = format_term(elements * element_bytes, "B")
         parts.append(f"{size} × {format_term(cached_tokens)}{divisor_text}")
@@ -204,7 +201,7 @@ def cache_source(model: Architecture, default: str) -> str:
     >>> cache_source(find_model("deepseek-v3"), "shazeer-2019")
     'deepseek-v2'
     """
-    kinds = {a.mixer.kind for a, _ in model.runs if a.mixer.cache}
+    kinds = {a.mixer.kind for a, _ in model.layer_counts if a.mixer.cache}
     if kinds == {"latent"}:
         return "deepseek-v2"
     if model.sliding_window:
@@ -218,10 +215,10 @@ def format_product(line: str, number: float, *, sign: str = "×") -> str:
     >>> format_product("1 + 2", 3), format_product("1 × 2", 3)
     ('(1 + 2) × 3', '1 × 2 × 3')
     """
-    return f"{_put_in_brackets(line)} {sign} {format_term(number)}"
+    return f"{_bracket_sum(line)} {sign} {format_term(number)}"
 
 
-def _put_in_brackets(line: str) -> str:
+def _bracket_sum(line: str) -> str:
     return f"({line})" if " + " in line or " − " in line else line
 
 
@@ -229,7 +226,7 @@ def _multiplying_weights(model: Architecture) -> float:
     """Return the active weights that multiply a token, with the output head."""
     return model.embedding_parameters + sum(
         matrix.active_parameters * number
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
         for matrix in layer.matrices
     )
 
@@ -243,14 +240,21 @@ def format_adapter_flops_per_token(
     return f"4 × {format_term(weights)} + 6 × {format_term(adapters)} + {attention}"
 
 
-def format_daly_interval(stall: float, mtbf: float) -> tuple[str, str]:
-    """Return Daly's interval between checkpoints as formula and numbers."""
+class FormulaTexts(NamedTuple):
+    """A formula with names, and the same with numbers."""
+
+    formula: str
+    substituted: str
+
+
+def format_daly_interval(stall: float, mtbf: float) -> FormulaTexts:
+    """Return Daly's interval between checkpoints."""
     mtbf_text = format_term(mtbf, "s")
     if stall >= 2 * mtbf:
-        return "time between failures", mtbf_text
+        return FormulaTexts("time between failures", mtbf_text)
     template = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
     formula = template.format("stall", "failures") + ", failures: the time between them"
-    return formula, template.format(format_term(stall, "s"), mtbf_text)
+    return FormulaTexts(formula, template.format(format_term(stall, "s"), mtbf_text))
 
 
 def format_training_flops_per_token(model: Architecture, flops_per_token: float) -> str:

@@ -18,6 +18,7 @@ from app.estimator.models.lookup import (
     is_config_text,
     normalize_model_name,
 )
+from app.estimator.result import label_in_sentence
 
 LONGEST_VALUE = 200
 """Maximum length of one typed value; text inputs have their own maximum."""
@@ -80,7 +81,7 @@ def input_field(
     defaults = {"kind": kind, "optional": default is None, "minimum": minimum, "maximum": maximum}
     spec = {**defaults, **spec}
     unit = str(spec.get("unit", ""))
-    base, _ = units.UNITS.get(unit, (unit, 1.0))
+    base = units.UNITS[unit].base if unit in units.UNITS else unit
     if base != unit:
         spec |= {"unit": base, "typed_unit": unit}
     return dataclasses.field(default=default, metadata={"input": InputSpec(label, **spec)})
@@ -108,7 +109,6 @@ class InputGroup:
     topic: str
 
     def add_input(self, default: Any, label: str, **spec: Any) -> Any:
-        """Declare an input of this group."""
         return input_field(default, label, **{"group": self.heading, "topic": self.topic, **spec})
 
     def add_folded_input(self, default: Any, label: str, **spec: Any) -> Any:
@@ -158,7 +158,7 @@ def parse_inputs(inputs_type: type, typed: Mapping[str, Any]) -> Any:
             problems.append(_unknown_field_problem(name, raw, fields))
         elif raw == "" and field.clearable:
             values[name] = None
-        elif not _is_input_empty(raw, field):
+        elif raw is not None and (raw != "" or field.kind == "flag"):
             try:
                 values[name] = _parse_value(field, raw)
             except ValueError as error:
@@ -233,13 +233,9 @@ def _split_counted_gpu(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -
         field = fields.get(name)
         if field is None or not field.count_field or not isinstance(raw, str):
             continue
-        if len(raw) > LONGEST_VALUE:
-            continue
-        match = _COUNTED.match(raw)
-        if match:
+        if len(raw) <= LONGEST_VALUE and (match := _COUNTED.match(raw)):
             values[name] = match["what"]
-            count = typed.get(field.count_field)
-            if count is None or count == "":
+            if typed.get(field.count_field) in (None, ""):
                 values[field.count_field] = match["count"]
     return values
 
@@ -247,25 +243,17 @@ def _split_counted_gpu(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -
 _COUNTED = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
 
 
-def _is_input_empty(raw: Any, field: InputSpec) -> bool:
-    return raw is None or (raw == "" and field.kind != "flag")
-
-
 def _unknown_field_problem(name: str, raw: Any, fields: dict[str, InputSpec]) -> InputProblem:
     if len(name) > LONGEST_VALUE:
         message = f"The name of an input has {len(name):,} characters; none here has."
         return InputProblem(_shorten_value(name), _shorten_value(raw), message)
-    close_names = difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4)
-    hint = (
-        f"Did you mean “{close_names[0]}”?"
-        if close_names
-        else f"Known: {_join_with_or(tuple(fields))}."
-    )
+    hint = f"Known: {_join_with_or(tuple(fields))}."
+    if close := difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4):
+        hint = f"Did you mean “{close[0]}”?"
     return InputProblem(name, _shorten_value(raw), f"“{name}” is not an input here. {hint}")
 
 
 def _shorten_value(raw: Any) -> str:
-    """Shorten a value for error messages."""
     text = str(raw)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
@@ -273,15 +261,14 @@ def _shorten_value(raw: Any) -> str:
 def _parse_value(field: InputSpec, raw: Any) -> Any:
     max_length = _max_length(field, raw)
     if max_length is not None and len(str(raw)) > max_length:
-        message = f"The value for {_label_in_sentence(field)} has {len(str(raw)):,} characters"
+        message = f"The value for {_name_in_sentence(field)} has {len(str(raw)):,} characters"
         raise ValueError(f"{message}; at most {max_length} can be read.")
-    reader = _READERS.get(field.kind)
-    if reader is not None:
-        return reader(field, raw)
+    if field.kind in _PARSERS:
+        return _PARSERS[field.kind](field, raw)
     number = _parse_number(field, raw)
     if field.kind == "count":
         if number != int(number):
-            raise ValueError(f"“{raw}” for {_label_in_sentence(field)} is not a whole number.")
+            raise ValueError(f"“{raw}” for {_name_in_sentence(field)} is not a whole number.")
         number = int(number)
     _check_range(field, raw, number)
     return number
@@ -298,7 +285,7 @@ def _max_length(field: InputSpec, raw: Any) -> int | None:
 
 def _parse_number(field: InputSpec, raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
-        message = f"“{raw}” for {_label_in_sentence(field)} is not a number."
+        message = f"“{raw}” for {_name_in_sentence(field)} is not a number."
         raise ValueError(message)  # noqa: TRY004 - all errors of typed values are ValueError
     try:
         if isinstance(raw, str):
@@ -306,10 +293,10 @@ def _parse_number(field: InputSpec, raw: Any) -> float:
         else:
             number = float(raw)
     except (ValueError, OverflowError):
-        message = f"“{raw}” for {_label_in_sentence(field)} cannot be read; {_input_hint(field)}."
+        message = f"“{raw}” for {_name_in_sentence(field)} cannot be read; {_input_hint(field)}."
         raise ValueError(message) from None
     if not math.isfinite(number):
-        raise ValueError(f"“{raw}” for {_label_in_sentence(field)} is not a finite number.")
+        raise ValueError(f"“{raw}” for {_name_in_sentence(field)} is not a finite number.")
     return number
 
 
@@ -317,7 +304,7 @@ def _check_range(field: InputSpec, raw: Any, number: float) -> None:
     too_small = field.minimum is not None and number < field.minimum
     if too_small or (field.maximum is not None and number > field.maximum):
         size = "small" if too_small else "large"
-        message = f"“{raw}” for {_label_in_sentence(field)} is too {size}: {describe_range(field)}."
+        message = f"“{raw}” for {_name_in_sentence(field)} is too {size}: {describe_range(field)}."
         raise ValueError(message)
 
 
@@ -327,7 +314,7 @@ def _parse_choice(field: InputSpec, raw: Any) -> str:
     for value, label in field.choices:
         if text in {value.lower(), label.lower()}:
             return value
-    message = f"“{raw}” is not a choice for {_label_in_sentence(field)}: {describe_range(field)}."
+    message = f"“{raw}” is not a choice for {_name_in_sentence(field)}: {describe_range(field)}."
     raise ValueError(message)
 
 
@@ -341,46 +328,38 @@ def _parse_flag(field: InputSpec, raw: Any) -> bool:
     text = str(raw).strip().lower()
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise ValueError(f"“{raw}” for {_label_in_sentence(field)} is neither yes nor no.")
+    raise ValueError(f"“{raw}” for {_name_in_sentence(field)} is neither yes nor no.")
 
 
 def _parse_text(field: InputSpec, raw: Any) -> str:
     text = raw if isinstance(raw, str) else json.dumps(raw)
     if field.maximum is not None and len(text) > field.maximum:
         raise ValueError(
-            f"The text for {_label_in_sentence(field)} is too long: {describe_range(field)}."
+            f"The text for {_name_in_sentence(field)} is too long: {describe_range(field)}."
         )
     return text
 
 
-def _parse_catalog_name(field: InputSpec, raw: Any) -> str:
-    """Return the catalog id for a common name."""
-    id_finders: dict[str, Callable[[str], str]] = {
-        "model": normalize_model_name,
-        "gpu": gpu_id_of_card_or_system,
-        "system": system_id,
-        "network": network_part_id,
-    }
+def _parse_catalog_name(find_id: Callable[[str], str], _: InputSpec, raw: Any) -> str:
     try:
-        return id_finders[field.kind](str(raw))
+        return find_id(str(raw))
     except LookupError as error:
         raise ValueError(error.args[0]) from None
 
 
-_READERS: dict[str, Callable[[InputSpec, Any], Any]] = {
+_PARSERS: dict[str, Callable[[InputSpec, Any], Any]] = {
     "choice": _parse_choice,
     "flag": _parse_flag,
     "text": _parse_text,
-    "model": _parse_catalog_name,
-    "gpu": _parse_catalog_name,
-    "system": _parse_catalog_name,
-    "network": _parse_catalog_name,
+    "model": functools.partial(_parse_catalog_name, normalize_model_name),
+    "gpu": functools.partial(_parse_catalog_name, gpu_id_of_card_or_system),
+    "system": functools.partial(_parse_catalog_name, system_id),
+    "network": functools.partial(_parse_catalog_name, network_part_id),
 }
 
 
-def _label_in_sentence(field: InputSpec) -> str:
-    label = field.label or "the field"
-    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
+def _name_in_sentence(field: InputSpec) -> str:
+    return label_in_sentence(field.label or "the field")
 
 
 def _input_hint(field: InputSpec) -> str:
@@ -406,5 +385,4 @@ def _join_with_or(choices: tuple[str, ...]) -> str:
 
 
 def _format_shortest_number(number: float) -> str:
-    text = repr(number)
-    return text.removesuffix(".0")
+    return repr(number).removesuffix(".0")

@@ -165,10 +165,7 @@ def capacity_note(gpu: Accelerator) -> str:
 
 
 def find_root(
-    excess: Callable[[float], float],
-    first_guess: float,
-    second_guess: float,
-    tolerance: float = 1e-9,
+    excess: Callable[[float], float], first_guess: float, second_guess: float
 ) -> float | None:
     """Find a zero of a smooth function with secants; None if not found.
 
@@ -186,7 +183,7 @@ def find_root(
         if not math.isfinite(second_guess) or abs(second_guess) > 600:
             return None
         low, high = high, excess(second_guess)
-        if abs(high) < tolerance:
+        if abs(high) < 1e-9:
             return second_guess
     return second_guess if abs(high) < 1e-6 else None
 

@@ -138,7 +138,6 @@ NAMES = (
 
 
 def entries() -> tuple[EstimateSpec, ...]:
-    """Return all estimates in display order."""
     return tuple(entry for name in NAMES if (entry := find_estimate(name)))
 
 
@@ -167,5 +166,4 @@ def run_estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
     Raises KeyError for an unknown name and `InvalidInputsError` for unusable inputs.
     """
     entry = require_estimate(name)
-    result: Estimate = entry.compute(parse_inputs(entry.inputs, typed))
-    return result
+    return entry.compute(parse_inputs(entry.inputs, typed))

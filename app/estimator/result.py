@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from app.estimator.units import format_value, round_estimate
 
@@ -96,7 +96,6 @@ class Figure:
 
 
 def read_figures(outputs: Iterable[OutputSpec[ResultT]], result: ResultT) -> tuple[Figure, ...]:
-    """Read every output from the result of a computation."""
     figures = []
     for output in outputs:
         value = output.read(result) if output.read else getattr(result, output.name)
@@ -189,23 +188,37 @@ class Timeline:
 
 
 Picture = StackedBar | Chart | Timeline
+TableCell = str | tuple[float, str]
+"""A text, or a value with its base unit."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResultTable:
-    """The rows of a chart or a ranking; cells are (value, unit) or text."""
+    """The rows of a chart or a ranking."""
 
     label: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | tuple[float, str], ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+
+
+def label_in_sentence(label: str) -> str:
+    """Return a label as it stands within a sentence; an abbreviation stays as it is."""
+    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
+
+
+class FieldChange(NamedTuple):
+    """Another value of an input, with its field and label."""
+
+    field: str
+    label: str
+    value: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VerdictFlip:
     """An input near which the verdict flips: the nearest value that flips it.
 
-    `also` are inputs that must change together with it, if one alone is not enough:
-    field, label and value.
+    `also` are inputs that must change together with it, if one alone is not enough.
     """
 
     field: str
@@ -213,7 +226,7 @@ class VerdictFlip:
     now: str
     flips_at: str
     becomes: str
-    also: tuple[tuple[str, str, str], ...] = ()
+    also: tuple[FieldChange, ...] = ()
 
     @property
     def values_text(self) -> str:
@@ -222,18 +235,13 @@ class VerdictFlip:
         >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").values_text
         'goes on'
         """
-        other_changes = (f"{self._inside_sentence(label)} {value}" for _, label, value in self.also)
+        other_changes = (f"{label_in_sentence(other.label)} {other.value}" for other in self.also)
         return ", ".join((self.flips_at, *other_changes))
-
-    @staticmethod
-    def _inside_sentence(label: str) -> str:
-        """Return a label as it stands within a sentence; an abbreviation stays as it is."""
-        return label if label[1:2].isupper() else label[0].lower() + label[1:]
 
     @property
     def typed_values(self) -> Mapping[str, str]:
         """Return the values to type, by field."""
-        return {self.field: self.flips_at} | {f: value for f, _, value in self.also}
+        return {self.field: self.flips_at} | {other.field: other.value for other in self.also}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -275,7 +283,6 @@ class Estimate:
     sections: tuple[SubEstimate, ...] = ()
 
     def find_figure(self, name: str) -> Figure | None:
-        """Return the figure of an output, or None."""
         return next((figure for figure in self.figures if figure.name == name), None)
 
     def __getitem__(self, name: str) -> Figure:

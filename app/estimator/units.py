@@ -10,8 +10,15 @@ MINUS = "\u2212"
 
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
-# Every unit that may be typed or shown, as (base unit, factor to the base).
-UNITS: dict[str, tuple[str, float]] = {
+
+class UnitConversion(NamedTuple):
+    """The base unit of a unit, and the factor to it."""
+
+    base: str
+    factor: float
+
+
+_CONVERSIONS = {
     "": ("", 1.0),
     "%": ("", 0.01),
     **{p + "B": ("B", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL)},
@@ -84,6 +91,8 @@ UNITS: dict[str, tuple[str, float]] = {
     "parameters": ("parameter", 1.0),
     "requests/s": ("request/s", 1.0),
 }
+UNITS = {name: UnitConversion(*conversion) for name, conversion in _CONVERSIONS.items()}
+"""Every unit that may be typed or shown."""
 
 # Words that may follow a plain count: 70B parameters, 128k tokens.
 COUNT_SUFFIX: dict[str, float] = {
@@ -108,23 +117,26 @@ _THOUSANDS = re.compile(r"^[^\d,]*\d{1,3}(?:,\d{3})+(?![\d,])")
 _GROUPING = re.compile(r"[,_'\u00a0\u202f ]")
 
 
-def split_number_and_unit(text: str) -> tuple[float, str]:
+class NumberWithUnit(NamedTuple):
+    number: float
+    unit: str
+
+
+def split_number_and_unit(text: str) -> NumberWithUnit:
     """Split a typed quantity into its number and the unit text after it.
 
     Commas, spaces, underscores and apostrophes inside the number are grouping.
     Raises ValueError if it does not start with a number.
 
     >>> split_number_and_unit("1,120 GB")
-    (1120.0, 'GB')
-    >>> split_number_and_unit("1.12e12 B")
-    (1120000000000.0, 'B')
+    NumberWithUnit(number=1120.0, unit='GB')
     """
     match = _NUMBER.match(text.strip())
     if match is None or not any(c.isdigit() for c in match["number"]):
         raise ValueError(f"“{text}” does not start with a number")
     reject_decimal_comma(match["number"])
     digits = _GROUPING.sub("", match["number"])
-    return float(digits.replace(MINUS, "-")), match["unit"].strip()
+    return NumberWithUnit(float(digits.replace(MINUS, "-")), match["unit"].strip())
 
 
 def reject_decimal_comma(number: str) -> None:
@@ -152,10 +164,10 @@ def convert_unit(value: float, from_unit: str, to_unit: str) -> float:
     for name in (from_unit, to_unit):
         if name not in UNITS:
             raise ValueError(f"“{name}” is not a known unit")
-    (base, factor), (to_base, to_factor) = UNITS[from_unit], UNITS[to_unit]
-    if base != to_base:
+    source, target = UNITS[from_unit], UNITS[to_unit]
+    if source.base != target.base:
         raise ValueError(f"{from_unit} cannot be turned into {to_unit}")
-    return _multiply_exactly(_multiply_exactly(value, factor), to_factor, inverse=True)
+    return _multiply_exactly(_multiply_exactly(value, source.factor), target.factor, inverse=True)
 
 
 def _multiply_exactly(value: float, factor: float, *, inverse: bool = False) -> float:
@@ -187,9 +199,9 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     number, unit_text = split_number_and_unit(text)
     if not unit_text:
         return convert_unit(number, typed_unit, unit) if typed_unit else number
-    base_and_factor = UNITS.get(unit_text)
-    if base_and_factor is not None and base_and_factor[0] == unit and unit_text:
-        return _multiply_exactly(number, base_and_factor[1])
+    conversion = UNITS.get(unit_text)
+    if conversion is not None and conversion.base == unit:
+        return _multiply_exactly(number, conversion.factor)
     return number * _count_suffix_factor(unit_text, unit, typed_unit)
 
 
@@ -197,8 +209,8 @@ def _count_suffix_factor(unit_text: str, unit: str, typed_unit: str) -> float:
     """Return the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
     suffix, _, noun = unit_text.partition(" ")
     suffix = _SPELLED.get(suffix.lower(), suffix)
-    fits = not noun or UNITS.get(noun.strip(), ("?", 0))[0] == unit
-    if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, ("", 1.0))[0] in _COUNTED:
+    fits = not noun or (noun.strip() in UNITS and UNITS[noun.strip()].base == unit)
+    if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, UNITS[""]).base in _COUNTED:
         return COUNT_SUFFIX[suffix]
     example = typed_unit or unit or "a plain number"
     raise ValueError(f"“{unit_text}” is not a unit that fits here; use {example}")
@@ -261,7 +273,7 @@ class DisplayUnit(NamedTuple):
 
 
 # The size from which each unit is used, largest first; memory stays in GB up to 10 TB.
-_LADDER: dict[str, tuple[tuple[float, str], ...]] = {
+_SHOWN_UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "B": ((1e16, "PB"), (1e13, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
     "B/s": ((1e16, "PB/s"), (1e13, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
     "FLOP": ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")),
@@ -282,10 +294,6 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     "kg": ((1e4, "t"),),
     "m3/s": ((0.0, "m³/s"),),
 }
-_RUNGS = {
-    unit: tuple((least, DisplayUnit(name, UNITS[name][1])) for least, name in rungs)
-    for unit, rungs in _LADDER.items()
-}
 _ONE_DECIMAL = frozenset({"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"})
 PLURALS = {
     "token": "tokens",
@@ -300,7 +308,7 @@ PLURALS = {
     "request/s": "requests/s",
 }
 _WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no"}
-_MONEY = frozenset({k for k, _ in UNITS.values() if k.startswith("USD")})
+_MONEY = frozenset({unit.base for unit in UNITS.values() if unit.base.startswith("USD")})
 # Units of times and rates: three digits of a large value are all that is known.
 _MEASURED = frozenset({"s", "token/s", "request/s", "GPU-h", "Wh", "BTU/h", "kg", "m3/s"})
 # Units of parts that add up to what is compared with a limit.
@@ -384,7 +392,7 @@ def format_range(low: float, high: float, unit: str = "", value: float | None = 
     >>> format_range(22_273.5, 43_359.0, "GPU-h").replace(NBSP, " ")
     '22,300 to 43,400 GPU-hours'
     """
-    if value and unit in _RUNGS and not unit.startswith("FLOP"):
+    if value and unit in _SHOWN_UNITS and not unit.startswith("FLOP"):
         name, factor = _display_unit(abs(round_estimate(value, unit)), unit)
         scaled = (bound / factor for bound in (low, high))
         rounded = [x if unit in _SUMMED or x < 100 else float(f"{x:.3g}") for x in scaled]
@@ -408,14 +416,10 @@ _LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
 def _format_scaled(value: float, unit: str, extra_decimals: int) -> str:
     unit_name, factor = _display_unit(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor
-    has_one_decimal = unit in _ONE_DECIMAL
-    text = (
-        _format_up_to_one_decimal(scaled, extra_decimals)
-        if has_one_decimal
-        else format_number(scaled, 3 + extra_decimals)
-    )
-    if not unit_name:
-        return text
+    if unit in _ONE_DECIMAL:
+        text = _format_up_to_one_decimal(scaled, extra_decimals)
+    else:
+        text = format_number(scaled, 3 + extra_decimals)
     unit_text = unit_name if abs(scaled) == 1 else PLURALS.get(unit_name, unit_name)
     return append_unit(text, unit_text)
 
@@ -431,10 +435,10 @@ def append_unit(number: str, unit: str) -> str:
 
 def _display_unit(size: float, unit: str) -> DisplayUnit:
     if size:
-        for least, display_unit in _RUNGS.get(unit, ()):
+        for least, name in _SHOWN_UNITS.get(unit, ()):
             if size >= least:
-                return display_unit
-    return DisplayUnit(unit, UNITS.get(unit, ("", 1.0))[1])
+                return DisplayUnit(name, UNITS[name].factor)
+    return DisplayUnit(unit, UNITS.get(unit, UNITS[""]).factor)
 
 
 def _format_up_to_one_decimal(value: float, extra_decimals: int = 0) -> str:

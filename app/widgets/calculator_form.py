@@ -393,7 +393,7 @@ def _has_unit(text: str) -> bool:
     (True, False, False, False)
     """
     try:
-        unit = units.split_number_and_unit(text)[1]
+        unit = units.split_number_and_unit(text).unit
     except ValueError:
         return False
     return unit in units.UNITS and unit not in units.COUNT_SUFFIX

@@ -88,11 +88,9 @@ class CaseInputs:
         self._unread = dict(case.inputs)
 
     def has(self, key: str) -> bool:
-        """Return whether the case has an unread value for `key`."""
         return self._unread.get(key) is not None
 
     def read_any(self, key: str, default: Any = None) -> Any:
-        """Read a value of any type."""
         value = self._unread.pop(key, None)
         return default if value is None else value
 
@@ -104,7 +102,6 @@ class CaseInputs:
         return float(value)
 
     def read_int(self, key: str, default: int | None = None) -> int:
-        """Read a whole number."""
         value = self.read_number(key, default, "a whole number")
         if not value.is_integer():
             raise UnsupportedCaseError(f"{key} is {value}, not a whole number")
@@ -145,7 +142,6 @@ class CaseInputs:
         return find_model(self.read_model())
 
     def read_gpu_id(self) -> str:
-        """Read the accelerator and return its catalog id."""
         return find_gpu_id(str(self.read_any("gpu", "")))
 
     def require_all_read(self) -> None:
@@ -204,7 +200,7 @@ def _is_in_catalog(name: str, text: str) -> bool:
         return False
 
 
-_NOT_COMPARED = frozenset({"name", "decoder_layers", "encoder_layers", "runs"})
+_NOT_COMPARED = frozenset({"name", "decoder_layers", "encoder_layers", "layer_counts"})
 
 
 def _comparable_shape(model: Architecture) -> object:
@@ -215,7 +211,7 @@ def _comparable_shape(model: Architecture) -> object:
         if field.name not in _NOT_COMPARED
     ]
     # Layers are compared by identity: list each kind once, then its positions.
-    kinds = {layer: number for number, (layer, _) in enumerate(model.runs)}
+    kinds = {layer: number for number, (layer, _) in enumerate(model.layer_counts)}
     layers = [
         tuple(getattr(layer, field.name) for field in dataclasses.fields(layer)) for layer in kinds
     ]

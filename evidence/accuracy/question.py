@@ -52,7 +52,6 @@ class CalculatorQuery:
 
     @property
     def command(self) -> str:
-        """Return the query as a shell command."""
         words = [f"--{name.replace('_', '-')}={v}" for name, v in self.typed.items()]
         return shlex.join(["headroom", "estimate", self.estimate, *words])
 

@@ -122,7 +122,7 @@ def kv_bytes_sequence(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
 
 def _latent_elements(model: Architecture) -> int:
     """Return the size of a token's latent vector, without its rotary part."""
-    return sum(number * layer.mixer.latent_width for layer, number in model.runs)
+    return sum(number * layer.mixer.latent_width for layer, number in model.layer_counts)
 
 
 _TARGETS = {

@@ -10,11 +10,11 @@ from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_query, formula_value
 
-_MEGATRON = (
+MEGATRON_2025 = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
     "sequence parallel, flash attention, fused cross-entropy, no recompute"
 )
-_TORCHTITAN = "torchtitan FSDP2, bf16 mixed precision (fp32 master shards), AdamW"
+TORCHTITAN = "torchtitan FSDP2, bf16 mixed precision (fp32 master shards), AdamW"
 
 
 class TorchtitanRun(NamedTuple):
@@ -26,10 +26,10 @@ class TorchtitanRun(NamedTuple):
 
 _TORCHTITAN_RUNS = {
     "torchtitan": TorchtitanRun(True, False),
-    _TORCHTITAN: TorchtitanRun(False, False),
-    f"{_TORCHTITAN}, async TP": TorchtitanRun(False, True),
-    f"{_TORCHTITAN}, async TP, 1F1B": TorchtitanRun(False, True),
-    f"{_TORCHTITAN}, async TP, interleaved 1F1B": TorchtitanRun(False, True),
+    TORCHTITAN: TorchtitanRun(False, False),
+    f"{TORCHTITAN}, async TP": TorchtitanRun(False, True),
+    f"{TORCHTITAN}, async TP, 1F1B": TorchtitanRun(False, True),
+    f"{TORCHTITAN}, async TP, interleaved 1F1B": TorchtitanRun(False, True),
 }
 
 
@@ -38,7 +38,7 @@ def train_mem_per_gpu(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     if not inputs.has("model"):
         return _korthikanti_bar(inputs)
     framework = str(inputs.read_any("framework", ""))
-    if framework == _MEGATRON:
+    if framework == MEGATRON_2025:
         return _megatron_query(inputs)
     if framework in _TORCHTITAN_RUNS:
         return _torchtitan_query(inputs, framework)

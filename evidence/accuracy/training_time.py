@@ -8,6 +8,7 @@ from app.estimator.training.step_time import LOST
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, config_as_input
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, build_query
+from evidence.accuracy.training_memory import MEGATRON_2025, TORCHTITAN
 
 _YEAR = 365.25 * 86400.0
 # Network rates per GPU of the systems used for the published runs.
@@ -15,13 +16,8 @@ _NIC_RATES = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
 # ZeRO-3 of 2021 summarize_results weights rank by rank, without sharing within a node.
 _RANKS_PER_NODE = 8
 
-_MEGATRON_2025 = (
-    "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
-    "sequence parallel, flash attention, fused cross-entropy, no recompute"
-)
 _MEGATRON_2021 = "Megatron-LM 2021, fp16, interleaved 1F1B where pp>1"
-_TITAN = "torchtitan FSDP2, bf16 mixed precision (fp32 master shards), AdamW"
-_INTERLEAVED = f"{_TITAN}, async TP, interleaved 1F1B"
+_INTERLEAVED = f"{TORCHTITAN}, async TP, interleaved 1F1B"
 _ZERO_2021 = "DeepSpeed ZeRO-3 2021"
 _MOSAIC = "MosaicML Composer FSDP + flash attention"
 
@@ -57,7 +53,7 @@ _FRAMEWORKS: dict[str, str] = {
     # From before FlashAttention, or with heads too wide for it.
     _NEOX: "megatron-2022",
     _SAGEMAKER: "megatron-2022",
-    _MEGATRON_2025: "megatron",
+    MEGATRON_2025: "megatron",
     "Megatron-DeepSpeed": "megatron-2022",
     "Megatron-LM 2022, fp16": "megatron-2022",
     _MEGATRON_2021: "megatron-2022",
@@ -69,15 +65,15 @@ _FRAMEWORKS: dict[str, str] = {
     _MOSAIC: "eager",
     "torchtitan": "compiled",
     "torchtitan 2025-06, vanilla TP": "compiled",
-    _TITAN: "compiled",
-    f"{_TITAN}, async TP": "compiled",
-    f"{_TITAN}, async TP, 1F1B": "compiled",
+    TORCHTITAN: "compiled",
+    f"{TORCHTITAN}, async TP": "compiled",
+    f"{TORCHTITAN}, async TP, 1F1B": "compiled",
     _INTERLEAVED: "compiled",
 }
 _FULLY_SHARDED = frozenset({_MOSAIC, _ZERO_2021, _OLMO_CORE, _SAGEMAKER}) | {
     f for f in _FRAMEWORKS if f.startswith("torchtitan")
 }
-_FP32_GRADIENTS = frozenset({_MEGATRON_2025, _STARCODER})
+_FP32_GRADIENTS = frozenset({MEGATRON_2025, _STARCODER})
 _NETWORKS: dict[str, str | None] = {"": None, "efa": "efa"}
 _PRECISIONS = {
     "": "bf16",

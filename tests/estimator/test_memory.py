@@ -20,7 +20,7 @@ from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     distinct_pipeline_stages,
     micro_batches_in_flight,
-    serving_stages,
+    split_into_serving_stages,
     stage_parameters_per_gpu,
     tensor_parallel_choices,
 )
@@ -485,12 +485,15 @@ def test_pipeline_stages_divide_layers_weights_and_cache() -> None:
 
 
 def test_left_over_layers_go_to_stages_before_the_last() -> None:
-    stages = serving_stages(find_model("deepseek-v3"), 4)
+    stages = split_into_serving_stages(find_model("deepseek-v3"), 4)
     assert [stage.layers for stage, _ in stages] == [15, 15, 16, 15]
-    assert sum(stage.layers * n for stage, n in serving_stages(find_model("llama-3-8b"), 5)) == 32
+    assert (
+        sum(stage.layers * n for stage, n in split_into_serving_stages(find_model("llama-3-8b"), 5))
+        == 32
+    )
     # The first stage has the input table and the last the output table, in Llama 3 8B of
     # one size each; together they are the model.
-    parts = serving_stages(find_model("llama-3-8b"), 4)
+    parts = split_into_serving_stages(find_model("llama-3-8b"), 4)
     assert sum(stage.parameters * n for stage, n in parts) == find_model("llama-3-8b").parameters
 
 

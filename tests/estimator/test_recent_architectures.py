@@ -212,9 +212,9 @@ def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
 def test_a_layer_that_shares_an_index_keeps_none() -> None:
     sharing = {**_GLM, "index_topk_freq": 4, "index_skip_topk_offset": 2}
     whole, shared = from_config(_GLM), from_config(sharing)
-    kept = sum(n for a, n in shared.runs if a.mixer.index)
+    kept = sum(n for a, n in shared.layer_counts if a.mixer.index)
     assert kept == 21  # layers 0 and 1, and every fourth from 5 on
-    assert all(a.mixer.top == 2048 for a, _ in shared.runs)
+    assert all(a.mixer.top == 2048 for a, _ in shared.layer_counts)
     assert shared.parameters < whole.parameters
 
 
@@ -261,12 +261,12 @@ def test_attention_beside_a_state_space_counts_both() -> None:
     shape = next(s for s in _SHAPES if s["name"] == "falcon_h1")
     model = from_config(shape["config"])
     layer = model.decoder_layers[0]
-    assert layer.beside is not None
+    assert layer.second_mixer is not None
     alone = 2 * sum(m.active_parameters for m in layer.matrices)
-    assert layer.beside.scan_flops_per_state_element * layer.beside.state > 0
+    assert layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state > 0
     counted = training_flops_per_token(model, 1) / 3 - 2 * model.embedding_parameters
     assert counted > model.layers * (
-        alone + layer.beside.scan_flops_per_state_element * layer.beside.state
+        alone + layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state
     )
 
 

@@ -29,9 +29,9 @@ from app.estimator.serving.replica import (
     max_sequences,
     mean_step_time,
     median_ttft,
-    prefill_step_share_and_time,
     profile_replica,
     saturated_rate,
+    time_mixed_steps,
 )
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -152,7 +152,7 @@ def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     profile = profiled(groups, 1024, 128)
     assert profile.timing_at(64).batch == 16
     assert profile.timing_at(64).step == decode_time(groups, 16, 1024 + 64).total
-    assert profile.most <= max_sequences(groups, 1024 + 64)
+    assert profile.max_batch <= max_sequences(groups, 1024 + 64)
 
 
 def test_a_smaller_cache_holds_more_sequences() -> None:
@@ -181,7 +181,7 @@ ALIKE = RequestPattern(RequestLengths(1000, 300))
 
 
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
-    common = CHAT.steps
+    common = CHAT.shared_constants
     assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(
         idle_ttft(CHAT, ALIKE) + 0.01 * common.steps_before_first_token
     )
@@ -223,8 +223,8 @@ def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> N
     )
     for batch in (8, 64):
         both, alone = (profile_replica(one, ALIKE).timing_at(batch) for one in (mixed, apart))
-        assert alone.cost > both.cost
-        assert alone.launching == pytest.approx(both.launching + both.step)
+        assert alone.prompt_cost > both.prompt_cost
+        assert alone.min_mixed_step == pytest.approx(both.min_mixed_step + both.step)
 
 
 def test_block_scaled_weights_take_longer_where_their_kernels_are_slow() -> None:
@@ -245,10 +245,10 @@ def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> No
 
 
 def test_a_prompt_of_more_layers_takes_longer_to_launch() -> None:
-    assert CHAT.time_before_prompt > CHAT.engine.front
+    assert CHAT.time_before_prompt > CHAT.engine.seconds_before_queue
     small = placed("llama-3-8b", "H100", weights="fp8", tensor=2)
-    assert CHAT.time_before_prompt - CHAT.engine.front == pytest.approx(
-        80 / 32 * (small.time_before_prompt - small.engine.front)
+    assert CHAT.time_before_prompt - CHAT.engine.seconds_before_queue == pytest.approx(
+        80 / 32 * (small.time_before_prompt - small.engine.seconds_before_queue)
     )
 
 
@@ -291,17 +291,17 @@ def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
 
 
 def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
-    slow = BatchTiming(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
-    share, mixed = prefill_step_share_and_time(slow, 0.1)
+    slow = BatchTiming(step=0.01, prompt_cost=0.02, batch=11, recorded=0.01, min_mixed_step=0.05)
+    share, mixed = time_mixed_steps(slow, 0.1)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
     assert mean_step_time(slow, 0.1) == pytest.approx(0.01 + share * 0.04)
-    quick = slow._replace(launching=0.0)
+    quick = slow._replace(min_mixed_step=0.0)
     assert mean_step_time(quick, 0.1) == pytest.approx(0.01 + 0.1 * 0.02)
 
 
 def test_an_arm_host_takes_longer_to_launch() -> None:
     beside, arm = (placed("qwen3-30b-a3b", card, weights="nvfp4") for card in ("B200", "GB200"))
-    assert arm.launching == pytest.approx(2.75 * beside.launching)
+    assert arm.prompt_launch_seconds == pytest.approx(2.75 * beside.prompt_launch_seconds)
 
 
 def test_divided_experts_are_sent_all_tokens_however_few_they_choose() -> None:
@@ -426,7 +426,7 @@ def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
     # Drawn at random in time, an answer is longer than the mean by its squared variation.
     assert (alike.mean_context, varied.mean_context) == (1500, 1750)
     fewer, more = (profile_replica(CHAT, t) for t in (varied, alike))
-    assert fewer.most < more.most
+    assert fewer.max_batch < more.max_batch
     assert fewer.tpot_at(64) > more.tpot_at(64)
 
 
@@ -555,5 +555,5 @@ def test_few_rows_of_experts_are_multiplied_as_vectors_without_padding() -> None
     one = placed("gpt-oss-20b", "RTX 5080", weights="gguf-mxfp4-moe", software="llama.cpp")
     step = decode_time(one, 1, 128)
     work = 2 * find_model("gpt-oss-20b").active_parameters
-    assert step.compute < 4 * work / one.rates.matmul16
+    assert step.compute < 4 * work / one.rates.matmul_16bit
     assert step.weights > 10 * step.compute

@@ -369,7 +369,7 @@ def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
         name, _, price = part.rpartition(" ") if " " in part else part.rpartition("=")
         try:
             key = accelerator_id(name.strip(" =:"))
-            prices[key] = split_number_and_unit(price.strip(" =:$"))[0]
+            prices[key] = split_number_and_unit(price.strip(" =:$")).number
         except (LookupError, ValueError) as error:
             message = f"“{part}” is not an accelerator and its price: {error.args[0]}"
             raise input_error("prices", part, f"{message.rstrip('.')}.") from None

@@ -35,8 +35,8 @@ from app.estimator.memory.parallel_layout import (
     loadable_gpu_counts,
     quantization_block_problem,
     serving_pipeline_problem,
-    serving_stages,
     shared_model_problem,
+    split_into_serving_stages,
     tensor_parallel_choices,
 )
 from app.estimator.models.architecture import Architecture
@@ -53,7 +53,7 @@ from app.estimator.models.number_formats import (
     usual_gguf_file,
     weight_bytes_by_split,
 )
-from app.estimator.result import VerdictFlip
+from app.estimator.result import FieldChange, VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
@@ -288,7 +288,7 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
 
 def compute_active_mlp_width(model: Architecture) -> float:
     """Return the width of the widest MLP that a token passes through."""
-    layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
+    layer = next((a for a, _ in model.layer_counts if a.mlp.is_routed), None)
     width = float(model.mlp_width)
     if layer is None:
         return width
@@ -321,7 +321,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 
 def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
     """Return the pipeline stage that takes most memory, as a model of its own."""
-    stages = serving_stages(model, inputs.pipeline_parallel)
+    stages = split_into_serving_stages(model, inputs.pipeline_parallel)
     return max(
         (stage for stage, _ in stages),
         key=lambda stage: gpu_memory_use(stage, inputs, inputs.tensor_parallel).total,
@@ -332,7 +332,7 @@ def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -
     gpus = inputs.tensor_parallel
     uses = [
         (gpu_memory_use(stage, inputs, gpus), number * gpus)
-        for stage, number in serving_stages(model, inputs.pipeline_parallel)
+        for stage, number in split_into_serving_stages(model, inputs.pipeline_parallel)
     ]
     names = [field.name for field in dataclasses.fields(GpuMemoryUse)]
     return GpuMemoryUse(**{n: sum(getattr(use, n) * times for use, times in uses) for n in names})
@@ -586,7 +586,7 @@ def _find_fitting_settings(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> EngineSettings | None:
     """Return the settings of an engine with which its load fits."""
-    if inputs.engine not in ENGINES or ENGINES[inputs.engine].whole:
+    if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
         return None
     now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
     share = inputs.memory_utilization
@@ -621,7 +621,10 @@ def _bytes_per_cached_token(
     longer sequence takes less: with them it is the mean of a sequence of the given context.
     """
     width = CACHE_BITS[inputs.cache] / 8
-    state, windows = recurrent_state_bytes(model), any(a.mixer.window for a, _ in model.runs)
+    state, windows = (
+        recurrent_state_bytes(model),
+        any(a.mixer.window for a, _ in model.layer_counts),
+    )
     each = kv_cache_elements_per_token(model, attention_gpus, width) * width
     if not each or not (state or windows):
         return each
@@ -765,7 +768,7 @@ def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> l
     if sequences == now:
         used = format_value(inputs.memory_utilization, "%")
         return [VerdictFlip(field, label, used, part, "Fits.")]
-    also = ((field, label, part),) if share != inputs.memory_utilization else ()
+    also = (FieldChange(field, label, part),) if share != inputs.memory_utilization else ()
     most = "max_sequences", "Most sequences of the engine"
     return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
 
@@ -802,7 +805,7 @@ def find_flips(
     if limits.fitting_gguf_format:
         engines, file = dict(_ENGINES), f"GGUF {GGUF_FORMATS[limits.fitting_gguf_format]}"
         now, flips = engines[inputs.engine], engines[LLAMA_CPP]
-        also = (("weights", "Weights", file),)
+        also = (FieldChange("weights", "Weights", file),)
         changes.append(VerdictFlip("engine", "Engine", now, flips, "Fits.", also))
     if limits.fewest_gpus and limits.fewest_gpus != inputs.tensor_parallel:
         now, flips = str(inputs.tensor_parallel), str(limits.fewest_gpus)

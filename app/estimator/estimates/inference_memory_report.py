@@ -121,7 +121,7 @@ def build_notes(
             f"vLLM 0.9 keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
         )
-    if any(a.mixer.latent_width for a, _ in model.runs) and inputs.tensor_parallel > 1:
+    if any(a.mixer.latent_width for a, _ in model.layer_counts) and inputs.tensor_parallel > 1:
         notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
@@ -155,7 +155,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             "Transformers answers one batch until its longest answer ends, without a paged "
             "cache; its speed under load is not estimated."
         )
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].whole:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].has_no_fraction:
         label = ENGINES[inputs.engine].label
         yield f"{label} take what they need of the whole memory: the usable share does not count."
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP) and inputs.tensor_parallel > 1:
@@ -487,7 +487,7 @@ def _cache_step(
         states = shared.blocks_of_sequence(0)
         numbers = (
             f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens)}⌉ × "
-            f"{shared.attention} + {states}) × {format_term(shared.size, 'B')} × {sequences}"
+            f"{shared.attention_groups} + {states}) × {format_term(shared.size, 'B')} × {sequences}"
         )
         source = "vllm-hybrid"
     return _STEPS.line("kv_cache", formula, numbers, memory_use.cache, source)
@@ -600,7 +600,7 @@ def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
     memory = format_term(visible_memory(inputs, result.gpu), "B")
     formula = "memory × usable share"
     numbers = f"{memory} × {share}"
-    if engine and engine.whole:
+    if engine and engine.has_no_fraction:
         formula, numbers = "memory", memory
     elif engine and engine.has_free_memory_fraction:
         formula = "memory − the share not used × what all but the cache leaves"

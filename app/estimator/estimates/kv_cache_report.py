@@ -205,9 +205,9 @@ def build_steps(
 
 def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
     width = f"{format_term(CACHE_BITS[cache] / 8)} B"
-    mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
+    mixer = next((a.mixer for a, _ in model.layer_counts if a.mixer.cache), None)
     layers_by_size: dict[int, int] = {}
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         if layer.mixer.cache:
             size = layer.mixer.cache
             layers_by_size[size] = layers_by_size.get(size, 0) + number
@@ -269,7 +269,7 @@ def build_notes(
             f"Recurrent layers keep {format_value(result.state, 'B')} per sequence, "
             "whatever its length."
         )
-    heads = {a.mixer.kv_heads for a, _ in model.runs if a.mixer.cache}
+    heads = {a.mixer.kv_heads for a, _ in model.layer_counts if a.mixer.cache}
     if heads and inputs.tensor_parallel > min(heads):
         notes.append(
             f"There are fewer KV heads than GPUs, so each of the {min(heads)} is "

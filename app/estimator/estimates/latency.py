@@ -10,8 +10,8 @@ from app.estimator.common_inputs import (
     LOAD,
     check_gpu_rates,
     input_error,
-    refuse_gguf_elsewhere,
-    refuse_transformers_engine,
+    reject_gguf_without_llama_cpp,
+    reject_transformers_engine,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
@@ -155,14 +155,14 @@ def validate_inputs(
 
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     """Return the model on its GPUs; raises InvalidInputsError if they cannot run it."""
-    refuse_transformers_engine(inputs.engine)
+    reject_transformers_engine(inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, tensor, inputs.engine)
     problem = serving_pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
-    refuse_gguf_elsewhere(inputs.weights, inputs.engine)
+    reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
     fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     serving = ServingSetup(
         weights=inputs.weights,

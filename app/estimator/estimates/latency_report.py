@@ -33,7 +33,7 @@ from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
     SpeculativeDecoding,
-    other_acceptances,
+    acceptance_range,
     pipeline_time,
     tokens_per_step,
     verify_step,
@@ -164,7 +164,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
         f"at {format_value(other, '%')}"
-        for other in other_acceptances(inputs.acceptance)
+        for other in acceptance_range(inputs.acceptance)
     ]
     assumed = format_value(inputs.acceptance, "%")
     return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
@@ -173,7 +173,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
 def _datasheet_peak(placed: PlacedModel) -> float:
     """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
     gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.form)]
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.weight_format)]
     return gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
 
 
@@ -184,7 +184,7 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
     """
     peak = min(_datasheet_peak(placed), placed.engine.compute_limit)
     bandwidth = min(placed.gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
-    dense = critical_batch(peak, bandwidth, placed.form.bits / 8)
+    dense = critical_batch(peak, bandwidth, placed.weight_format.bits / 8)
     if not placed.model.is_routed:
         return dense
     per_token = placed.model.experts_per_token
@@ -333,7 +333,7 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
         point = (each, roofline(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
-        f"Roofline of {placed.gpu.name} in {placed.form.label}",
+        f"Roofline of {placed.gpu.name} in {placed.weight_format.label}",
         "Operations per byte",
         "Rate",
         "",
@@ -352,12 +352,12 @@ def _arithmetic_intensity(
     work = 2.0 * (model.active_parameters - model.head_parameters)  # As large as the table.
     scores = sum(
         number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
     )
     read = weight_bytes_read_per_gpu(placed, rows)
     if phase_label == "Answer":
         each = model.cache_elements_of_sequence(max(1, round(context)))
-        read += rows * each * placed.element / tensor
+        read += rows * each * placed.cache_element_bytes / tensor
     return rows * (work + scores) / tensor / read
 
 
@@ -404,8 +404,8 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
             f"Prompts are computed at no more than {limit}, as measured with builds of May 2024, "
             "however fast the card; later builds can be faster."
         )
-    elif placed.narrow:
-        label = placed.form.label
+    elif placed.unpacks_weights:
+        label = placed.weight_format.label
         notes.append(
             f"{label} is unpacked to 16 bit on this card: its weights are read faster, and computed "
             "no faster."

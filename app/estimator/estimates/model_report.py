@@ -203,7 +203,7 @@ def build_parts_table(model: Architecture) -> ResultTable:
 
 def build_layer_kinds_table(model: Architecture) -> ResultTable:
     kinds: dict[str, int] = {}
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         kind = layer.mixer.kind
         if layer.mixer.window:
             kind = f"{kind}, window {format_number(layer.mixer.window)}"

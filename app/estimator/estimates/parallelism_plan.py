@@ -16,7 +16,7 @@ from app.estimator.estimates.training_time import (
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
 from app.estimator.hardware.throughput import compute_sustained_rates
-from app.estimator.memory.model_states import FRAMEWORKS
+from app.estimator.memory.model_states import FRAMEWORKS, bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     default_batch_tokens,
@@ -48,7 +48,6 @@ from app.estimator.training.training_plan import (
     layers_of_fullest_stage,
     plan_to_parallel_layout,
     plan_to_training_step,
-    usual_bytes_per_parameter,
 )
 from app.estimator.units import format_number
 
@@ -317,7 +316,7 @@ class LayoutMemoryChecker:
     def fits_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
         unsharded = resident_memory_by_stage(
-            self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_bytes_per_parameter()
+            self._model, ParallelLayout(), FRAMEWORKS["torch"], bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
         return states / self._job.gpus <= self._limit
@@ -352,7 +351,7 @@ class LayoutMemoryChecker:
             plan = family.build_plan(self._job, family.micro_batches[0])
             framework = plan_to_training_step(plan).framework
             stages = resident_memory_by_stage(
-                self._model, plan_to_parallel_layout(plan), framework, usual_bytes_per_parameter()
+                self._model, plan_to_parallel_layout(plan), framework, bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
             resident = tuple(stage.total + overhead for stage in stages)
@@ -375,7 +374,7 @@ class LayoutMemoryChecker:
             tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
-                    stage.activation_and_logit_bytes(
+                    stage.of_micro_batches(
                         tokens,
                         micro_batches_in_flight(
                             stage.stage_index, per_token.layout, micro_batch.per_step
@@ -519,7 +518,7 @@ class _LayoutSearch:
             plan = family.build_plan(self._job, micro_batch, recompute)
             times = all_layers_time(self._model, self._rates, self._fabric, plan)
             self._times[key] = times
-            self._timing_work += _WORK_OF_LAYER * len(self._model.runs)
+            self._timing_work += _WORK_OF_LAYER * len(self._model.layer_counts)
         return times
 
 

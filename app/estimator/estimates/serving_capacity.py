@@ -293,7 +293,7 @@ class CapacityResult:
         if not self.fits_memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
         users = self.inputs.concurrent * self.inputs.peak / self.replicas
-        return max(0.0, users - self.profile.most)
+        return max(0.0, users - self.profile.max_batch)
 
     @property
     def prefill_request_rate(self) -> float:
@@ -492,7 +492,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     top = highest_load_within_targets(profile, targets, best)
     replicas = inputs.replicas or fewest_replicas(inputs, top)
     operating_point = replica_load(inputs, profile, replicas or 1)
-    fits_memory = profile.most >= 1
+    fits_memory = profile.max_batch >= 1
     lone_request = operating_point_at_batch(profile, 1.0) if fits_memory and top is None else None
     result = CapacityResult(
         inputs=inputs,
@@ -608,7 +608,7 @@ def replica_load(
     inputs: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
 ) -> OperatingPoint | None:
     """Return the operating point of one of `replicas`; None if it cannot keep up."""
-    if profile.most < 1:
+    if profile.max_batch < 1:
         return None
     if inputs.requests_per_second is not None:
         return operating_point_at_rate(profile, inputs.requests_per_second * inputs.peak / replicas)

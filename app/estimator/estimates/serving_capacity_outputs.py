@@ -27,7 +27,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory_verdict import round_past_limit
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import CACHE_BITS, CACHE_CHOICES
-from app.estimator.result import OutputSpec, OutputValue, VerdictFlip
+from app.estimator.result import FieldChange, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.replica import (
     OperatingPoint,
     highest_load_within_targets,
@@ -151,7 +151,7 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
         return _value_if_served(None)
     rate = modeled_rate(result.measurements.error_interval_name("saturated"), value)
     note = "Whatever the targets." if result.has_targets else ""
-    if int(result.profile.max_reserved_batch) < int(result.profile.most):
+    if int(result.profile.max_reserved_batch) < int(result.profile.max_batch):
         note = f"{note} Room for whole answers is kept, so fewer run at once.".strip()
     return dataclasses.replace(rate, note=note)
 
@@ -185,14 +185,14 @@ def _gpu_bounds(result: CapacityResult) -> CountBounds:
 def _requests_per_replica(result: CapacityResult) -> OutputValue:
     if result.operating_point is None:
         return _value_if_served(None)
-    most = int(result.profile.most)  # A part of a request fits on average, not at a time.
+    most = int(result.profile.max_batch)  # A part of a request fits on average, not at a time.
     return OutputValue(min(round(result.operating_point.batch, 1), max(1, most)))
 
 
 def _requests_in_memory(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.profile, result.profile.traffic.requests
-    most, full = (max(0, int(n)) for n in (profile.most, profile.max_reserved_batch))
+    most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
     if most == full:
         return OutputValue(most)
     mean = format_number(round(profile.traffic.mean_context))
@@ -304,14 +304,12 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
     other = compute_capacity(changed, build_replica_profile(changed))
-    if not other.targets_met and int(other.profile.most) <= int(profile.most):
+    if not other.targets_met and int(other.profile.max_batch) <= int(profile.max_batch):
         return ()
     becomes = _served_load_text(result)
     if not other.targets_met:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        becomes = (
-            f"{int(other.profile.most)} of {format_number(users)} requests are answered at a time."
-        )
+        becomes = f"{int(other.profile.max_batch)} of {format_number(users)} requests are answered at a time."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
@@ -355,7 +353,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
                 "together",
                 str(prefill),
                 f"{format_number(best)} GPUs in all keep the targets.",
-                (("decode_gpus", field, str(decode)),),
+                (FieldChange("decode_gpus", field, str(decode)),),
             ),
         )
     return flip
@@ -399,14 +397,14 @@ def _width_flip(
     result: CapacityResult, other: ServingCapacityInputs, replicas: int, gpus: int
 ) -> VerdictFlip:
     """Return the change to other GPUs per replica, `gpus` in all; experts may be divided whole."""
-    inputs, also = result.inputs, tuple[tuple[str, str, str], ...]()
+    inputs, also = result.inputs, tuple[FieldChange, ...]()
     becomes = f"{format_number(gpus)} GPUs in all are enough."
     if result.has_targets:
         becomes = f"{format_number(gpus)} GPUs in all keep the targets."
     if other.expert_parallel > 1:
-        also = (("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
+        also = (FieldChange("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
     if inputs.replicas and replicas != inputs.replicas:
-        also = (*also, ("replicas", "Replicas", str(replicas)))
+        also = (*also, FieldChange("replicas", "Replicas", str(replicas)))
     now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
     label = "GPUs that share the model"
     return VerdictFlip("tensor_parallel", label, now, then, becomes, also)
@@ -433,14 +431,14 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if _has_room(inputs, memory_utilization=larger):
         flips.append(usable_share)
     if not flips and _has_room(inputs, max_sequences=fewer, memory_utilization=larger):
-        flips.append(dataclasses.replace(sequences, also=((field, label, then),)))
+        flips.append(dataclasses.replace(sequences, also=(FieldChange(field, label, then),)))
     return tuple(flips)
 
 
 def _has_room(inputs: ServingCapacityInputs, **changes: Any) -> bool:
     """Return whether weights and one request fit with changed inputs."""
     changed = dataclasses.replace(inputs, **changes)
-    return build_replica_profile(changed).most >= 1
+    return build_replica_profile(changed).max_batch >= 1
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -449,11 +447,11 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     inputs, then = result.inputs, str(result.fewest_fitting_gpus)
     now, label = str(inputs.tensor_parallel), "GPUs that share the model"
-    also: tuple[tuple[str, str, str], ...] = ()
+    also: tuple[FieldChange, ...] = ()
     wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
     split = _loadable_split(result.profile.placed.model, wider)
     if split and split.expert_parallel != inputs.expert_parallel:
-        also = (("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
+        also = (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
     return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
 
 
@@ -479,7 +477,9 @@ def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     now, then = str(inputs.expert_parallel), str(split.expert_parallel)
     shared = inputs.expert_tensor_parallel
-    also = (("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+    also = (
+        (FieldChange("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+    )
     becomes = "The engine loads it, on the same GPUs."
     return (VerdictFlip("expert_parallel", "Expert parallel", now, then, becomes, also),)
 

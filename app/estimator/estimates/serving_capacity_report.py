@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-from app.estimator.common_inputs import refuse_gguf_elsewhere, refuse_transformers_engine
+from app.estimator.common_inputs import reject_gguf_without_llama_cpp, reject_transformers_engine
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
     SHARES,
@@ -23,7 +23,7 @@ from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import list_price_notes
-from app.estimator.memory.parallel_layout import serving_stages
+from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -47,10 +47,10 @@ from app.estimator.serving.replica import (
     engine_memory_parts,
     expert_padding_bytes_per_gpu,
     operating_point_at_batch,
-    prefill_step_share_and_time,
+    time_mixed_steps,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
-from app.estimator.serving.step_time import other_acceptances
+from app.estimator.serving.step_time import acceptance_range
 from app.estimator.units import format_number, format_value
 
 
@@ -108,8 +108,8 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
-    refuse_transformers_engine(inputs.engine)
-    refuse_gguf_elsewhere(inputs.weights, inputs.engine)
+    reject_transformers_engine(inputs.engine)
+    reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
     validate_inputs(model, gpu, inputs.weights, shared, inputs.engine)
@@ -175,7 +175,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
 def _describe_full_memory(result: CapacityResult) -> str:
     """Return what takes the memory if nothing is left for a request."""
     placed, share = result.profile.placed, result.inputs.memory_utilization
-    stages = serving_stages(placed.model, placed.serving.pipeline)
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
     parts = min(
         (engine_memory_parts(placed, share, stage) for stage, _ in stages), key=lambda p: p.cache
     )
@@ -197,7 +197,7 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
     if not inputs.draft_tokens:
         return ""
     paces = []
-    for acceptance in other_acceptances(inputs.acceptance):
+    for acceptance in acceptance_range(inputs.acceptance):
         changed = dataclasses.replace(inputs, acceptance=acceptance)
         settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
         if settled is not None:
@@ -237,7 +237,7 @@ class ReplicaRequests(NamedTuple):
 def _round_requests(result: CapacityResult) -> ReplicaRequests:
     if not result.waiting_requests_per_replica:
         return ReplicaRequests(0, 0)
-    most = result.profile.most
+    most = result.profile.max_batch
     return ReplicaRequests(round(most + result.waiting_requests_per_replica), int(most))
 
 
@@ -292,7 +292,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         FormulaStep(
             "One decoding step",
             "computed for some numbers of requests; interpolated between the two nearest",
-            _interpolation_formula(profile.decode, timed.batch),
+            _interpolation_formula(profile.decode_seconds, timed.batch),
             timed.step,
             "s",
             "pope-2022",
@@ -325,16 +325,16 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
             FormulaStep(
                 "What a prompt adds",
                 "step with a prompt − step without one; interpolated in the same way",
-                _interpolation_formula(profile.prompt, timed.batch),
-                timed.cost,
+                _interpolation_formula(profile.prompt_seconds, timed.batch),
+                timed.prompt_cost,
                 "s",
                 "inferencex",
                 _TOPIC,
             ),
         )
-    seconds = format_term(prefill.seconds, "s")
+    seconds = format_term(prefill.full_step_seconds, "s")
     front = format_term(prefill.placed.time_before_prompt, "s")
-    waits = profile.placed.steps.steps_before_first_token
+    waits = profile.placed.shared_constants.steps_before_first_token
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
         f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer_seconds, 's')} + "
@@ -346,14 +346,14 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
 
 def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
-    step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
-    prompts, kept = profile.prompts_per_step(timed), profile.kept
+    step, cost = format_term(timed.step, "s"), format_term(timed.prompt_cost, "s")
+    prompts, kept = profile.prompts_per_step(timed), profile.tokens_per_step
     each = format_term(prompts)
-    share, mixed = prefill_step_share_and_time(timed, prompts)
+    share, mixed = time_mixed_steps(timed, prompts)
     value = profile.time_per_token(timed)
     if profile.prefill:
         return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
-    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
+    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.min_mixed_step):
         simple = f"{step} + {each} × {cost}"
         formula = "step + prompts of others per step × what a prompt adds"
         return (
@@ -374,7 +374,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
         (
             "Such a step",
             "step + prompts ÷ share of steps × prompt, or longer launches",
-            f"max({step} + {at_once} × {cost}, {format_term(timed.launching, 's')})",
+            f"max({step} + {at_once} × {cost}, {format_term(timed.min_mixed_step, 's')})",
             mixed,
             "s",
         ),
@@ -402,7 +402,7 @@ def _prompts_per_step_line(
     numbers = f"{format_term(timed.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
     if profile.traffic.open_arrivals:
         rate = profile.rate_at(timed.batch * profile.concurrent_batches)
-        step = format_term(profile.time_per_token(timed) * profile.kept, "s")
+        step = format_term(profile.time_per_token(timed) * profile.tokens_per_step, "s")
         formula = "requests per second × mean time of a step"
         numbers = f"{format_term(rate / profile.concurrent_batches, 'request/s')} × {step}"
     return FormulaStep(
@@ -456,7 +456,7 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
     if result.waiting_requests_per_replica:  # The rate stays, and the wait grows up to this load.
-        users = result.profile.most + result.waiting_requests_per_replica
+        users = result.profile.max_batch + result.waiting_requests_per_replica
         batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
         settled = operating_point_at_batch(result.profile, batch, (share,))
@@ -552,12 +552,14 @@ def _build_notes(result: CapacityResult) -> list[str]:
         )
     notes += _prefill_decode_notes(result)
     if inputs.draft_tokens:
-        kept = format_number(result.profile.kept)
+        kept = format_number(result.profile.tokens_per_step)
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
         notes.append(describe_draft_model(placed))
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
-    if any(layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.runs):
+    if any(
+        layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.layer_counts
+    ):
         notes.append(
             "Attention and recurrent layers cache in blocks of one size, and a request keeps two "
             "states of each recurrent layer, as with prefix caching."

@@ -8,7 +8,7 @@ from app.estimator.common_inputs import gpus_input, input_error, model_input
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.memory_verdict import find_root, is_allowed_after_rounding, round_past_limit
 from app.estimator.models.lookup import find_model
-from app.estimator.result import Status, VerdictFlip
+from app.estimator.result import FieldChange, Status, VerdictFlip
 from app.estimator.training.run_costs import (
     GPU_MTBF,
     GPU_MTBF_RANGE,
@@ -490,7 +490,7 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
     if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
     minutes = f"{round_past_limit(longest / 60, up=False)} min"
-    return (dataclasses.replace(flip, also=(("restart", "Restart", minutes),)),)
+    return (dataclasses.replace(flip, also=(FieldChange("restart", "Restart", minutes),)),)
 
 
 def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:

@@ -18,7 +18,7 @@ from app.estimator.inputs import input_specs
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
     FRAMEWORKS,
-    LOSSES,
+    LOSS_KERNELS,
     OPTIMIZERS,
     PRECISIONS,
     USUAL,
@@ -26,7 +26,6 @@ from app.estimator.memory.model_states import (
     TrainedWeights,
     TrainingFramework,
     build_adapter_tuning,
-    build_full_training,
     bytes_per_parameter,
     find_training_framework,
 )
@@ -56,14 +55,14 @@ class TrainingMemoryInputs:
     optimizer: str = RECIPE.add_input(
         "adamw",
         "Optimizer",
-        choices=OPTIMIZERS,
+        choices=tuple((name, one.label) for name, one in OPTIMIZERS.items()),
         help="How many moments it keeps for each parameter.",
         term="optimizer-state",
     )
     precision: str = RECIPE.add_input(
         "bf16-mixed",
         "Precision",
-        choices=PRECISIONS,
+        choices=tuple((name, one.label) for name, one in PRECISIONS.items()),
         help="Formats of weights, gradients and master copy.",
         term="mixed-precision",
         topic="number-formats",
@@ -125,7 +124,7 @@ class TrainingMemoryInputs:
     loss: str = RECIPE.add_folded_input(
         USUAL,
         "Loss kernel",
-        choices=tuple((name, label) for name, label, _ in LOSSES),
+        choices=tuple((name, kernel.label) for name, kernel in LOSS_KERNELS.items()),
         help="How many bytes each logit takes at the peak of the loss.",
     )
     optimizer_step: str = RECIPE.add_folded_input(
@@ -250,7 +249,7 @@ def find_memory_remedies(
 def requested_trained_weights(model: Architecture, inputs: TrainingMemoryInputs) -> TrainedWeights:
     """Return which part of the model is trained, and what is offloaded to the host."""
     if inputs.method == "full":
-        return build_full_training(inputs.offload)
+        return TrainedWeights(host=inputs.offload)
     return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
 
 
@@ -288,7 +287,7 @@ def requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         flash_attention=inputs.flash_attention,
         framework=framework,
         fused_loss=inputs.fused_loss or has_usual_fused_loss,
-        loss_bytes_per_logit={name: width for name, _, width in LOSSES}[inputs.loss],
+        loss_bytes_per_logit=LOSS_KERNELS[inputs.loss].bytes_per_logit,
         overlaps_tensor_parallel=inputs.overlapped,
     )
 

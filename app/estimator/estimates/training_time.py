@@ -23,7 +23,6 @@ from app.estimator.inputs import InputGroup, InvalidInputsError, input_specs
 from app.estimator.memory.model_states import (
     TrainedWeights,
     build_adapter_tuning,
-    build_full_training,
     bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import default_micro_batch_count
@@ -315,7 +314,7 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
 
 def _requested_tuning(inputs: TrainingTimeInputs) -> TrainedWeights:
     if inputs.method == "full":
-        return build_full_training("none")
+        return TrainedWeights()
     model = find_model(inputs.model)
     return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
 

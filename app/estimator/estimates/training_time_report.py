@@ -93,7 +93,7 @@ def _unmeasured_part_text(result: TrainingTimeResult) -> str:
     """Name the part of a run without measurements; empty if all of it was measured."""
     if find_sustained_shares(result.gpu.architecture).id in _UNMEASURED:
         return f"training on the {result.gpu.name}"
-    if any(layer.state or layer.mixer.residual_streams for layer, _ in result.model.runs):
+    if any(layer.state or layer.mixer.residual_streams for layer, _ in result.model.layer_counts):
         return "training recurrent layers or several residual streams"
     return ""
 

@@ -385,17 +385,14 @@ def find_reference_design(name: str) -> ReferenceDesign:
 
 
 def list_accelerators() -> tuple[Accelerator, ...]:
-    """Return all accelerators in catalog order."""
     return tuple(find_accelerator(key) for key in data_files.load_table(*ACCELERATORS))
 
 
 def list_systems() -> tuple[System, ...]:
-    """Return all systems in catalog order."""
     return tuple(find_system(key) for key in data_files.load_table(*SYSTEMS))
 
 
 def list_reference_designs() -> tuple[ReferenceDesign, ...]:
-    """Return all reference architectures in catalog order."""
     return tuple(find_reference_design(key) for key in data_files.load_table(*_DESIGNS))
 
 
@@ -413,7 +410,6 @@ def find_reference_design_for(system: str, switch: str = "") -> ReferenceDesign 
 
 
 def list_network_parts() -> tuple[NetworkPart, ...]:
-    """Return all network parts in catalog order."""
     return tuple(find_network_part(key) for key in data_files.load_table(*NETWORK_PARTS))
 
 

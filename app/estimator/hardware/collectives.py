@@ -168,21 +168,18 @@ def find_link_model(name: str) -> LinkModel:
     >>> find_link_model("nvlink-4").share
     0.973
     """
-    row = data_files.load_table("links.toml", "link")[name]
-    field_names = {f.name for f in dataclasses.fields(LinkModel)}
-    fields = {key: value for key, value in row.items() if key in field_names}
-    for latency in ("base", "step", "ramp"):
-        fields[latency] = fields[latency] * 1e-6
-    return LinkModel(**fields)
+    fields = data_files.pick_fields(data_files.load_table("links.toml", "link")[name], LinkModel)
+    latencies = {latency: fields[latency] * 1e-6 for latency in ("base", "step", "ramp")}
+    return LinkModel(**fields | latencies)
 
 
-def inner_link_model(gpu: Accelerator) -> LinkModel:
+def find_link_within_server(gpu: Accelerator) -> LinkModel:
     """Return the kind of link that connects GPUs of this type within a server.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> inner_link_model(find_accelerator("L40S")).id
+    >>> find_link_within_server(find_accelerator("L40S")).id
     'pcie-4'
-    >>> inner_link_model(find_accelerator("h100-pcie-80")).id  # Bridges join only pairs.
+    >>> find_link_within_server(find_accelerator("h100-pcie-80")).id  # Bridges join only pairs.
     'pcie-5'
     """
     if not gpu.nvlink or gpu.bridged_gpus:
@@ -215,7 +212,7 @@ def gpu_interconnect(
     rate = (None if bridge else gpu.nvlink) or gpu.pcie_bandwidth or 15.75e9
     size = gpus_per_domain or (72 if "72" in gpu.interconnect else 8)
     return Interconnect(
-        inner_link_model(gpu),
+        find_link_within_server(gpu),
         rate,
         size,
         find_link_model(nic),

@@ -231,7 +231,6 @@ class CatalogPart:
 
     @property
     def groups(self) -> dict[str, list[PartValue]]:
-        """Return its values by group, in order of declaration."""
         groups: dict[str, list[PartValue]] = {}
         for value in self.values:
             groups.setdefault(value.field.group, []).append(value)
@@ -245,7 +244,6 @@ class CatalogPart:
 
     @property
     def missing(self) -> tuple[PartValue, ...]:
-        """Return the unknown values."""
         return tuple(v for v in self.values if v.state == "unknown")
 
 
@@ -377,7 +375,6 @@ class _PartBuilder:
         return PartValue(field, None, words, reason=reason, state="absent") if words else None
 
     def _format_other_convention(self, field: CatalogField, number: Any) -> str:
-        """Return the same value in the other convention."""
         if field.convention == "one way":
             return f"{_format_field_value(field, 2 * number)} both ways"
         entry = self._entry

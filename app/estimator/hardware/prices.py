@@ -54,7 +54,6 @@ class PriceList:
     problem: str = ""
 
     def prices_of_part(self, part_id: str) -> dict[BillingPeriod, PartPrice]:
-        """Return the prices of one part by billing period."""
         return {price.billing_period: price for price in self.prices if price.part == part_id}
 
 

@@ -57,8 +57,7 @@ def find_sustained_shares(architecture: str) -> SustainedShares:
     rows = data_files.load_table("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
-    field_names = {f.name for f in dataclasses.fields(SustainedShares)}
-    return SustainedShares(**{k: v for k, v in row.items() if k in field_names})
+    return SustainedShares(**data_files.pick_fields(row, SustainedShares))
 
 
 def compute_sustained_rates(

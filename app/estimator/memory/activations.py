@@ -9,6 +9,7 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
+from app.estimator.memory.model_states import DividedBytes
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Mlp, TokenMixer
@@ -40,10 +41,9 @@ def gpt_layer_bytes(
 class SavedActivations:
     """Bytes per token that one layer saves.
 
-    `whole` is divided only by sequence parallelism; `divided` by tensor parallelism, as are
-    `scores` (per token and key) and `statistics`. `boundary` is the layer's input, which is
-    all that full recomputation saves. `products` is what is saved (divided) if every second
-    product is recomputed. `working` is temporary (divided) during the MLP's backward pass.
+    `whole` is divided only by sequence parallelism, all but `layer_input` by tensor
+    parallelism. `layer_input` is all that full recomputation saves; `with_recomputed_products`
+    is saved if every second product is recomputed.
     """
 
     whole: float
@@ -113,8 +113,6 @@ def mlp_gradient_bytes(mlp: Mlp) -> float:
 
 
 class MixerSavedBytes(NamedTuple):
-    """Divided bytes, scores per key and statistics of the token mixer."""
-
     tensor_parallel_part: float
     scores_per_key: float = 0.0
     statistics: float = 0.0
@@ -124,7 +122,10 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
     if mixer.kind == "none":
         return MixerSavedBytes(0.0)
     if not mixer.heads:
-        return MixerSavedBytes(_recurrent_saved_bytes(mixer))
+        # Projections before and after the convolution, and the gated output.
+        projected_width = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
+        output_width = sum(m.inputs for m in mixer.matrices if m.name == "out")
+        return MixerSavedBytes(2.0 * (2 * projected_width + 2 * output_width))
     value_width = mixer.heads * mixer.value_dim
     query_width = mixer.heads * mixer.head_dim
     if mixer.kind == "latent":
@@ -138,21 +139,7 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
     return MixerSavedBytes(saved, scores_per_key=4.0 * mixer.heads)
 
 
-def _recurrent_saved_bytes(mixer: TokenMixer) -> float:
-    """Projections before and after the convolution, and the gated output."""
-    projected_width = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
-    output_width = sum(m.inputs for m in mixer.matrices if m.name == "out")
-    return 2.0 * (2 * projected_width + 2 * output_width)
-
-
-class MlpSavedBytes(NamedTuple):
-    """Whole and divided bytes of the MLP."""
-
-    whole: float
-    tensor_parallel_part: float
-
-
-def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
+def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> DividedBytes:
     """Return what the MLP saves.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
@@ -160,13 +147,13 @@ def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> MlpSavedBytes:
     """
     matrix_count = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return MlpSavedBytes(whole=0.0, tensor_parallel_part=2.0 * matrix_count * mlp.width)
+        return DividedBytes(whole=0.0, tensor_parallel_part=2.0 * matrix_count * mlp.width)
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
     routed = 2.0 * matrix_count * mlp.width * per_token
     divided = routed + 2.0 * matrix_count * mlp.shared_width
-    return MlpSavedBytes(whole=router + copies, tensor_parallel_part=divided)
+    return DividedBytes(whole=router + copies, tensor_parallel_part=divided)
 
 
 def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: float) -> float:
@@ -200,15 +187,14 @@ def unfused_layer_saved_bytes_per_token(
 
     `eager` materializes the attention scores, `dropout` adds its masks.
     """
-    saved = _unfused_norm_saved_bytes_per_token(model) + _attention_saved_bytes_per_token(
-        model, layer.mixer, sequence, eager, dropout
-    )
-    saved += _unfused_mlp_saved_bytes_per_token(model, layer.mlp)
+    saved = _unfused_norm_saved_bytes(model)
+    saved += _unfused_attention_saved_bytes(model, layer.mixer, sequence, eager, dropout)
+    saved += _unfused_mlp_saved_bytes(model, layer.mlp)
     masks = 2 if dropout and model.norm_terms == 2 else 0
     return saved + masks * 2 * model.hidden
 
 
-def _unfused_norm_saved_bytes_per_token(model: Architecture) -> float:
+def _unfused_norm_saved_bytes(model: Architecture) -> float:
     """Inputs, statistics and outputs of the norms of a layer.
 
     RMSNorm saves an FP32 copy, the normalized 16-bit value and its output, 8h; the
@@ -223,28 +209,24 @@ def _unfused_norm_saved_bytes_per_token(model: Architecture) -> float:
     return 2 * (8 * hidden + 4)
 
 
-def _attention_saved_bytes_per_token(
+def _unfused_attention_saved_bytes(
     model: Architecture, mixer: TokenMixer, sequence: float, eager: bool, dropout: bool
 ) -> float:
     query_width = mixer.heads * mixer.head_dim
     output_bytes = 2.0 * mixer.heads * mixer.value_dim
     if not eager:
         saved = 2 * query_width + 2 * mixer.cache + output_bytes + 4 * mixer.heads
-        return saved + _query_key_norm_saved_bytes_per_token(model, mixer)
-    is_older_family = model.norm_terms == 2
+        return saved + _query_key_norm_saved_bytes(model, mixer)
     scores = mixer.heads * sequence
-    # Scores in FP32 and their 16-bit copy; older families stay in 16 bit.
-    saved = 2 * scores if is_older_family else 6 * scores
-    saved += 4 * scores if dropout else 0
-    if is_older_family:
-        return saved + 2 * query_width + 2 * mixer.cache + output_bytes
-    # Keys and values are repeated for every query head.
-    return (
-        saved + 6 * query_width + output_bytes + _query_key_norm_saved_bytes_per_token(model, mixer)
-    )
+    dropout_bytes = 4 * scores if dropout else 0
+    if model.norm_terms == 2:  # Older families stay in 16 bit.
+        return 2 * scores + dropout_bytes + 2 * query_width + 2 * mixer.cache + output_bytes
+    # Scores in FP32 and a 16-bit copy; keys and values are repeated for every query head.
+    saved = 6 * scores + dropout_bytes + 6 * query_width + output_bytes
+    return saved + _query_key_norm_saved_bytes(model, mixer)
 
 
-def _query_key_norm_saved_bytes_per_token(model: Architecture, mixer: TokenMixer) -> float:
+def _query_key_norm_saved_bytes(model: Architecture, mixer: TokenMixer) -> float:
     """Norms of queries and keys: an FP32 copy and the normalized value."""
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0
@@ -253,7 +235,7 @@ def _query_key_norm_saved_bytes_per_token(model: Architecture, mixer: TokenMixer
     return bytes_per_element * width + 4 * (mixer.heads + mixer.kv_heads)
 
 
-def _unfused_mlp_saved_bytes_per_token(model: Architecture, mlp: Mlp) -> float:
+def _unfused_mlp_saved_bytes(model: Architecture, mlp: Mlp) -> float:
     """Products, activation and its gate: 8f gated; 4f, 10f or 2f without a gate."""
     if mlp.is_routed:
         bytes_per_expert = 4 * model.hidden + 6 * mlp.width

@@ -7,6 +7,7 @@ The token mixer of a layer says what the layer stores per token (`models/layers.
 import dataclasses
 import functools
 import math
+from typing import NamedTuple
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import TokenMixer
@@ -42,20 +43,20 @@ def round_up_to_blocks(tokens: float, block: int) -> int:
 _INDEX_BYTES = 1 + 4 / 128
 
 
-def cached_elements(mixer: TokenMixer, width: float) -> float:
-    """Elements of `width` bytes that a token uses in one layer, including the indexer."""
-    return mixer.cache + mixer.index * _INDEX_BYTES / width
+def cached_elements(mixer: TokenMixer, bytes_per_element: float) -> float:
+    """Elements that a token uses in one layer, including the indexer."""
+    return mixer.cache + mixer.index * _INDEX_BYTES / bytes_per_element
 
 
 def kv_cache_elements_per_token(
-    model: Architecture, tensor_parallel: int = 1, width: float = 2.0
+    model: Architecture, tensor_parallel: int = 1, bytes_per_element: float = 2.0
 ) -> float:
     """Cache elements of one token on one GPU, all layers, without windows."""
     return sum(
         number
-        * cached_elements(layer.mixer, width)
+        * cached_elements(layer.mixer, bytes_per_element)
         * cache_share_per_gpu(layer.mixer.kv_heads, tensor_parallel)
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
         if layer.mixer.cache
     )
 
@@ -67,15 +68,15 @@ def cache_share_per_gpu(kv_heads: int, tensor_parallel: int) -> float:
 
 @functools.lru_cache(maxsize=8192)
 def kv_cache_elements_per_sequence(
-    model: Architecture, context: float, tensor_parallel: int = 1, width: float = 2.0
+    model: Architecture, context: float, tensor_parallel: int = 1, bytes_per_element: float = 2.0
 ) -> float:
     """Cache elements of one sequence on one GPU; sliding layers store only their window."""
     total = 0.0
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         mixer = layer.mixer
         if mixer.cache:
             cached_tokens = min(context, mixer.window) if mixer.window else context
-            elements_per_token = cached_elements(mixer, width) * cache_share_per_gpu(
+            elements_per_token = cached_elements(mixer, bytes_per_element) * cache_share_per_gpu(
                 mixer.kv_heads, tensor_parallel
             )
             total += number * elements_per_token * cached_tokens
@@ -87,38 +88,42 @@ def longest_context(
     model: Architecture,
     max_elements: float,
     tensor_parallel: int,
-    block: int = 1,
-    width: float = 2.0,
+    block_tokens: int = 1,
+    bytes_per_element: float = 2.0,
 ) -> int | None:
     """The longest context whose cache has at most `max_elements` on one GPU.
 
     None if no layer's cache grows with the context. 0 if not even one block fits.
     """
-    window_pairs = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.runs)
+    window_pairs = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.layer_counts)
     window_ends = sorted({end for pair in window_pairs for end in pair if end})
     start = 0.0
     for end in (*window_ends, math.inf):
-        used_elements = kv_cache_elements_per_sequence(model, start, tensor_parallel, width)
-        elements_per_token = _elements_per_further_token(model, start, tensor_parallel, width)
+        used_elements = kv_cache_elements_per_sequence(
+            model, start, tensor_parallel, bytes_per_element
+        )
+        elements_per_token = _elements_per_further_token(
+            model, start, tensor_parallel, bytes_per_element
+        )
         if elements_per_token == 0:
             return None
         longest = start + (max_elements - used_elements) / elements_per_token
         if longest < end:
-            return max(0, int(longest // block) * block)
+            return max(0, int(longest // block_tokens) * block_tokens)
         start = float(end)
     return None
 
 
 def _elements_per_further_token(
-    model: Architecture, context: float, tensor_parallel: int, width: float
+    model: Architecture, context: float, tensor_parallel: int, bytes_per_element: float
 ) -> float:
     """Elements per further token once `context` tokens are cached."""
     total = 0.0
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         mixer = layer.mixer
         if mixer.cache and (mixer.window is None or mixer.window > context):
             gpu_share = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
-            total += number * cached_elements(mixer, width) * gpu_share
+            total += number * cached_elements(mixer, bytes_per_element) * gpu_share
         if mixer.near_tokens > context:
             total += number * mixer.near
     return total
@@ -143,26 +148,31 @@ class HybridBlocks:
     """Blocks in which vLLM caches attention and recurrent layers of one model together.
 
     A block has `tokens` of the layers of one attention group, or a state of the layers of
-    one recurrent group, in `size` bytes on one GPU. There are `attention` and `recurrent`
-    groups.
+    one recurrent group, in `size` bytes on one GPU.
     """
 
     tokens: int
     size: float
-    attention: int
+    attention_groups: int
     recurrent_groups: int
 
     def blocks_of_sequence(self, context: float) -> int:
-        """Return the blocks that a sequence takes."""
-        return self.attention * math.ceil(context / self.tokens) + _STATES * self.recurrent_groups
+        return (
+            self.attention_groups * math.ceil(context / self.tokens)
+            + _STATES * self.recurrent_groups
+        )
 
     def longest_context(self, blocks: int) -> int:
         """Return the longest context that fits in a number of blocks; 0 if none does."""
-        return max(0, (blocks - _STATES * self.recurrent_groups) // self.attention * self.tokens)
+        return max(
+            0, (blocks - _STATES * self.recurrent_groups) // self.attention_groups * self.tokens
+        )
 
 
 @functools.lru_cache(maxsize=1024)
-def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> HybridBlocks | None:
+def hybrid_blocks(
+    model: Architecture, bytes_per_element: float, tensor_parallel: int
+) -> HybridBlocks | None:
     """Return the blocks of a model with one kind of attention and one of recurrent layers.
 
     A block has so many tokens that they take at least as much as a state. Groups are as
@@ -172,12 +182,12 @@ def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> Hy
 
     >>> from app.estimator.models.lookup import find_model
     >>> blocks = hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
-    >>> blocks.tokens, blocks.attention, blocks.recurrent_groups, blocks.blocks_of_sequence(131072)
+    >>> blocks.tokens, blocks.attention_groups, blocks.recurrent_groups, blocks.blocks_of_sequence(131072)
     (2096, 1, 3, 69)
     """
-    attention_layers = [(layer.mixer, n) for layer, n in model.runs if layer.mixer.cache]
-    recurrent_layers = [(layer, n) for layer, n in model.runs if layer.state]
-    mixers = {mixer for mixer, _ in attention_layers}
+    attention_layers = [counted for counted in model.layer_counts if counted.layer.mixer.cache]
+    recurrent_layers = [counted for counted in model.layer_counts if counted.layer.state]
+    mixers = {layer.mixer for layer, _ in attention_layers}
     states = {(layer.state, layer.convolution_state) for layer, _ in recurrent_layers}
     if len(mixers) != 1 or len(states) != 1:
         return None
@@ -185,7 +195,9 @@ def hybrid_blocks(model: Architecture, width: float, tensor_parallel: int) -> Hy
     if mixer.kind != "attention" or mixer.window or mixer.near or mixer.index:
         return None
     bytes_per_token = (
-        cached_elements(mixer, width) * width * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
+        cached_elements(mixer, bytes_per_element)
+        * bytes_per_element
+        * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
     )
     state_bytes = (4.0 * state + 2.0 * _CONVOLUTION_SHARE * convolution) / tensor_parallel
     tokens = round_up_to_blocks(state_bytes / bytes_per_token, _BLOCK_ALIGNMENT)
@@ -200,17 +212,24 @@ GIB = 2.0**30
 _LARGE = 70 * GIB
 
 
+class ProfiledBatch(NamedTuple):
+    """The sequences and tokens with which an engine measures its peak."""
+
+    sequences: int
+    tokens: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class EngineMemory:
     """Memory that an engine uses in addition to weights and cache.
 
-    `outside` and `outside_framework_per_further_gpu` are bytes outside of the framework, on the first GPU and for
-    each further one, up to `logged_gpus`, the most GPUs in the start-up logs. `sampler` is
-    bytes per logit, over the whole vocabulary, of the `sequences` that are sampled when the
-    engine measures its peak. `outside` counts against the fraction of the GPU that may be
-    used. With `static` the fraction limits weights and cache together instead; with `free` it
-    is a fraction of what weights and temporary tensors leave; with `whole` there is none.
-    `small` replaces `sequences` and `step_tokens` on GPUs of less than 70 GiB and on the A100.
+    `outside_framework` are bytes on the first GPU; those per further one count up to
+    `logged_gpus`, the most GPUs in the start-up logs. `profiled_sequences` are sampled when the
+    engine measures its peak, over the whole vocabulary. What is outside counts against the
+    fraction of the GPU that may be used. A static fraction limits weights and cache together
+    instead; one of free memory is of what weights and temporary tensors leave; with
+    `has_no_fraction` there is none. `on_small_gpus` counts on GPUs of less than 70 GiB and on
+    the A100.
     """
 
     id: str
@@ -222,17 +241,16 @@ class EngineMemory:
     step_tokens: int
     has_static_fraction: bool = False
     has_free_memory_fraction: bool = False
-    whole: bool = False
-    small_gpu_defaults: tuple[int, int] | None = None
+    has_no_fraction: bool = False
+    on_small_gpus: ProfiledBatch | None = None
     logged_gpus: int = 4
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
-        if self.small_gpu_defaults is None or (
-            gpu_memory >= _LARGE and "a100" not in gpu_name.lower()
-        ):
+        is_small = gpu_memory < _LARGE or "a100" in gpu_name.lower()
+        if self.on_small_gpus is None or not is_small:
             return self
-        sequences, tokens = self.small_gpu_defaults
+        sequences, tokens = self.on_small_gpus
         return dataclasses.replace(self, profiled_sequences=sequences, step_tokens=tokens)
 
     def bytes_outside_framework(self, gpus: int) -> float:
@@ -244,9 +262,8 @@ class EngineMemory:
         >>> engine.bytes_outside_framework(8) == engine.bytes_outside_framework(4)
         True
         """
-        return self.outside_framework + self.outside_framework_per_further_gpu * (
-            min(gpus, self.logged_gpus) - 1
-        )
+        further_gpus = min(gpus, self.logged_gpus) - 1
+        return self.outside_framework + self.outside_framework_per_further_gpu * further_gpus
 
 
 # Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
@@ -269,7 +286,7 @@ ENGINES: dict[str, EngineMemory] = {
             sampler_bytes_per_logit=35.0,
             profiled_sequences=1024,
             step_tokens=8192,
-            small_gpu_defaults=(256, 2048),
+            on_small_gpus=ProfiledBatch(256, 2048),
         ),
         EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, has_static_fraction=True),
         EngineMemory(
@@ -282,7 +299,9 @@ ENGINES: dict[str, EngineMemory] = {
             8192,
             has_free_memory_fraction=True,
         ),
-        EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.0, 4.0, 512, 512, whole=True),
+        EngineMemory(
+            "llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.0, 4.0, 512, 512, has_no_fraction=True
+        ),
         EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
         EngineMemory(
             "vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192, logged_gpus=2
@@ -312,7 +331,7 @@ def compute_usable_engine_bytes(
     >>> compute_usable_engine_bytes(ENGINES["llama.cpp"], 100e9, 0.9, 2)
     100000000000.0
     """
-    if engine.whole:
+    if engine.has_no_fraction:
         return visible_bytes
     if engine.has_free_memory_fraction:
         return visible_bytes - (1 - fraction) * max(0.0, visible_bytes - bytes_without_cache)
@@ -367,9 +386,8 @@ def unfused_prefill_bytes(tokens: float, hidden: float, mlp_width: float) -> flo
 
 def prompt_temporary_bytes(model: Architecture, tokens: float) -> float:
     """Temporary tensors of `tokens` prompt tokens in the widest layer of a model [B]."""
-    width = model.mlp_width
-    if model.is_routed:
-        width = int(model.experts_per_token * model.expert_width) + model.shared_width
+    shared_width = model.shared_width if model.is_routed else 0
+    width = profiled_mlp_width(model) + shared_width
     return unfused_prefill_bytes(tokens, model.hidden, width)
 
 

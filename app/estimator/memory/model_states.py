@@ -31,46 +31,37 @@ class BytesPerParameter:
         return self.weights + self.gradients + self.optimizer
 
 
-class PrecisionBytes(NamedTuple):
-    """Bytes of weights, gradients, master copy, and of each moment."""
+class Precision(NamedTuple):
+    """Bytes of weights, gradients, master copy and each moment of a parameter."""
 
+    label: str
     weights: float
     gradients: float
     master: float
     moment: float
 
 
-_PRECISION = {
-    "bf16-mixed": PrecisionBytes(2, 2, 4, 4),
-    "bf16-mixed-fp32-grads": PrecisionBytes(2, 4, 4, 4),
-    "bf16": PrecisionBytes(2, 2, 0, 2),
-    "fp32": PrecisionBytes(4, 4, 0, 4),
+class Optimizer(NamedTuple):
+    label: str
+    moments: float
+
+
+PRECISIONS = {
+    "bf16-mixed": Precision("BF16 with FP32 master", 2, 2, 4, 4),
+    "bf16-mixed-fp32-grads": Precision("BF16 with FP32 master and gradients", 2, 4, 4, 4),
+    "bf16": Precision("BF16 alone", 2, 2, 0, 2),
+    "fp32": Precision("FP32", 4, 4, 0, 4),
 }
-# Optimizer: moments per parameter; 8-bit ones take one byte each.
-_MOMENTS: dict[str, float] = {
-    "adamw": 2,
-    "adamw-8bit": 2,
-    "sgd": 0,
-    "sgd-momentum": 1,
-    "adafactor": 0,
-    "muon": 1,
-    "lion": 1,
+# With the moments per parameter; 8-bit ones take one byte each.
+OPTIMIZERS = {
+    "adamw": Optimizer("AdamW", 2),
+    "adamw-8bit": Optimizer("AdamW, 8-bit moments", 2),
+    "sgd": Optimizer("SGD", 0),
+    "sgd-momentum": Optimizer("SGD with momentum", 1),
+    "adafactor": Optimizer("Adafactor", 0),
+    "muon": Optimizer("Muon", 1),
+    "lion": Optimizer("Lion", 1),
 }
-OPTIMIZERS: tuple[tuple[str, str], ...] = (
-    ("adamw", "AdamW"),
-    ("adamw-8bit", "AdamW, 8-bit moments"),
-    ("sgd", "SGD"),
-    ("sgd-momentum", "SGD with momentum"),
-    ("adafactor", "Adafactor"),
-    ("muon", "Muon"),
-    ("lion", "Lion"),
-)
-PRECISIONS: tuple[tuple[str, str], ...] = (
-    ("bf16-mixed", "BF16 with FP32 master"),
-    ("bf16-mixed-fp32-grads", "BF16 with FP32 master and gradients"),
-    ("bf16", "BF16 alone"),
-    ("fp32", "FP32"),
-)
 
 
 def bytes_per_parameter(
@@ -86,10 +77,11 @@ def bytes_per_parameter(
     >>> bytes_per_parameter("adamw", "bf16-mixed-fp32-grads").total
     18
     """
-    weights, gradients, master, width = _PRECISION[precision]
+    _, weights, gradients, master, width = PRECISIONS[precision]
+    moments = OPTIMIZERS[optimizer].moments
     if optimizer == "adamw-8bit":
-        return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer])
-    return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer] * width, width)
+        return BytesPerParameter(weights, gradients, master, moments)
+    return BytesPerParameter(weights, gradients, master, moments * width, width)
 
 
 class ModelStateBytes(NamedTuple):
@@ -130,8 +122,8 @@ def model_state_bytes(
     )
 
 
-class UnsavedBytes(NamedTuple):
-    """Bytes per token that a layer need not save, whole and divided."""
+class DividedBytes(NamedTuple):
+    """Bytes per token, and those of them that tensor parallelism divides."""
 
     whole: float
     tensor_parallel_part: float
@@ -139,11 +131,9 @@ class UnsavedBytes(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainedWeights:
-    """What is trained. With adapters the model is frozen at `base` bytes per parameter.
+    """What is trained: all weights, or with `adapter_parameters` those of adapters alone.
 
-    `adapters` counts trainable parameters (0: all weights are trained); `targets`
-    names the matrices that have one. `host` says what is offloaded to the host: none,
-    optimizer or all.
+    `host` says what is offloaded to the host: none, optimizer or all.
     """
 
     adapter_parameters: float = 0.0
@@ -156,7 +146,7 @@ class TrainedWeights:
         """Return whether only adapters are trained."""
         return self.adapter_parameters > 0
 
-    def unsaved_bytes_per_token(self, hidden: int, width: float) -> UnsavedBytes:
+    def unsaved_bytes_per_token(self, hidden: int, width: float) -> DividedBytes:
         """Return what a layer need not save.
 
         The input of a frozen matrix is saved only for the gradient of its weights:
@@ -164,12 +154,10 @@ class TrainedWeights:
         last product are not saved.
         """
         if not self.is_partial:
-            return UnsavedBytes(0.0, 0.0)
+            return DividedBytes(0.0, 0.0)
         whole = 0.0 if {"q", "k", "v"} & self.adapted_matrices else 2.0 * hidden
         whole += 0.0 if {"gate", "up"} & self.adapted_matrices else 2.0 * hidden
-        return UnsavedBytes(
-            whole, tensor_parallel_part=0.0 if "down" in self.adapted_matrices else 2.0 * width
-        )
+        return DividedBytes(whole, 0.0 if "down" in self.adapted_matrices else 2.0 * width)
 
 
 _TARGETS: dict[str, tuple[str, ...]] = {
@@ -178,11 +166,6 @@ _TARGETS: dict[str, tuple[str, ...]] = {
     "qv": ("q", "v"),
     "mlp": ("gate", "up", "down"),
 }
-
-
-def build_full_training(offloaded: str) -> TrainedWeights:
-    """All weights are trained."""
-    return TrainedWeights(host=offloaded)
 
 
 def build_adapter_tuning(
@@ -243,15 +226,22 @@ FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
 )
 
 
-# Bytes per logit of loss kernels, at the peak of the loss.
-LOSSES: tuple[tuple[str, str, float | None], ...] = (
-    (USUAL, "As in the framework", None),
-    ("eager", "PyTorch, eager", 14.0),
-    ("transformers", "Transformers", 12.0),
-    ("fused", "Fused, in place", 4.0),
-    ("chunked", "In chunks", 1.75),
-    ("linear", "Fused with the output head (Liger, CCE)", 1.0),
-)
+class LossKernel(NamedTuple):
+    """A kernel of the loss; None: it has the bytes per logit of the framework."""
+
+    label: str
+    bytes_per_logit: float | None
+
+
+# By id, with the bytes per logit at the peak of the loss.
+LOSS_KERNELS = {
+    USUAL: LossKernel("As in the framework", None),
+    "eager": LossKernel("PyTorch, eager", 14.0),
+    "transformers": LossKernel("Transformers", 12.0),
+    "fused": LossKernel("Fused, in place", 4.0),
+    "chunked": LossKernel("In chunks", 1.75),
+    "linear": LossKernel("Fused with the output head (Liger, CCE)", 1.0),
+}
 
 
 def find_training_framework(choice: str, method: str) -> TrainingFramework:

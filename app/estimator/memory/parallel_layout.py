@@ -2,11 +2,13 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from app.estimator.models.architecture import Architecture, fill_in_counts
-from app.estimator.models.layers import Layer, WeightMatrix
+from app.estimator.models.architecture import Architecture, count_layers, fill_in_counts
+from app.estimator.models.layers import Layer, LayerCount, TokenMixer, WeightMatrix
 from app.estimator.models.number_formats import quantized_share, resolve_weight_format
 from app.estimator.units import format_number
 
@@ -15,8 +17,7 @@ from app.estimator.units import format_number
 class ParallelLayout:
     """Degrees of parallelism on `gpus` GPUs.
 
-    `zero` is the ZeRO stage (3 is FSDP), `virtual` the chunks of layers
-    on each pipeline stage, `sequence_parallel` whether norms are divided too.
+    `zero` is the ZeRO stage (3 is FSDP); `sequence_parallel` is whether norms are divided too.
     """
 
     gpus: int = 1
@@ -55,10 +56,8 @@ class ParallelLayout:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class PipelineStage:
-    """The layers of one pipeline stage as (layer, number) pairs."""
-
     index: int
-    runs: tuple[tuple[Layer, int], ...]
+    layer_counts: tuple[LayerCount, ...]
     layers: int
     first: bool
     last: bool
@@ -76,14 +75,13 @@ def distinct_pipeline_stages(
     bounds = _layer_bounds_of_chunks(model.layers, pipeline * chunks_per_stage)
     stages: dict[tuple[object, ...], PipelineStage] = {}
     for index in range(pipeline):
-        counts: dict[Layer, int] = {}
+        layers: list[Layer] = []
         for chunk in range(index, pipeline * chunks_per_stage, pipeline):
-            for layer in model.decoder_layers[bounds[chunk] : bounds[chunk + 1]]:
-                counts[layer] = counts.get(layer, 0) + 1
+            layers += model.decoder_layers[bounds[chunk] : bounds[chunk + 1]]
         first, last = index == 0, index == pipeline - 1
-        runs = tuple(counts.items())
-        stage = PipelineStage(index, runs, sum(counts.values()), first, last)
-        stages.setdefault((runs, first, last), stage)
+        layer_counts = count_layers(layers)
+        stage = PipelineStage(index, layer_counts, len(layers), first, last)
+        stages.setdefault((layer_counts, first, last), stage)
     return tuple(stages.values())
 
 
@@ -91,53 +89,59 @@ def _layer_bounds_of_chunks(layers: int, chunks: int) -> list[int]:
     """Return where each chunk of layers starts and ends; the first and last get fewer layers."""
     base, more = divmod(layers, chunks)
     start = (chunks - more) // 2
-    sizes = [base + (1 if start <= i < start + more else 0) for i in range(chunks)]
-    bounds = [0]
-    for size in sizes:
-        bounds.append(bounds[-1] + size)
-    return bounds
+    sizes = (base + (start <= i < start + more) for i in range(chunks))
+    return [0, *itertools.accumulate(sizes)]
+
+
+class ServingStage(NamedTuple):
+    """A pipeline stage as a model of its own, and how many stages are equal to it."""
+
+    model: Architecture
+    number: int
 
 
 @functools.lru_cache(maxsize=1024)
-def serving_stages(model: Architecture, stages: int) -> tuple[tuple[Architecture, int], ...]:
-    """Return the pipeline stages of an engine, each as a model of its own, with their number.
+def split_into_serving_stages(model: Architecture, stages: int) -> tuple[ServingStage, ...]:
+    """Return the pipeline stages of an engine; equal ones once.
 
     Layers that are left over go to the stages before the last. The first stage has the
     input table and the vision tower, the last one the output table, even if both are the
     same. From get_pp_indices in vLLM, vllm/distributed/utils.py.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> [(s.layers, n) for s, n in serving_stages(find_model("deepseek-v3"), 4)]
+    >>> [(s.layers, n) for s, n in split_into_serving_stages(find_model("deepseek-v3"), 4)]
     [(15, 1), (15, 1), (16, 1), (15, 1)]
     """
     if stages == 1:
-        return ((model, 1),)
+        return (ServingStage(model, 1),)
     base, more = divmod(model.layers, stages)
     sizes = [base + (stages - 1 - more <= i < stages - 1) for i in range(stages)]
-    start, counts = 0, dict[tuple[object, ...], int]()
-    parts: dict[tuple[object, ...], Architecture] = {}
+    start, found = 0, dict[tuple[object, ...], ServingStage]()
     for index, size in enumerate(sizes):
         layers, start = model.decoder_layers[start : start + size], start + size
         first, last = index == 0, index == stages - 1
         key = (layers, first, last)
-        counts[key] = counts.get(key, 0) + 1
-        if key not in parts:
-            parts[key] = fill_in_counts(
-                dataclasses.replace(
-                    model,
-                    decoder_layers=layers,
-                    tied=True,
-                    vocabulary=model.vocabulary if first or last else 0,
-                    encoder_layers=model.encoder_layers if first else (),
-                    learned_positions=model.learned_positions if first else 0,
-                    per_layer_embedding_parameters=model.per_layer_embedding_parameters
-                    if first
-                    else 0,
-                    tower=model.tower if first else None,
-                    other=model.other if last else 0,
-                )
-            )
-    return tuple((part, counts[key]) for key, part in parts.items())
+        stage = found.get(key) or ServingStage(_stage_as_model(model, *key), 0)
+        found[key] = ServingStage(stage.model, stage.number + 1)
+    return tuple(found.values())
+
+
+def _stage_as_model(
+    model: Architecture, layers: tuple[Layer, ...], first: bool, last: bool
+) -> Architecture:
+    tables = model.per_layer_embedding_parameters
+    stage = dataclasses.replace(
+        model,
+        decoder_layers=layers,
+        tied=True,
+        vocabulary=model.vocabulary if first or last else 0,
+        encoder_layers=model.encoder_layers if first else (),
+        learned_positions=model.learned_positions if first else 0,
+        per_layer_embedding_parameters=tables if first else 0,
+        tower=model.tower if first else None,
+        other=model.other if last else 0,
+    )
+    return fill_in_counts(stage)
 
 
 def serving_pipeline_problem(model: Architecture, stages: int, engine: str = "") -> str | None:
@@ -179,7 +183,7 @@ _USUAL_TOKENS = 8e6
 
 
 def default_batch_tokens(run_tokens: float = math.inf) -> float:
-    """Return the default tokens of an optimizer step in a run on `tokens`.
+    """Return the default tokens of an optimizer step in a run on `run_tokens`.
 
     Eight million, as in pretraining, or a thousandth of a shorter run: fine-tuning takes
     hundreds of steps at least.
@@ -193,7 +197,7 @@ def default_batch_tokens(run_tokens: float = math.inf) -> float:
 def default_micro_batch_count(
     layout: ParallelLayout, sequence: int, micro_batch: int, run_tokens: float = math.inf
 ) -> int:
-    """Return the default number of micro-batches per step of a run on `tokens`.
+    """Return the default number of micro-batches per step of a run on `run_tokens`.
 
     The default tokens of a step together, and at least one for every pipeline stage.
     """
@@ -233,7 +237,7 @@ def stage_parameters_per_gpu(
     A tied output head on another stage than the input table is stored a second time.
     """
     dense = experts = 0.0
-    for layer, number in stage.runs:
+    for layer, number in stage.layer_counts:
         part = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
         dense += part.dense * number
         experts += part.experts * number
@@ -253,7 +257,7 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     """
     if gpus == 1:
         return None
-    for layer, _ in model.runs:
+    for layer, _ in model.layer_counts:
         mixer = layer.mixer
         if mixer.heads and mixer.heads % gpus:
             return (
@@ -301,7 +305,7 @@ def quantization_block_problem(
     form = resolve_weight_format(model, weights)
     if not form.block:
         return None
-    for layer, _ in model.runs:
+    for layer, _ in model.layer_counts:
         for matrix in layer.matrices:
             gpus = expert_tensor if matrix.part == "experts" else tensor
             if matrix.split == "heads":
@@ -348,15 +352,12 @@ def _describe_possible_gpu_counts(model: Architecture) -> str:
     counts = [
         n
         for n in range(2, 129)
-        if all(_can_divide_mixer(layer.mixer, n) for layer, _ in model.runs)
+        if all(_can_divide_mixer(layer.mixer, n) for layer, _ in model.layer_counts)
     ]
     text = [str(n) for n in (1, *counts)]
     return " or ".join((", ".join(text[:-1]), text[-1])) if counts else "1"
 
 
-def _can_divide_mixer(mixer: object, gpus: int) -> bool:
-    heads: int = getattr(mixer, "heads", 0)
-    kv: int = getattr(mixer, "kv_heads", 0)
-    latent = getattr(mixer, "kind", "") != "attention"
-    even = latent or not kv or kv % gpus == 0 or gpus % kv == 0
-    return heads % gpus == 0 and even
+def _can_divide_mixer(mixer: TokenMixer, gpus: int) -> bool:
+    kv = mixer.kv_heads if mixer.kind == "attention" else 0
+    return mixer.heads % gpus == 0 and (not kv or kv % gpus == 0 or gpus % kv == 0)

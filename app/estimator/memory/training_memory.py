@@ -1,7 +1,7 @@
 """Memory of one GPU per pipeline stage."""
 
 import dataclasses
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.estimator.memory.activations import (
     layer_saved_activations,
@@ -44,10 +44,9 @@ def default_overhead_bytes(gpus: int) -> float:
 class TrainingStep:
     """The parts of a training step that determine memory.
 
-    `sequence` [token] and `micro_batch` [sequence] of one forward pass;
-    `micro_batches` of one optimizer step. `overlapped`: tensor-parallel transfers
-    run inside the products, so that no whole sequence is gathered. `loss_bytes_per_logit`: bytes
-    per logit at the peak of the loss; None for those of the framework.
+    `micro_batch` sequences of one forward pass, `micro_batches` of one optimizer step. With
+    `overlaps_tensor_parallel` transfers run inside the products, so that no whole sequence is
+    gathered. `loss_bytes_per_logit` at the peak of the loss are those of the framework if None.
     """
 
     sequence: int
@@ -68,7 +67,7 @@ Moment = Literal["pass", "end", "step"]
 class StageMemory:
     """Bytes on one GPU of one pipeline stage at its peak.
 
-    `moment` is when the peak is: in the forward and backward pass, at the end of the
+    `peak_moment` is in the forward and backward pass, at the end of the
     backward pass, or in the optimizer step. `copies` are made by the step. `host` is what
     is offloaded to its server.
     """
@@ -108,12 +107,19 @@ class ResidentMemory:
         return self.weights + self.gradients + self.optimizer + self.buffers
 
 
+class TransientMemory(NamedTuple):
+    """Bytes of a stage's micro-batches in flight."""
+
+    activations: float
+    logits: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TransientBytesPerToken:
     """Temporary memory of a stage at its peak, in bytes per token.
 
-    `saved` by all layers, for all micro-batches in flight; in addition `working`, what is
-    in use at the peak, and `logits`. `opened` is in use in the backward pass of one layer.
+    `saved` by all layers, for all micro-batches in flight; in addition `working`, what is in
+    use at the peak. `layer_backward` is in use in the backward pass of one layer.
     """
 
     stage_index: int
@@ -122,9 +128,10 @@ class TransientBytesPerToken:
     logits: float
     layer_backward: float = 0.0
 
-    def activation_and_logit_bytes(self, tokens: float, in_flight: float) -> tuple[float, float]:
-        """Return activations and logits of micro-batches of `tokens` tokens [B]."""
-        return tokens * (self.saved * in_flight + self.working), tokens * self.logits
+    def of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
+        """Return the bytes of micro-batches of `tokens` tokens."""
+        activations = tokens * (self.saved * in_flight + self.working)
+        return TransientMemory(activations, tokens * self.logits)
 
 
 def memory_by_stage(
@@ -149,13 +156,11 @@ def memory_by_stage(
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
         in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
-        load = _add_up_stage_memory(
-            resident, transient.activation_and_logit_bytes(tokens, in_flight), overhead, tuning
-        )
+        in_use = transient.of_micro_batches(tokens, in_flight)
+        load = _add_up_stage_memory(resident, in_use, overhead, tuning)
         if step.framework.frees_gradients:
-            load = _peak_stage_memory(
-                load, resident, tokens * transient.layer_backward, step, tuning
-            )
+            layer_bytes = tokens * transient.layer_backward
+            load = _peak_stage_memory(load, resident, layer_bytes, step, tuning)
         loads.append(load)
     return tuple(loads)
 
@@ -207,13 +212,9 @@ def allocated_range_factors(load: StageMemory, framework: str) -> tuple[float, f
 def plausible_bytes_range(load: StageMemory, framework: str) -> tuple[float, float]:
     """Return the range of a GPU's total [B]: that of allocated memory, and of the overhead."""
     allocated = load.total - load.overhead
-    least, most = (
-        allocated * allocated_factor + load.overhead * overhead_factor
-        for allocated_factor, overhead_factor in zip(
-            allocated_range_factors(load, framework), OVERHEAD_RANGE, strict=True
-        )
-    )
-    return least, most
+    least, most = allocated_range_factors(load, framework)
+    least_overhead, most_overhead = (factor * load.overhead for factor in OVERHEAD_RANGE)
+    return allocated * least + least_overhead, allocated * most + most_overhead
 
 
 def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
@@ -239,7 +240,7 @@ def resident_memory_by_stage(
             buffers = _preallocated_gradient_bytes(model, stage, layout)
         else:
             buffers = _gathered_weight_bytes(model, stage, layout, recipe, tuning)
-        copies = states[2] * recipe.copy / recipe.optimizer if recipe.optimizer else 0.0
+        copies = states.optimizer * recipe.copy / recipe.optimizer if recipe.optimizer else 0.0
         by_stage.append(ResidentMemory(stage.index, *states, buffers, copies))
     return tuple(by_stage)
 
@@ -258,31 +259,28 @@ def transient_bytes_per_token_by_stage(
 
 
 def micro_batch_tokens(layout: ParallelLayout, step: TrainingStep) -> float:
-    """Return the tokens of one micro-batch on a GPU."""
     return step.sequence * step.micro_batch / layout.context
 
 
 def _add_up_stage_memory(
     resident: ResidentMemory,
-    activation_and_logit_bytes: tuple[float, float],
+    transient: TransientMemory,
     overhead: float,
     tuning: TrainedWeights,
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
     is_optimizer_on_gpu = tuning.host == "none"
     are_weights_offloaded = tuning.host == "all"
-    host = (
-        0.0
-        if is_optimizer_on_gpu
-        else resident.optimizer + (resident.weights if are_weights_offloaded else 0.0)
-    )
+    host = 0.0 if is_optimizer_on_gpu else resident.optimizer
+    if are_weights_offloaded:
+        host += resident.weights
     return StageMemory(
         stage_index=resident.stage_index,
         weights=0.0 if are_weights_offloaded else resident.weights,
         gradients=resident.gradients,
         optimizer=resident.optimizer if is_optimizer_on_gpu else 0.0,
-        activations=activation_and_logit_bytes[0],
-        logits=activation_and_logit_bytes[1],
+        activations=transient.activations,
+        logits=transient.logits,
         buffers=resident.buffers,
         overhead=overhead,
         host=host,
@@ -320,9 +318,11 @@ def transient_bytes_per_token_on_stage(
     temporaries are (or the recomputed layer). At both, the saved activations of all
     micro-batches in flight are in memory.
     """
-    saved = sum(n * _saved_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
+    saved = sum(
+        n * _saved_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.layer_counts
+    )
     working = max(
-        (_working_bytes_per_token(model, a, layout, step, tuning) for a, _ in stage.runs),
+        (_working_bytes_per_token(model, a, layout, step, tuning) for a, _ in stage.layer_counts),
         default=0.0,
     )
     peak_working, logits = working, 0.0
@@ -348,7 +348,6 @@ def _saved_bytes_per_token(
     step: TrainingStep,
     tuning: TrainedWeights,
 ) -> float:
-    """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
         saved = unfused_layer_saved_bytes_per_token(
             model, layer, step.sequence, eager=not step.flash_attention
@@ -406,9 +405,9 @@ def _unreusable_bytes_per_token(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token of unfused operations that the allocator cannot reuse."""
-    if not step.framework.eager or not stage.runs:
+    if not step.framework.eager or not stage.layer_counts:
         return 0.0
-    layer = stage.runs[-1][0]
+    layer = stage.layer_counts[-1][0]
     layer_bytes = unfused_layer_saved_bytes_per_token(
         model, layer, step.sequence, eager=not step.flash_attention
     )
@@ -416,7 +415,6 @@ def _unreusable_bytes_per_token(
 
 
 def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
-    """Return the bytes per logit during the loss."""
     framework = step.framework
     if step.loss_bytes_per_logit is not None:
         return step.loss_bytes_per_logit
@@ -431,12 +429,8 @@ def _head_input_bytes_per_token(
     """Return bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1
-    gathered = (
-        2
-        if layout.tensor > 1 and (step.framework.dummies or not step.overlaps_tensor_parallel)
-        else 1
-    )
-    return 2 * hidden / split + gathered * hidden
+    gathers = step.framework.dummies or not step.overlaps_tensor_parallel
+    return 2 * hidden / split + (2 if layout.tensor > 1 and gathers else 1) * hidden
 
 
 # Workspaces of the math libraries.
@@ -451,7 +445,7 @@ def _preallocated_gradient_bytes(
     Equal layers share theirs; grouped experts have one.
     """
     largest = 0.0
-    for layer, _ in stage.runs:
+    for layer, _ in stage.layer_counts:
         share = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
         gradient_elements = share.dense
         if layer.mlp.experts:
@@ -482,6 +476,6 @@ def _gathered_weight_bytes(
         share = stage_parameters_per_gpu(model, stage, layout)
         bytes_per_weight = width if tuning.is_partial else width + 4.0
         return bytes_per_weight * (share.dense + share.experts)
-    largest = max((a.parameters for a, _ in stage.runs), default=0)
+    largest = max((a.parameters for a, _ in stage.layer_counts), default=0)
     table_parameters = model.embedding_parameters + model.head_parameters
     return (width * 2 * largest + max(width, 2.0) * table_parameters) / layout.tensor

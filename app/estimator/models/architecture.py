@@ -2,8 +2,9 @@
 
 import collections
 import dataclasses
+from collections.abc import Iterable
 
-from app.estimator.models.layers import Layer, Mlp, TokenMixer
+from app.estimator.models.layers import Layer, LayerCount, Mlp, TokenMixer
 from app.estimator.models.quantized_formats import Quantization
 from app.estimator.models.vision_tower import VisionTower
 
@@ -11,8 +12,6 @@ from app.estimator.models.vision_tower import VisionTower
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Architecture:
     """One model. Models compare by identity, so that cache lookups are fast.
-
-    `stack` has its decoder layers in order, `encoder` the others.
 
     The counts are exact for the architecture; `heads`, `kv_heads`, `head_dim` and
     `mlp_width` describe the first layer that has them. `other` counts parameters
@@ -57,7 +56,7 @@ class Architecture:
     expert_width: int = 0
     shared_width: int = 0
     dense_layers: int = 0
-    runs: tuple[tuple[Layer, int], ...] = ()
+    layer_counts: tuple[LayerCount, ...] = ()
     parameters: int = 0
     active_parameters: float = 0
     routed_parameters: int = 0
@@ -102,7 +101,7 @@ class Architecture:
             counts["output head"] = self.head_parameters
         if self.learned_positions:
             counts["positions"] = self.learned_positions * self.hidden
-        for layer, number in self.runs:
+        for layer, number in self.layer_counts:
             for matrix in layer.matrices:
                 counts[matrix.part] += matrix.parameters * number
             counts["norms and biases"] += layer.vector_parameters * number
@@ -119,7 +118,7 @@ class Architecture:
         536870912
         """
         total = 0
-        for layer, number in self.runs:
+        for layer, number in self.layer_counts:
             mixer = layer.mixer
             cached = min(context, mixer.window) if mixer.window else context
             total += number * mixer.cache * cached
@@ -129,7 +128,7 @@ class Architecture:
     @property
     def state_elements(self) -> int:
         """Return the elements of recurrent state per sequence, without convolutions."""
-        return sum(layer.state * number for layer, number in self.runs)
+        return sum(layer.state * number for layer, number in self.layer_counts)
 
     @property
     def prediction_module_parameters(self) -> int:
@@ -145,19 +144,20 @@ class Architecture:
 
     @property
     def convolution_elements(self) -> int:
-        return sum(layer.convolution_state * number for layer, number in self.runs)
+        return sum(layer.convolution_state * number for layer, number in self.layer_counts)
 
 
 def fill_in_counts(model: Architecture) -> Architecture:
     """Compute once the counts that every estimate uses."""
-    runs = tuple(collections.Counter(model.decoder_layers).items())
-    all_runs = (*runs, *collections.Counter(model.encoder_layers).items())
-    mixer = next((a.mixer for a, _ in runs if a.mixer.heads), TokenMixer(kind="none"))
-    dense = next((a.mlp for a, _ in runs if a.mlp.width and not a.mlp.is_routed), None)
-    routed = next((a.mlp for a, _ in runs if a.mlp.is_routed), Mlp())
+    decoder = count_layers(model.decoder_layers)
+    all_layers = decoder + count_layers(model.encoder_layers)
+    mixer = next((a.mixer for a, _ in decoder if a.mixer.heads), TokenMixer(kind="none"))
+    dense = next((a.mlp for a, _ in decoder if a.mlp.width and not a.mlp.is_routed), None)
+    routed = next((a.mlp for a, _ in decoder if a.mlp.is_routed), Mlp())
     tables = model.embedding_parameters + model.head_parameters
     parameters_outside_layers = tables + model.learned_positions * model.hidden + model.other
     parameters_outside_layers += model.per_layer_embedding_parameters
+    active = parameters_outside_layers + sum(a.active_parameters * n for a, n in all_layers)
     return dataclasses.replace(
         model,
         layers=len(model.decoder_layers),
@@ -170,17 +170,16 @@ def fill_in_counts(model: Architecture) -> Architecture:
         experts_per_token=routed.experts_per_token,
         expert_width=routed.width,
         shared_width=routed.shared_width,
-        dense_layers=sum(n for a, n in runs if a.mlp.width and not a.mlp.is_routed),
-        runs=all_runs,
-        parameters=parameters_outside_layers + sum(a.parameters * n for a, n in all_runs),
-        active_parameters=_whole_if_integer(
-            parameters_outside_layers + sum(a.active_parameters * n for a, n in all_runs)
-        ),
-        routed_parameters=sum(a.routed_parameters * n for a, n in all_runs),
-        cache_elements=sum(a.mixer.cache * n for a, n in runs),
-        sliding_window=next((a.mixer.window for a, _ in runs if a.mixer.window), None),
+        dense_layers=sum(n for a, n in decoder if a.mlp.width and not a.mlp.is_routed),
+        layer_counts=all_layers,
+        parameters=parameters_outside_layers + sum(a.parameters * n for a, n in all_layers),
+        active_parameters=int(active) if active == int(active) else active,
+        routed_parameters=sum(a.routed_parameters * n for a, n in all_layers),
+        cache_elements=sum(a.mixer.cache * n for a, n in decoder),
+        sliding_window=next((a.mixer.window for a, _ in decoder if a.mixer.window), None),
     )
 
 
-def _whole_if_integer(number: float) -> float:
-    return int(number) if number == int(number) else number
+def count_layers(layers: Iterable[Layer]) -> tuple[LayerCount, ...]:
+    """Return each kind of layer once, in order of its first, with its number."""
+    return tuple(LayerCount(*item) for item in collections.Counter(layers).items())

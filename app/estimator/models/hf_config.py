@@ -323,7 +323,6 @@ def is_known_family(family: str) -> bool:
 
 
 def read_family_traits(config: Config) -> FamilyTraits:
-    """Return the properties of the family of `config`, with its own switches."""
     family = str(config.get("model_type", "llama"))
     traits = _TRAITS.get(family, _TRAITS["llama"])
     changes: dict[str, Any] = {}
@@ -474,8 +473,6 @@ ATTENTION_FREE = frozenset({"mamba", "mamba2", "falcon_mamba"})
 
 
 class LayerKinds(NamedTuple):
-    """The kinds of mixer and MLP of one layer, each as one word."""
-
     mixer: str
     mlp: str
 

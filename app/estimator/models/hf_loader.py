@@ -29,7 +29,7 @@ from app.estimator.models.vision_tower import SIDE_CONFIGS, read_vision_tower
 _UNNAMED = "Pasted model"
 
 
-def read_softmax_mixer(
+def _read_softmax_mixer(
     config: Config, traits: FamilyTraits, index: int, *, sliding: bool
 ) -> TokenMixer:
     """Return the attention of one layer; latent if the configuration has latent ranks."""
@@ -60,7 +60,7 @@ def read_softmax_mixer(
         head_gate=traits.head_gate,
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
-    mixer = layers.build_attention_mixer(shape, window, shares_cache=shares_cache(config, index))
+    mixer = layers.build_attention_mixer(shape, window, shares_cache=_shares_cache(config, index))
     return _add_sparse_indexer(config, index, mixer)
 
 
@@ -85,7 +85,7 @@ def _add_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenM
     )
 
 
-def shares_cache(config: Config, index: int) -> bool:
+def _shares_cache(config: Config, index: int) -> bool:
     """Return whether a layer reuses the keys and values of an earlier one."""
     shared = config.get("num_kv_shared_layers") or 0
     return index >= config_int(config, "layers", 0) - shared if shared else False
@@ -157,7 +157,7 @@ def _read_latent_shape(
     )
 
 
-def read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
+def _read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
     """Return attention over compressed keys (DeepSeek-V4): sparse, heavy or local."""
     rates = config.get("compress_rates") or {}
     sparse = rates.get("compressed_sparse_attention", 4)
@@ -180,7 +180,7 @@ def read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
     )
 
 
-def read_recurrent_mixer(config: Config) -> TokenMixer:
+def _read_recurrent_mixer(config: Config) -> TokenMixer:
     """Return the configured mixer with a state of fixed size."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
@@ -214,29 +214,25 @@ def _read_kimi_delta_mixer(config: Config) -> TokenMixer:
     heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
     dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
     kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
+    is_kimi = config.get("model_type") == "kimi_linear"
     return sequence_mixers.build_kimi_delta_mixer(
-        sequence_mixers.KimiDeltaShape(
-            hidden=config_int(config, "hidden"),
-            heads=heads,
-            head_dim=dim,
-            convolution=kernel or 4,
-            low_rank_decay=config.get("model_type") == "kimi_linear",
-            low_rank_gate=config.get("model_type") == "kimi_linear"
-            and not inner.get("use_full_rank_gate"),
-        )
+        config_int(config, "hidden"),
+        heads,
+        dim,
+        convolution=kernel or 4,
+        low_rank_decay=is_kimi,
+        low_rank_gate=is_kimi and not inner.get("use_full_rank_gate"),
     )
 
 
 def _read_gated_delta_mixer(config: Config) -> TokenMixer:
     return sequence_mixers.build_gated_delta_mixer(
-        sequence_mixers.GatedDeltaShape(
-            hidden=config_int(config, "hidden"),
-            key_heads=config["linear_num_key_heads"],
-            key_dim=config["linear_key_head_dim"],
-            value_heads=config["linear_num_value_heads"],
-            value_dim=config["linear_value_head_dim"],
-            convolution=config.get("linear_conv_kernel_dim", 4),
-        )
+        hidden=config_int(config, "hidden"),
+        key_heads=config["linear_num_key_heads"],
+        key_dim=config["linear_key_head_dim"],
+        value_heads=config["linear_num_value_heads"],
+        value_dim=config["linear_value_head_dim"],
+        convolution=config.get("linear_conv_kernel_dim", 4),
     )
 
 
@@ -247,16 +243,14 @@ def _read_mamba_mixer(config: Config) -> TokenMixer:
     inner = expand * hidden if jamba else config.get("intermediate_size")
     rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
     return sequence_mixers.build_mamba_mixer(
-        sequence_mixers.MambaShape(
-            hidden=hidden,
-            inner=inner or expand * hidden,
-            state=config.get("mamba_d_state") or config.get("state_size") or 16,
-            convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
-            dt_rank=rank if isinstance(rank, int) else 0,
-            conv_bias=bool(config.get("mamba_conv_bias", config.get("use_conv_bias", True))),
-            projection_bias=bool(config.get("mamba_proj_bias", config.get("use_bias", False))),
-            inner_norms=jamba,
-        )
+        hidden=hidden,
+        inner=inner or expand * hidden,
+        state=config.get("mamba_d_state") or config.get("state_size") or 16,
+        convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
+        dt_rank=rank if isinstance(rank, int) else 0,
+        conv_bias=bool(config.get("mamba_conv_bias", config.get("use_conv_bias", True))),
+        projection_bias=bool(config.get("mamba_proj_bias", config.get("use_bias", False))),
+        inner_norms=jamba,
     )
 
 
@@ -292,7 +286,6 @@ def _read_mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
 
 
 def _first_given_switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
-    """Return the first switch that is set under one of several names."""
     for name in names:
         if config.get(name) is not None:
             return bool(config[name])
@@ -303,7 +296,7 @@ _NO_MLP = Mlp()
 _NO_MIXER = TokenMixer(kind="none")
 
 
-def build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
+def _build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """Return the layers of the decoder in order; equal layers are one shared object."""
     routing = read_moe_routing(config, layer_count(config))
     kinds = mixer_and_mlp_kinds_by_layer(config, traits, routing)
@@ -311,7 +304,7 @@ def build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, .
     stack = []
     for index, kind in enumerate(kinds):
         mixer = _read_mixer(config, traits, index, kind.mixer)
-        second_mixer = read_recurrent_mixer(config) if kind.mixer == "both" else None
+        second_mixer = _read_recurrent_mixer(config) if kind.mixer == "both" else None
         mlp = _build_mlp(config, traits, routing, index, kind.mlp)
         key = (mixer, second_mixer, mlp)
         if key not in layer_by_parts:
@@ -348,10 +341,10 @@ def _read_mixer(config: Config, traits: FamilyTraits, index: int, mixer_kind: st
     if mixer_kind == "none":
         return _NO_MIXER
     if mixer_kind == "linear":
-        return read_recurrent_mixer(config)
+        return _read_recurrent_mixer(config)
     if mixer_kind in {"compressed", "heavy"} or config.get("model_type") == "deepseek_v4":
-        return read_compressed_mixer(config, mixer_kind)
-    return read_softmax_mixer(config, traits, index, sliding=mixer_kind == "sliding")
+        return _read_compressed_mixer(config, mixer_kind)
+    return _read_softmax_mixer(config, traits, index, sliding=mixer_kind == "sliding")
 
 
 def _build_mlp(
@@ -362,7 +355,7 @@ def _build_mlp(
     if mlp_kind == "routed":
         if routing is None:
             raise UnreadableConfigError("A layer has experts, but their number is missing.")
-        return _add_per_layer_embeddings(config, read_routed_mlp(config, traits, routing))
+        return _add_per_layer_embeddings(config, _read_routed_mlp(config, traits, routing))
     return _add_per_layer_embeddings(config, _build_dense_mlp(config, traits, routing, index))
 
 
@@ -378,7 +371,7 @@ def _build_dense_mlp(
     width = width or config_int(config, "width", 0, layer=index) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
         width = _lfm2_mlp_width(config, width)
-    if config.get("use_double_wide_mlp") and shares_cache(config, index):
+    if config.get("use_double_wide_mlp") and _shares_cache(config, index):
         width *= 2
     if not isinstance(width, int) or width > 10**9:
         raise UnreadableConfigError(f"An MLP width of {width} cannot be read.")
@@ -419,7 +412,7 @@ def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
     )
 
 
-def read_routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp:
+def _read_routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp:
     scales = 0
     shared = routing.shared_width
     if config.get("enable_moe_block"):
@@ -514,7 +507,7 @@ def _seq2seq_layer(
         mlp=layers.build_dense_mlp(hidden, width, gated=gated, bias=traits.bias),
         norm_parameters=(3 if is_decoder else 2) * traits.norm_terms * hidden,
         # The cached keys and values of the encoder do not grow with the answer.
-        beside=dataclasses.replace(attention, cache=0) if is_decoder else None,
+        second_mixer=dataclasses.replace(attention, cache=0) if is_decoder else None,
     )
 
 
@@ -574,7 +567,7 @@ def from_config(config: Config, name: str = "") -> Architecture:
     reject_unreadable_family(text)
     is_seq2seq = text.get("model_type") in _SEQ2SEQ_TRAITS
     build = _build_encoder_decoder if is_seq2seq else _build_decoder_only
-    model = validate_architecture(build(text, name))
+    model = _validate_architecture(build(text, name))
     quantization = read_quantization(config, text)
     vision_tower = read_vision_tower(config, model.hidden)
     return dataclasses.replace(
@@ -587,9 +580,9 @@ def from_config(config: Config, name: str = "") -> Architecture:
     )
 
 
-def validate_architecture(model: Architecture) -> Architecture:
+def _validate_architecture(model: Architecture) -> Architecture:
     """Return `model` if all of its sizes are valid; raises UnreadableConfigError."""
-    for layer, _ in model.runs:
+    for layer, _ in model.layer_counts:
         for matrix in layer.matrices:
             if not all(map(_is_positive_integer, (matrix.inputs, matrix.outputs, matrix.copies))):
                 message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
@@ -609,7 +602,7 @@ def _is_positive_integer(value: object) -> bool:
 def _build_decoder_only(config: Config, name: str) -> Architecture:
     traits = read_family_traits(config)
     hidden = config_int(config, "hidden")
-    stack = build_decoder_layers(config, traits)
+    stack = _build_decoder_layers(config, traits)
     predictors = _count_prediction_modules(config)
     vocabulary = config_int(config, "vocabulary")
     positions = 0

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Part = Literal["attention", "linear attention", "mlp", "router", "experts", "shared"]
 Split = Literal["columns", "rows", "heads", "whole"]
@@ -30,7 +30,6 @@ class WeightMatrix:
 
     @property
     def active_parameters(self) -> float:
-        """Return the weights that are used for one token."""
         return self.inputs * self.outputs * self.active_copies
 
 
@@ -87,7 +86,6 @@ class Mlp:
 
     @property
     def is_routed(self) -> bool:
-        """Return whether tokens are routed to chosen experts."""
         return self.experts > 0
 
     @property
@@ -100,24 +98,24 @@ class Mlp:
 class Layer:
     """One layer: its mixer, its MLP, its norms.
 
-    `beside` is a second mixer: a state space in parallel with attention, or attention to an
+    `second_mixer` is a state space in parallel with attention, or attention to an
     encoder. Layers compare by identity: equal ones are one object.
     """
 
     mixer: TokenMixer
     mlp: Mlp
     norm_parameters: int
-    beside: TokenMixer | None = None
+    second_mixer: TokenMixer | None = None
 
     @property
     def matrices(self) -> tuple[WeightMatrix, ...]:
-        second_matrices = self.beside.matrices if self.beside else ()
+        second_matrices = self.second_mixer.matrices if self.second_mixer else ()
         return self.mixer.matrices + second_matrices + self.mlp.matrices
 
     @property
     def vector_parameters(self) -> int:
         """Return the parameters outside of matrices: norms, biases, convolutions."""
-        second_vectors = self.beside.vector_parameters if self.beside else 0
+        second_vectors = self.second_mixer.vector_parameters if self.second_mixer else 0
         layer_vectors = (
             self.mixer.vector_parameters
             + self.mlp.vector_parameters
@@ -128,13 +126,13 @@ class Layer:
     @property
     def state(self) -> int:
         """Return the elements of recurrent state per sequence."""
-        return self.mixer.state + (self.beside.state if self.beside else 0)
+        return self.mixer.state + (self.second_mixer.state if self.second_mixer else 0)
 
     @property
     def convolution_state(self) -> int:
         """Return the elements of convolution state per sequence."""
         mixer_state = self.mixer.convolution_state
-        return mixer_state + (self.beside.convolution_state if self.beside else 0)
+        return mixer_state + (self.second_mixer.convolution_state if self.second_mixer else 0)
 
     @property
     def parameters(self) -> int:
@@ -148,7 +146,6 @@ class Layer:
 
     @property
     def active_parameters(self) -> float:
-        """Return the parameters used for one token."""
         routed = self.routed_parameters
         if not routed:
             return self.parameters
@@ -156,10 +153,15 @@ class Layer:
         return self.parameters - routed * (1 - share)
 
 
+class LayerCount(NamedTuple):
+    """A kind of layer, and how many layers of a model are of it."""
+
+    layer: Layer
+    number: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class AttentionShape:
-    """The shape of attention: query heads, KV heads, and their widths."""
-
     hidden: int
     heads: int
     kv_heads: int
@@ -238,8 +240,6 @@ def build_dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MoeShape:
-    """The shape of routed experts with an optional shared one."""
-
     hidden: int
     experts: int
     experts_per_token: float

@@ -31,8 +31,6 @@ SMALLEST, LARGEST = 10**7, 10**14
 
 
 class DenseShape(NamedTuple):
-    """The layers, width and heads of a dense model of this size."""
-
     parameters: float
     layers: int
     hidden: int
@@ -239,7 +237,6 @@ def expand_key(key: str) -> str:
 
 
 def is_config_key(name: str) -> bool:
-    """Return whether a model is given by the key of a configuration."""
     return name.startswith(_KEY_PREFIX)
 
 
@@ -346,7 +343,6 @@ class ListedModel(NamedTuple):
 
 
 def list_models() -> tuple[ListedModel, ...]:
-    """Return the catalog's models, in catalog order."""
     rows = data_files.load_table(*_MODELS)
     return tuple(ListedModel(key, row["name"]) for key, row in rows.items())
 

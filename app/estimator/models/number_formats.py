@@ -18,7 +18,13 @@ from app.estimator.models.quantized_formats import (
     list_matrix_names,
 )
 
-MatrixKey = tuple[str, str, int]
+
+class MatrixKind(NamedTuple):
+    """What equal kinds of matrices have in common across layers."""
+
+    part: str
+    name: str
+    weights: int
 
 
 class QuantizedPart(NamedTuple):
@@ -35,25 +41,20 @@ _NOT_QUANTIZED = QuantizedPart(0.0, 0.0)
 class CheckpointWidths:
     """Bits of the weights in a checkpoint that mixes formats.
 
-    `scheme` is the format of most quantized weights, `bits` the mean over all of
-    them. `parts` has an entry for each kind of matrix. `embedding` and `head` are 0 if
-    those tables are not quantized.
+    `scheme` is the format of most quantized weights, `mean_bits` the mean over all of them.
+    The bits of embeddings and head are 0 if those tables are not quantized.
     """
 
     scheme: NumberScheme
     label: str
     mean_bits: float
-    parts: Mapping[MatrixKey, QuantizedPart]
+    parts: Mapping[MatrixKind, QuantizedPart]
     embedding_bits: float = 0.0
-    head: float = 0.0
+    head_bits: float = 0.0
 
-    def quantized_share_of(self, matrix: WeightMatrix) -> float:
-        """Return the quantized share of a matrix, over all layers [1]."""
-        return self.parts.get(_key_shared_across_layers(matrix), _NOT_QUANTIZED).share
-
-    def quantized_bits_of(self, matrix: WeightMatrix) -> float:
-        """Return the mean bits of a matrix's quantized weights."""
-        return self.parts.get(_key_shared_across_layers(matrix), _NOT_QUANTIZED).mean_bits
+    def quantized_part_of(self, matrix: WeightMatrix) -> QuantizedPart:
+        """Return what is quantized of a matrix, over all layers."""
+        return self.parts.get(_kind_of_matrix(matrix), _NOT_QUANTIZED)
 
 
 def published_widths(model: Architecture) -> CheckpointWidths | None:
@@ -61,10 +62,10 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
     how = model.quantization
     if how is None or how.problem:
         return None
-    weights: dict[MatrixKey, dict[NumberScheme | None, int]] = {}
+    weights: dict[MatrixKind, dict[NumberScheme | None, int]] = {}
     for layer, index, number in _indexed_layers(model, how):
         for matrix in layer.matrices:
-            counts = weights.setdefault(_key_shared_across_layers(matrix), collections.Counter())
+            counts = weights.setdefault(_kind_of_matrix(matrix), collections.Counter())
             counts[_matrix_scheme(how, layer, matrix, index)] += matrix.parameters * number
     embedding, head = _table_scheme_by_names(how, EMBEDDING), _table_scheme_by_names(how, HEAD)
     totals: collections.Counter[NumberScheme] = collections.Counter()
@@ -77,7 +78,7 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
 
 
 def _build_checkpoint_widths(
-    weights: Mapping[MatrixKey, Mapping[NumberScheme | None, int]],
+    weights: Mapping[MatrixKind, Mapping[NumberScheme | None, int]],
     totals: collections.Counter[NumberScheme],
     embedding: NumberScheme | None,
     head: NumberScheme | None,
@@ -90,7 +91,7 @@ def _build_checkpoint_widths(
         mean_bits=bits,
         parts={key: _quantized_share_and_bits(counts) for key, counts in weights.items()},
         embedding_bits=embedding.bits if embedding else 0.0,
-        head=head.bits if head else 0.0,
+        head_bits=head.bits if head else 0.0,
     )
 
 
@@ -103,13 +104,12 @@ def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> Quan
     return QuantizedPart(covered / sum(counts.values()), bits / covered)
 
 
-def _key_shared_across_layers(matrix: WeightMatrix) -> MatrixKey:
-    """Return the key that equal kinds of matrices share across layers."""
-    return matrix.part, matrix.name, matrix.inputs * matrix.outputs
+def _kind_of_matrix(matrix: WeightMatrix) -> MatrixKind:
+    return MatrixKind(matrix.part, matrix.name, matrix.inputs * matrix.outputs)
 
 
 class IndexedLayers(NamedTuple):
-    """A `number` of equal layers; `position` is that of a single one, or empty."""
+    """A `number` of equal layers; `layer_index` is that of a single one, or empty."""
 
     layer: Layer
     layer_index: str
@@ -119,7 +119,7 @@ class IndexedLayers(NamedTuple):
 def _indexed_layers(model: Architecture, quantization: Quantization) -> Iterator[IndexedLayers]:
     """Yield layers with their index; equal ones once if no list names single layers."""
     if not any(override.modules.names_single_layers for override in quantization.overrides):
-        yield from (IndexedLayers(layer, "", number) for layer, number in model.runs)
+        yield from (IndexedLayers(layer, "", number) for layer, number in model.layer_counts)
         return
     yield from (IndexedLayers(layer, str(i), 1) for i, layer in enumerate(model.decoder_layers))
     yield from (IndexedLayers(layer, "", 1) for layer in model.encoder_layers)
@@ -230,14 +230,13 @@ def resolve_cache_format(model: Architecture, name: str) -> str:
 class WeightBytesBySplit:
     """Bytes of a model in one format, by how tensor parallelism divides them.
 
-    `divided` is split evenly; `bytes_by_kv_heads` has (bytes, KV heads) pairs that are split
-    down to one head; `copied` is stored on every GPU; `experts` is the routed
-    part of `divided`, `tower` that of a vision tower. `quantized` counts the weights
-    that the format covers.
+    `bytes_by_kv_heads` are split down to one head, by the number of heads; `replicated_bytes`
+    are on every GPU; `expert_bytes` are a part of `divided_bytes`, which are split evenly, and
+    so is `tower`, that of a vision tower. `quantized` counts the weights that the format covers.
     """
 
     divided_bytes: float
-    bytes_by_kv_heads: tuple[tuple[float, int], ...]
+    bytes_by_kv_heads: Mapping[int, float]
     replicated_bytes: float
     expert_bytes: float
     quantized: int
@@ -245,16 +244,12 @@ class WeightBytesBySplit:
 
     @property
     def total(self) -> float:
-        return (
-            self.divided_bytes
-            + self.replicated_bytes
-            + sum(size for size, _ in self.bytes_by_kv_heads)
-        )
+        by_heads = sum(self.bytes_by_kv_heads.values())
+        return self.divided_bytes + self.replicated_bytes + by_heads
 
     def bytes_per_gpu(self, tensor_parallel: int) -> float:
-        """Return the bytes on one of `tensor_parallel` GPUs."""
-        heads = sum(b / min(tensor_parallel, n) for b, n in self.bytes_by_kv_heads)
-        return self.divided_bytes / tensor_parallel + heads + self.replicated_bytes
+        by_heads = sum(b / min(tensor_parallel, n) for n, b in self.bytes_by_kv_heads.items())
+        return self.divided_bytes / tensor_parallel + by_heads + self.replicated_bytes
 
 
 def resolve_published_or_fp8(model: Architecture, format_name: str) -> str:
@@ -316,13 +311,13 @@ def _published_format(model: Architecture) -> WeightFormat:
 
 def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Architecture) -> bool:
     """Return whether a catalog format has exactly these widths."""
-    if form.math != widths.scheme.math_format or widths.embedding_bits or widths.head:
+    if form.math != widths.scheme.math_format or widths.embedding_bits or widths.head_bits:
         return False
     if abs(form.bits - widths.mean_bits) > 1e-9:
         return False
     return all(
-        widths.quantized_share_of(matrix) == float(is_mostly_in_format(form, matrix))
-        for layer, _ in model.runs
+        widths.quantized_part_of(matrix).share == float(is_mostly_in_format(form, matrix))
+        for layer, _ in model.layer_counts
         for matrix in layer.matrices
     )
 
@@ -337,14 +332,14 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
     """
     if format_name in GGUF_FORMATS:
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
-        return WeightBytesBySplit(size, (), 0.0, 0.0, model.parameters, 0.0)
+        return WeightBytesBySplit(size, {}, 0.0, 0.0, model.parameters, 0.0)
     form = resolve_weight_format(model, format_name)
     tables = _measure_tables_and_tower(model, form)
     divided, quantized = tables.size, tables.quantized
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.learned_positions * model.hidden
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         vectors += layer.vector_parameters * number
         for matrix in layer.matrices:
             count = matrix.parameters * number
@@ -361,7 +356,7 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
     copied += element_bytes(vectors, form.rest)
     return WeightBytesBySplit(
         divided_bytes=divided,
-        bytes_by_kv_heads=tuple((size, heads) for heads, size in by_heads.items()),
+        bytes_by_kv_heads=by_heads,
         replicated_bytes=copied,
         expert_bytes=experts,
         quantized=round(quantized),
@@ -384,7 +379,7 @@ def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> TableW
     size, covered = element_bytes(wide, form.rest), 0.0
     for count, bits in (
         (model.embedding_parameters, form.widths.embedding_bits),
-        (model.head_parameters, form.widths.head),
+        (model.head_parameters, form.widths.head_bits),
     ):
         size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
@@ -398,12 +393,9 @@ def gpu_weight_bytes(
 
     `expert_gpus` GPUs share the routed experts, if more than share the rest.
     """
-    table = weight_bytes_by_split(model, format_name)
-    return (
-        table.bytes_per_gpu(gpus)
-        - table.expert_bytes / gpus
-        + table.expert_bytes / (expert_gpus or gpus)
-    )
+    size = weight_bytes_by_split(model, format_name)
+    dense = size.bytes_per_gpu(gpus) - size.expert_bytes / gpus
+    return dense + size.expert_bytes / (expert_gpus or gpus)
 
 
 def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
@@ -412,7 +404,7 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
     Routers are never quantized, and calibrated recipes leave out linear attention.
     """
     if form.widths is not None:
-        return form.widths.quantized_share_of(matrix)
+        return form.widths.quantized_part_of(matrix).share
     if form.covers == "all":
         return 1.0
     if matrix.part == "router":
@@ -425,7 +417,7 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
 def mean_matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the mean bits of a matrix's weights, over the layers that have it."""
     share = quantized_share(form, matrix)
-    bits = form.bits if form.widths is None else form.widths.quantized_bits_of(matrix)
+    bits = form.bits if form.widths is None else form.widths.quantized_part_of(matrix).mean_bits
     return share * bits + (1 - share) * form.rest
 
 
@@ -439,13 +431,29 @@ _GGUF_WORDS = data_files.load_toml("gguf.toml")
 BLOCK_BITS: dict[str, float] = _GGUF_WORDS["bits"]
 # Fallback formats for rows whose length is not a multiple of 256 weights.
 _FALLBACK: dict[str, str] = _GGUF_WORDS["fallback"]
-# Formats of chosen layers by role, as (condition, format), in the order in which they are
-# tried.
-_Rules = dict[str, list[tuple[str, str]]]
-_MIXTURES: dict[str, tuple[str, _Rules]] = {
-    name: (row["usual"], row.get("rules", {})) for name, row in _GGUF_WORDS["mixtures"].items()
+
+
+class GgufRule(NamedTuple):
+    """The block format of the layers for which a condition holds."""
+
+    condition: str
+    block_format: str
+
+
+class GgufMixture(NamedTuple):
+    """The usual block format, and by role the rules for others in the order of their trial."""
+
+    usual: str
+    rules: Mapping[str, list[GgufRule]]
+
+
+MIXTURES = {
+    name: GgufMixture(
+        row["usual"],
+        {role: [GgufRule(*r) for r in rules] for role, rules in row.get("rules", {}).items()},
+    )
+    for name, row in _GGUF_WORDS["mixtures"].items()
 }
-MIXTURES: tuple[str, ...] = tuple(_MIXTURES)
 GGUF_FORMATS = {f"gguf-{name.lower().replace('_', '-')}": name for name in MIXTURES}
 """Ids of the choices that are GGUF mixtures, with their names."""
 GGUF_CHOICES = tuple((key, f"GGUF {name}") for key, name in GGUF_FORMATS.items())
@@ -479,8 +487,8 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     published in MXFP4 stay in it, as its converter writes them.
     From llama.cpp, quantize. Raises KeyError for an unknown mixture.
     """
-    usual, rules = _MIXTURES[mixture]
-    total = _gguf_embedding_and_head_bytes(model, mixture, usual, rules)
+    usual = MIXTURES[mixture].usual
+    total = _gguf_embedding_and_head_bytes(model, mixture)
     vectors = model.other + model.learned_positions * model.hidden
     wide = BLOCK_BITS["F32"]
     for index, layer in enumerate(model.decoder_layers):
@@ -494,17 +502,17 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     return total + element_bytes(vectors, wide)
 
 
-def _gguf_embedding_and_head_bytes(
-    model: Architecture, mixture: str, default_format: str, rules: _Rules
-) -> float:
-    """Return the bytes of the embedding table and of the output projection."""
-    head = default_format if default_format in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
+def _gguf_embedding_and_head_bytes(model: Architecture, mixture: str) -> float:
+    usual, rules = MIXTURES[mixture]
+    head = usual if usual in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
+    head_bits = _gguf_bits_for_row(head, model.hidden)
     if model.tied:
-        return element_bytes(model.embedding_parameters, _gguf_bits_for_row(head, model.hidden))
-    table = next((form for _, form in rules.get("embedding", ())), default_format)
-    return element_bytes(
-        model.embedding_parameters, _gguf_bits_for_row(table, model.hidden)
-    ) + element_bytes(model.head_parameters, _gguf_bits_for_row(head, model.hidden))
+        return element_bytes(model.embedding_parameters, head_bits)
+    table = next((rule.block_format for rule in rules.get("embedding", ())), usual)
+    table_bits = _gguf_bits_for_row(table, model.hidden)
+    return element_bytes(model.embedding_parameters, table_bits) + element_bytes(
+        model.head_parameters, head_bits
+    )
 
 
 def _gguf_bits_for_row(block_format: str, row_length: int) -> float:
@@ -519,28 +527,19 @@ def _gguf_bits_for_row(block_format: str, row_length: int) -> float:
 def _gguf_matrix_format(
     model: Architecture, layer: Layer, matrix: WeightMatrix, index: int, mixture: str
 ) -> str:
-    usual, rules = _MIXTURES[mixture]
-    if matrix.part == "experts" and (
-        mixture == _MXFP4_EXPERTS or _is_published_in_mxfp4(model, layer, matrix, index)
-    ):
-        return "MXFP4"
-    form = usual
-    for condition, chosen in rules.get(matrix.name, ()):
-        if _gguf_condition_holds(condition, index, model, layer):
-            form = chosen
-            break
-    if usual in _WIDE:
-        return form
-    return _apply_gguf_exceptions(model, matrix, form)
-
-
-def _is_published_in_mxfp4(
-    model: Architecture, layer: Layer, matrix: WeightMatrix, index: int
-) -> bool:
-    how = model.quantization
-    if how is None or how.problem:
-        return False
-    return _matrix_scheme(how, layer, matrix, str(index)) == MXFP4
+    usual, rules = MIXTURES[mixture]
+    if matrix.part == "experts":
+        how = model.quantization
+        scheme = _matrix_scheme(how, layer, matrix, str(index)) if how and not how.problem else None
+        if mixture == _MXFP4_EXPERTS or scheme == MXFP4:
+            return "MXFP4"
+    holding = (
+        rule.block_format
+        for rule in rules.get(matrix.name, ())
+        if _gguf_condition_holds(rule.condition, index, model, layer)
+    )
+    block_format = next(holding, usual)
+    return block_format if usual in _WIDE else _apply_gguf_exceptions(model, matrix, block_format)
 
 
 def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, block_format: str) -> str:
@@ -576,35 +575,21 @@ def _gguf_condition_holds(
     return conditions[condition]
 
 
+_ALL_LINEAR = ("q", "k", "v", "o", "gate", "up", "down")
+_ATTENTION_NAMES = ("k", "v", "q_a", "q_b", "kv_a", "kv_b", "in", "x", "dt", "out")
 # Names in adapter libraries, and the matrices they refer to.
-TARGETS: dict[str, tuple[str, ...]] = {
+_TARGETS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in (*_ATTENTION_NAMES, "gate", "up", "down", "router")},
     "q": ("q", "q_b"),
-    "k": ("k",),
-    "v": ("v",),
     "o": ("o", "out"),
-    "gate": ("gate",),
-    "up": ("up",),
-    "down": ("down",),
-    "q_a": ("q_a",),
-    "q_b": ("q_b",),
-    "kv_a": ("kv_a",),
-    "kv_b": ("kv_b",),
-    "router": ("router",),
-    "in": ("in",),
-    "x": ("x",),
-    "dt": ("dt",),
-    "out": ("out",),
     "fc1": ("up",),
     "fc2": ("down",),
 }
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "qkv": ("q", "k", "v"),
-    "query_key_value": ("q", "k", "v"),
-    "c_attn": ("q", "k", "v"),
+    **dict.fromkeys(("qkv", "query_key_value", "c_attn"), ("q", "k", "v")),
     "attention": ("q", "k", "v", "o"),
     "mlp": ("gate", "up", "down"),
-    "all": ("q", "k", "v", "o", "gate", "up", "down"),
-    "all-linear": ("q", "k", "v", "o", "gate", "up", "down"),
+    **dict.fromkeys(("all", "all-linear"), _ALL_LINEAR),
 }
 
 
@@ -626,7 +611,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
     names = {name for target in targets for name in _adapter_matrix_names(target)}
     return sum(
         number * matrix.copies * low_rank_parameters(matrix.inputs, matrix.outputs, rank)
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
         for matrix in layer.matrices
         if matrix.name in names
     )
@@ -634,7 +619,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
 
 def _adapter_matrix_names(target: str) -> tuple[str, ...]:
     word = target.strip().lower().removesuffix("_proj")
-    found = [n for part in _GROUPS.get(word, (word,)) for n in TARGETS.get(part, ())]
+    found = [n for part in _GROUPS.get(word, (word,)) for n in _TARGETS.get(part, ())]
     if not found:
         raise LookupError(f"adapter target “{target}” is not known")
     return tuple(found)
@@ -653,7 +638,6 @@ def mxfp4_expert_padding_bytes(
     Each expert is divided over `gpus_per_expert` GPUs. Both widths of its matrices are rounded
     up: h to a multiple of 256, f ÷ parts to one of 128.
 
-    >>> from app.estimator.models.number_formats import FORMATS
     >>> from app.estimator.models.lookup import find_model
     >>> model, form = find_model("gpt-oss-120b"), FORMATS["mxfp4-experts"]
     >>> round(mxfp4_expert_padding_bytes(model, form) / 1e9, 2)
@@ -664,7 +648,7 @@ def mxfp4_expert_padding_bytes(
     return sum(
         element_bytes(matrix.parameters * number, mean_matrix_bits(form, matrix))
         * (_padding_growth(matrix, gpus_per_expert) - 1)
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
         for matrix in layer.mlp.matrices
         if matrix.part == "experts" and quantized_share(form, matrix)
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
+from app.estimator.models.hf_config import Config
 from app.estimator.models.layers import Layer, WeightMatrix
 
 _MOST_WILDCARDS = 16
@@ -70,7 +71,6 @@ class ModulePatterns:
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Parse the entries of one list."""
         plain: set[str] = set()
         wild: dict[str, None] = {}
         self._of_layer: dict[str, set[str]] = {}
@@ -218,7 +218,6 @@ def _expand_alternatives(regex: str) -> list[str] | None:
     return [part for expression in completed for part in expression.split("|")]
 
 
-Config = Mapping[str, Any]
 Scope = Literal["linear", "experts", "everything"]
 
 
@@ -260,6 +259,13 @@ class Quantization:
     overrides: tuple[ModuleOverride, ...] = ()
     cache: str = ""
     problem: str = ""
+
+
+class ModuleScheme(NamedTuple):
+    """A pattern of module names with their format; None: they stay in 16 bit."""
+
+    pattern: str
+    scheme: NumberScheme | None
 
 
 class UnknownFormatError(ValueError):
@@ -344,10 +350,6 @@ def _read_fp8(table: Config) -> Quantization:
     return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
-def _read_mxfp4(table: Config) -> Quantization:
-    return Quantization(MXFP4, "experts", _unquantized_modules(table))
-
-
 def _read_gptq(table: Config) -> Quantization:
     """Read GPTQ and AWQ, which store zero points even if symmetric."""
     bits, group = int(table.get("bits") or table["w_bit"]), _read_group_size(table)
@@ -367,27 +369,25 @@ def _read_group_size(table: Config) -> int:
 
 def _read_gptqmodel_overrides(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
     """Read exceptions of GPTQModel: `-:` excludes modules, `+:` sets other bits."""
-    scheme_by_pattern: list[tuple[str, NumberScheme | None]] = []
+    module_schemes = []
     for key, settings in (table.get("dynamic") or {}).items():
         sign, pattern = (key[0], key[2:]) if key[1:2] == ":" else ("+", key)
         values = settings or {}
         bits_and_group = int(values.get("bits", bits)), int(values.get("group_size", group))
         scheme = None if sign == "-" else _integer_scheme(*bits_and_group, zeros=True, math="fp16")
-        scheme_by_pattern.append((f"re:{pattern}", scheme))
-    return _overrides_by_scheme(scheme_by_pattern)
+        module_schemes.append(ModuleScheme(f"re:{pattern}", scheme))
+    return _overrides_by_scheme(module_schemes)
 
 
 # Published checkpoints mix two to four formats.
 _MOST_FORMATS = 8
 
 
-def _overrides_by_scheme(
-    pairs: Iterable[tuple[str, NumberScheme | None]],
-) -> tuple[ModuleOverride, ...]:
+def _overrides_by_scheme(module_schemes: Iterable[ModuleScheme]) -> tuple[ModuleOverride, ...]:
     """Return one override per format, with all modules that have it."""
     names_by_scheme: dict[NumberScheme | None, list[str]] = {}
-    for name, scheme in pairs:
-        names_by_scheme.setdefault(scheme, []).append(name)
+    for pattern, scheme in module_schemes:
+        names_by_scheme.setdefault(scheme, []).append(pattern)
         if len(names_by_scheme) > _MOST_FORMATS:
             raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
     return tuple(
@@ -407,16 +407,14 @@ def _read_auto_round(table: Config) -> Quantization:
         scheme = _float_scheme(bits, 0)
     else:
         scheme = _integer_scheme(bits, group, zeros=True, math="fp16")
-    module_schemes: list[tuple[str, NumberScheme | None]] = []
-    for name, values in (table.get("extra_config") or {}).items():
-        module_bits = int((values or {}).get("bits", bits))
-        module_group = int((values or {}).get("group_size", group) or -1)
-        module_scheme = (
-            None
-            if module_bits >= 16
-            else _integer_scheme(module_bits, module_group, zeros=True, math="fp16")
-        )
-        module_schemes.append((str(name), module_scheme))
+    module_schemes = []
+    for name, settings in (table.get("extra_config") or {}).items():
+        values, module_scheme = settings or {}, None
+        module_bits = int(values.get("bits", bits))
+        module_group = int(values.get("group_size", group) or -1)
+        if module_bits < 16:
+            module_scheme = _integer_scheme(module_bits, module_group, zeros=True, math="fp16")
+        module_schemes.append(ModuleScheme(str(name), module_scheme))
     return Quantization(
         scheme, overrides=(*_overrides_by_scheme(module_schemes), *_unquantized_modules(table))
     )
@@ -455,13 +453,13 @@ def _read_compressed_tensors(table: Config) -> Quantization:
     if "sparse" in packing or "marlin-24" in packing:
         raise UnknownFormatError(f"“{packing[:40]}”")
     default_scheme = None
-    module_schemes: list[tuple[str, NumberScheme | None]] = []
+    module_schemes: list[ModuleScheme] = []
     for group in (table.get("config_groups") or {}).values():
         scheme = _compressed_tensors_scheme(group) if group.get("weights") else None
         targets = [str(target) for target in group.get("targets") or ("Linear",)]
         if "Linear" in targets:
             default_scheme = default_scheme or scheme
-        module_schemes += [(target, scheme) for target in targets if target != "Linear"]
+        module_schemes += [ModuleScheme(t, scheme) for t in targets if t != "Linear"]
     overrides = (*_unquantized_modules(table), *_overrides_by_scheme(module_schemes))
     if default_scheme is None and not any(o.scheme for o in overrides):
         raise UnknownFormatError(
@@ -488,7 +486,7 @@ def _read_modelopt(table: Config) -> Quantization:
     layers = table.get("quantized_layers")
     if isinstance(layers, Mapping) and layers:
         module_schemes = (
-            (str(name), _modelopt_scheme(str((values or {}).get("quant_algo")), table))
+            ModuleScheme(str(name), _modelopt_scheme(str((values or {}).get("quant_algo")), table))
             for name, values in layers.items()
         )
         return Quantization(None, overrides=(*unquantized, *_overrides_by_scheme(module_schemes)))
@@ -499,36 +497,40 @@ def _read_modelopt(table: Config) -> Quantization:
 
 
 def _modelopt_scheme(algorithm: str, table: Config) -> NumberScheme:
-    """Return the weight format of a ModelOpt algorithm."""
     name = algorithm.upper()
-    build_scheme = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
-    if build_scheme is None:
+    start = next((start for start in _SCHEMES_BY_START if name.startswith(start)), None)
+    if start is None:
         raise UnknownFormatError(f"“{algorithm[:40]}”")
-    return build_scheme(table)
+    return _SCHEMES_BY_START[start](table)
 
 
-_ALGORITHMS: tuple[tuple[str, Callable[[Config], NumberScheme]], ...] = (
-    ("NVFP4", lambda _: _NVFP4),
-    ("W4A16_NVFP4", lambda _: _NVFP4),
-    ("MXFP4", lambda _: MXFP4),
-    ("W4A8_MXFP4", lambda _: MXFP4),
-    ("MXFP8", lambda _: _MXFP8),
-    ("FP8_PB", lambda _: _fp8_scheme((128, 128))),
-    ("FP8_BLOCK", lambda _: _fp8_scheme((128, 128))),
-    ("FP8", lambda _: FP8),
-    ("W4A", lambda table: _integer_scheme(4, _read_group_size(table), zeros=False)),
-    ("INT4", lambda table: _integer_scheme(4, _read_group_size(table), zeros=False)),
-    ("W8A16", lambda _: _integer_scheme(8, -1, zeros=False)),
-    ("W8A8", lambda _: _integer_scheme(8, -1, zeros=False, math="int8")),
-    ("INT8", lambda _: _integer_scheme(8, -1, zeros=False, math="int8")),
-)
+# The first start of an algorithm's name that fits counts.
+_SCHEMES_BY_START: dict[str, Callable[[Config], NumberScheme]] = {
+    "NVFP4": lambda _: _NVFP4,
+    "W4A16_NVFP4": lambda _: _NVFP4,
+    "MXFP4": lambda _: MXFP4,
+    "W4A8_MXFP4": lambda _: MXFP4,
+    "MXFP8": lambda _: _MXFP8,
+    "FP8_PB": lambda _: _fp8_scheme((128, 128)),
+    "FP8_BLOCK": lambda _: _fp8_scheme((128, 128)),
+    "FP8": lambda _: FP8,
+    "W4A": lambda table: _integer_scheme(4, _read_group_size(table), zeros=False),
+    "INT4": lambda table: _integer_scheme(4, _read_group_size(table), zeros=False),
+    "W8A16": lambda _: _integer_scheme(8, -1, zeros=False),
+    "W8A8": lambda _: _integer_scheme(8, -1, zeros=False, math="int8"),
+    "INT8": lambda _: _integer_scheme(8, -1, zeros=False, math="int8"),
+}
+
+
+def _read_mxfp4(table: Config) -> Quantization:
+    return Quantization(MXFP4, "experts", _unquantized_modules(table))
 
 
 def _read_quark(table: Config) -> Quantization:
     """Read AMD Quark: a format for all modules, and others for named ones."""
     default_scheme = _quark_scheme(table["global_quant_config"])
     overrides = _overrides_by_scheme(
-        (str(name), _quark_scheme(values))
+        ModuleScheme(str(name), _quark_scheme(values))
         for name, values in (table.get("layer_quant_config") or {}).items()
     )
     return Quantization(default_scheme, overrides=(*_unquantized_modules(table), *overrides))
@@ -582,24 +584,21 @@ def _read_mlx(table: Config) -> Quantization:
         return Quantization(_float_scheme(bits, group), "everything")
     if not 1 <= bits <= 8 or group < 1:
         raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
-    label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
-    scheme = NumberScheme(f"int{bits}", label, bits + 32 / group, "bf16", scale)
-    module_schemes: list[tuple[str, NumberScheme | None]] = []
+    scale = f"16-bit scale and bias per {group}"
+    module_schemes = []
     for name, values in table.items():
         if values is False:
-            module_schemes.append((str(name), None))
+            module_schemes.append(ModuleScheme(str(name), None))
         elif isinstance(values, Mapping):
-            module_bits, module_group = int(values["bits"]), int(values["group_size"])
-            module_label = f"INT{module_bits}, groups of {module_group}"
-            module_schemes.append(
-                (
-                    str(name),
-                    NumberScheme(
-                        f"int{module_bits}", module_label, module_bits + 32 / module_group
-                    ),
-                )
-            )
-    return Quantization(scheme, "everything", _overrides_by_scheme(module_schemes))
+            module_scheme = _mlx_scheme(int(values["bits"]), int(values["group_size"]))
+            module_schemes.append(ModuleScheme(str(name), module_scheme))
+    overrides = _overrides_by_scheme(module_schemes)
+    return Quantization(_mlx_scheme(bits, group, scale), "everything", overrides)
+
+
+def _mlx_scheme(bits: int, group: int, scale: str = "") -> NumberScheme:
+    label = f"INT{bits}, groups of {group}"
+    return NumberScheme(f"int{bits}", label, bits + 32 / group, scale_description=scale)
 
 
 def _read_int8(table: Config) -> Quantization:
@@ -607,35 +606,21 @@ def _read_int8(table: Config) -> Quantization:
     return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
-READERS: dict[str, Callable[[Config], Quantization]] = {
-    "fp8": _read_fp8,
-    "finegrained-fp8": _read_fp8,
-    "fbgemm-fp8": _read_fp8,
-    "w8a8-fp8": _read_fp8,
-    "mxfp4": _read_mxfp4,
-    "gpt-oss-mxfp4": _read_mxfp4,
-    "gptq": _read_gptq,
-    "gptq-marlin": _read_gptq,
-    "gptqmodel": _read_gptq,
-    "awq": _read_gptq,
-    "awq-marlin": _read_gptq,
-    "auto-round": _read_auto_round,
-    "intel/auto-round": _read_auto_round,
-    "inc": _read_auto_round,
-    "bitsandbytes": _read_bitsandbytes,
-    "bnb": _read_bitsandbytes,
+_READERS: dict[str, Callable[[Config], Quantization]] = {
+    **dict.fromkeys(("fp8", "finegrained-fp8", "fbgemm-fp8", "w8a8-fp8"), _read_fp8),
+    **dict.fromkeys(("mxfp4", "gpt-oss-mxfp4"), _read_mxfp4),
+    **dict.fromkeys(("gptq", "gptq-marlin", "gptqmodel", "awq", "awq-marlin"), _read_gptq),
+    **dict.fromkeys(("auto-round", "intel/auto-round", "inc"), _read_auto_round),
+    **dict.fromkeys(("bitsandbytes", "bnb"), _read_bitsandbytes),
     "compressed-tensors": _read_compressed_tensors,
-    "modelopt": _read_modelopt,
-    "modelopt-fp4": _read_modelopt,
-    "modelopt-fp8": _read_modelopt,
-    "modelopt-mixed": _read_modelopt,
-    "nvfp4": _read_modelopt,
+    **dict.fromkeys(
+        ("modelopt", "modelopt-fp4", "modelopt-fp8", "modelopt-mixed", "nvfp4"), _read_modelopt
+    ),
     "quark": _read_quark,
     "hqq": _read_hqq,
     "quanto": _read_quanto,
     "mlx": _read_mlx,
-    "w8a8-int8": _read_int8,
-    "eetq": _read_int8,
+    **dict.fromkeys(("w8a8-int8", "eetq"), _read_int8),
 }
 
 
@@ -709,14 +694,13 @@ def _add_expert_override(quantization: Quantization, language_config: Config) ->
 
 
 def _read_by_method(table: Config) -> Quantization:
-    """Read a table by its method."""
     inner = table.get("quantization")
     if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
         table = {"quant_method": "modelopt", **inner}
     method = str(table.get("quant_method") or "").lower().replace("_", "-")
     if not method:
         method = _guess_method(table)
-    reader = READERS.get(method)
+    reader = _READERS.get(method)
     if reader is None:
         raise UnknownFormatError(describe_quantization_method(table))
     return reader(table)

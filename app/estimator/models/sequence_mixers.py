@@ -34,9 +34,15 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
     """
     head_width = shape.nope_dim + shape.rope_dim
     latent_width = shape.kv_rank + shape.rope_dim
+    query = [WeightMatrix("q", shape.hidden, shape.heads * head_width, "attention")]
+    if rank := shape.query_rank:
+        query = [
+            WeightMatrix("q_a", shape.hidden, rank, "attention", "whole"),
+            WeightMatrix("q_b", rank, shape.heads * head_width, "attention"),
+        ]
     unpacked_width = shape.heads * (shape.nope_dim + shape.value_dim)
     matrices = (
-        *_latent_query_matrices(shape, head_width),
+        *query,
         WeightMatrix("kv_a", shape.hidden, latent_width, "attention", "whole"),
         WeightMatrix("kv_b", shape.kv_rank, unpacked_width, "attention"),
         WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
@@ -65,17 +71,6 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
         latent_width=shape.kv_rank,
         query_rank=shape.query_rank,
         rope_dim=shape.rope_dim,
-    )
-
-
-def _latent_query_matrices(
-    shape: LatentAttentionShape, head_width: int
-) -> tuple[WeightMatrix, ...]:
-    if not shape.query_rank:
-        return (WeightMatrix("q", shape.hidden, shape.heads * head_width, "attention"),)
-    return (
-        WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
-        WeightMatrix("q_b", shape.query_rank, shape.heads * head_width, "attention"),
     )
 
 
@@ -184,47 +179,40 @@ def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_wi
 SCAN, DELTA, OUTER = 7.0, 8.0, 4.0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class MambaShape:
-    """The shape of a Mamba-1 mixer (Gu and Dao, 2023)."""
-
-    hidden: int
-    inner: int
-    state: int = 16
-    convolution: int = 4
-    dt_rank: int = 0
-    conv_bias: bool = True
-    projection_bias: bool = False
-    inner_norms: bool = False
-
-
-def build_mamba_mixer(shape: MambaShape) -> TokenMixer:
-    """Build a selective state space: state d_i·S, convolution d_i·k.
+def build_mamba_mixer(
+    hidden: int,
+    inner: int,
+    state: int,
+    convolution: int,
+    dt_rank: int,
+    *,
+    conv_bias: bool,
+    projection_bias: bool,
+    inner_norms: bool,
+) -> TokenMixer:
+    """Build a selective state space (Gu and Dao, 2023): state d_i·S, convolution d_i·k.
 
     Parameters: 2h·d_i + d_i·k + d_i(r+2S) + r·d_i + d_i (dt bias) + d_i·S + d_i +
     d_i·h, with d_i more for the bias of the convolution.
     """
-    inner, state = shape.inner, shape.state
-    rank = shape.dt_rank or -(-shape.hidden // 16)
+    rank = dt_rank or -(-hidden // 16)
     matrices = (
-        WeightMatrix("in", shape.hidden, 2 * inner, "attention"),
+        WeightMatrix("in", hidden, 2 * inner, "attention"),
         WeightMatrix("x", inner, rank + 2 * state, "attention", "rows"),
         WeightMatrix("dt", rank, inner, "attention"),
-        WeightMatrix("out", inner, shape.hidden, "attention", "rows"),
+        WeightMatrix("out", inner, hidden, "attention", "rows"),
     )
-    vectors = inner * shape.convolution + (inner if shape.conv_bias else 0)
+    vectors = inner * convolution + (inner if conv_bias else 0)
     vectors += inner + inner * state + inner
-    if shape.projection_bias:
-        vectors += 2 * inner + shape.hidden
-    if shape.inner_norms:
-        vectors += rank + 2 * state
+    vectors += 2 * inner + hidden if projection_bias else 0
+    vectors += rank + 2 * state if inner_norms else 0
     return TokenMixer(
         kind="mamba",
         matrices=matrices,
         vector_parameters=vectors,
         state=inner * state,
         scan_flops_per_state_element=SCAN,
-        convolution_state=inner * shape.convolution,
+        convolution_state=inner * convolution,
     )
 
 
@@ -268,88 +256,64 @@ def build_mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GatedDeltaShape:
-    """The shape of a gated DeltaNet mixer (Yang et al., 2024)."""
-
-    hidden: int
-    key_heads: int
-    key_dim: int
-    value_heads: int
-    value_dim: int
-    convolution: int = 4
-
-
-def build_gated_delta_mixer(shape: GatedDeltaShape) -> TokenMixer:
-    """Build a gated delta rule: one d_k × d_v state matrix per value head.
+def build_gated_delta_mixer(
+    hidden: int, key_heads: int, key_dim: int, value_heads: int, value_dim: int, convolution: int
+) -> TokenMixer:
+    """Build a gated delta rule (Yang et al., 2024): one d_k × d_v state matrix per value head.
 
     Parameters: h(2H_k·d_k + 2H_v·d_v) + 2h·H_v + k(2H_k·d_k + H_v·d_v) + 2H_v +
     d_v + H_v·d_v·h.
     """
-    key_width = shape.key_heads * shape.key_dim
-    value_width = shape.value_heads * shape.value_dim
+    key_width, value_width = key_heads * key_dim, value_heads * value_dim
     matrices = (
-        WeightMatrix("qkv", shape.hidden, 2 * key_width + value_width, "linear attention"),
-        WeightMatrix("gate", shape.hidden, value_width, "linear attention"),
-        WeightMatrix("decay", shape.hidden, 2 * shape.value_heads, "linear attention"),
-        WeightMatrix("out", value_width, shape.hidden, "linear attention", "rows"),
+        WeightMatrix("qkv", hidden, 2 * key_width + value_width, "linear attention"),
+        WeightMatrix("gate", hidden, value_width, "linear attention"),
+        WeightMatrix("decay", hidden, 2 * value_heads, "linear attention"),
+        WeightMatrix("out", value_width, hidden, "linear attention", "rows"),
     )
-    convolution = shape.convolution * (2 * key_width + value_width)
+    convolution_state = convolution * (2 * key_width + value_width)
     return TokenMixer(
         kind="delta",
         matrices=matrices,
-        vector_parameters=convolution + 2 * shape.value_heads + shape.value_dim,
-        state=shape.value_heads * shape.key_dim * shape.value_dim,
+        vector_parameters=convolution_state + 2 * value_heads + value_dim,
+        state=value_heads * key_dim * value_dim,
         scan_flops_per_state_element=DELTA,
-        convolution_state=convolution,
+        convolution_state=convolution_state,
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class KimiDeltaShape:
-    """The shape of delta attention with a decay for each channel (Kimi Linear).
-
-    A low-rank gate (of the decay, of the output) is the product of two matrices of rank d.
-    """
-
-    hidden: int
-    heads: int
-    head_dim: int
-    convolution: int = 4
-    low_rank_decay: bool = True
-    low_rank_gate: bool = True
-
-
-def _kimi_gate_matrices(shape: KimiDeltaShape, inner: int) -> Iterator[WeightMatrix]:
-    """Yield the gates for forgetting and for the output."""
-    for name, low_rank in (("forget", shape.low_rank_decay), ("gate", shape.low_rank_gate)):
-        if low_rank:
-            rank = shape.head_dim
-            yield WeightMatrix(f"{name}_a", shape.hidden, rank, "linear attention", "whole")
-            yield WeightMatrix(f"{name}_b", rank, inner, "linear attention")
-        else:
-            yield WeightMatrix(name, shape.hidden, inner, "linear attention")
-
-
-def build_kimi_delta_mixer(shape: KimiDeltaShape) -> TokenMixer:
+def build_kimi_delta_mixer(
+    hidden: int,
+    heads: int,
+    head_dim: int,
+    convolution: int,
+    *,
+    low_rank_decay: bool,
+    low_rank_gate: bool,
+) -> TokenMixer:
     """Build delta attention with a decay for each channel (Kimi Linear, 2025).
 
-    Queries, keys and values of a·d each, two gates, one strength per head; the
-    state is d × d per head.
+    Queries, keys and values of a·d each, two gates, one strength per head; the state is d × d
+    per head. A low-rank gate (of the decay, of the output) is the product of two matrices of
+    rank d.
     """
-    hidden, heads, dim = shape.hidden, shape.heads, shape.head_dim
-    convolution, inner = shape.convolution, heads * dim
-    matrices = (
-        *(WeightMatrix(name, hidden, inner, "linear attention") for name in ("q", "k", "v")),
-        *_kimi_gate_matrices(shape, inner),
-        WeightMatrix("strength", hidden, heads, "linear attention"),
-        WeightMatrix("out", inner, hidden, "linear attention", "rows"),
-    )
+    inner = heads * head_dim
+    matrices = [WeightMatrix(name, hidden, inner, "linear attention") for name in ("q", "k", "v")]
+    for name, low_rank in (("forget", low_rank_decay), ("gate", low_rank_gate)):
+        if low_rank:
+            matrices += (
+                WeightMatrix(f"{name}_a", hidden, head_dim, "linear attention", "whole"),
+                WeightMatrix(f"{name}_b", head_dim, inner, "linear attention"),
+            )
+        else:
+            matrices.append(WeightMatrix(name, hidden, inner, "linear attention"))
+    matrices.append(WeightMatrix("strength", hidden, heads, "linear attention"))
+    matrices.append(WeightMatrix("out", inner, hidden, "linear attention", "rows"))
     return TokenMixer(
         kind="delta",
-        matrices=matrices,
-        vector_parameters=3 * inner * convolution + inner + heads + dim,
-        state=heads * dim * dim,
+        matrices=tuple(matrices),
+        vector_parameters=3 * inner * convolution + inner + heads + head_dim,
+        state=heads * head_dim * head_dim,
         scan_flops_per_state_element=DELTA,
         convolution_state=3 * inner * convolution,
     )

@@ -21,9 +21,15 @@ _MOST = 10**7
 _CHANNELS = 3
 
 
-class TowerParameters(NamedTuple):
+class VisionTower(NamedTuple):
+    """The parameters that process patches, and those that map them to the width of the text."""
+
     encoder: int
     projector: int
+
+    @property
+    def parameters(self) -> int:
+        return self.encoder + self.projector
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class TowerKind:
     """
 
     default_model_type: str
-    count: Callable[[Config, Config, int], TowerParameters]
+    count: Callable[[Config, Config, int], VisionTower]
     model_type: str = ""
 
 
@@ -116,7 +122,7 @@ def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
     )
 
 
-def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
+def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
     layers = _read_tower_layers(vision)
     hidden, width = layers.hidden, layers.width
@@ -125,7 +131,7 @@ def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> Towe
     if vision.get("vision_use_head", True):  # An attention-pooling probe, and an MLP.
         encoder += 3 * hidden + 4 * _linear_parameters(hidden, hidden)
         encoder += _linear_parameters(hidden, width) + _linear_parameters(width, hidden)
-    return TowerParameters(encoder, projector=hidden + hidden * text_width)
+    return VisionTower(encoder, projector=hidden + hidden * text_width)
 
 
 def _read_pixtral_layers(vision: Config) -> _TowerLayers:
@@ -150,20 +156,20 @@ def _two_matrix_projector_parameters(
     )
 
 
-def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
+def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
     """Pixtral 12B: the tower and two matrices."""
     layers = _read_pixtral_layers(vision)
     projector = _two_matrix_projector_parameters(outer, layers.hidden, text_width, bias=True)
-    return TowerParameters(_pixtral_encoder_parameters(vision, layers), projector)
+    return VisionTower(_pixtral_encoder_parameters(vision, layers), projector)
 
 
-def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
+def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
     layers = _read_pixtral_layers(vision)
     hidden = layers.hidden
     projector = hidden + _patches_per_merge({"spatial_merge_size": 2, **outer}) * hidden * hidden
     projector += _two_matrix_projector_parameters(outer, hidden, text_width, bias=False)
-    return TowerParameters(_pixtral_encoder_parameters(vision, layers), projector)
+    return VisionTower(_pixtral_encoder_parameters(vision, layers), projector)
 
 
 def _patches_per_merge(config: Config) -> int:
@@ -185,7 +191,7 @@ def _qwen_patch_embedding_parameters(vision: Config, hidden: int, *, bias: bool)
     return _patch_embedding_parameters(vision, hidden, frames=frames, bias=bias)
 
 
-def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
+def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
     hidden = require_first_size(vision, "embed_dim")
     layer_count = require_first_size(vision, "depth")
@@ -195,10 +201,10 @@ def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> TowerParam
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=2 * hidden
     )
-    return TowerParameters(encoder + layers.parameters, projector=merger)
+    return VisionTower(encoder + layers.parameters, projector=merger)
 
 
-def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
+def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     layers = _read_tower_layers(vision, gated=True, vectors_per_norm=1)
     hidden, output_width = layers.hidden, require_first_size(vision, "out_hidden_size")
@@ -206,10 +212,10 @@ def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> TowerPara
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=hidden
     )
-    return TowerParameters(encoder + layers.parameters, projector=merger)
+    return VisionTower(encoder + layers.parameters, projector=merger)
 
 
-def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> TowerParameters:
+def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _read_tower_layers(vision)
     hidden, output_width = layers.hidden, require_first_size(vision, "out_hidden_size")
@@ -225,10 +231,10 @@ def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> TowerParam
     deepstack_merger = _patch_merger_parameters(
         hidden, patches_per_merge, output_width, norm_parameters=2 * patches_per_merge * hidden
     )
-    return TowerParameters(encoder, projector=merger + len(deepstack_layers) * deepstack_merger)
+    return VisionTower(encoder, projector=merger + len(deepstack_layers) * deepstack_merger)
 
 
-def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
+def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
@@ -237,10 +243,10 @@ def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> Towe
     adapter = layers.width * require_first_size(vision, "projector_input_dim")
     adapter += require_first_size(vision, "projector_output_dim") ** 2
     adapter += require_first_size(vision, "vision_output_dim") * text_width
-    return TowerParameters(encoder, projector=adapter)
+    return VisionTower(encoder, projector=adapter)
 
 
-def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> TowerParameters:
+def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
     hidden = require_first_size(vision, "hidden_size")
     scales = 2 * hidden
@@ -261,10 +267,10 @@ def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) 
     inner = hidden * int(1 / ratio) ** 2
     projector = 2 * inner + _linear_parameters(inner, text_width)
     projector += _linear_parameters(text_width, text_width)
-    return TowerParameters(encoder, projector)
+    return VisionTower(encoder, projector)
 
 
-def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
+def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
@@ -276,10 +282,10 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Tow
     projector = _patch_merger_parameters(
         hidden, patches_per_merge, text_width, norm_parameters=2 * hidden
     )
-    return TowerParameters(encoder, projector)
+    return VisionTower(encoder, projector)
 
 
-def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> TowerParameters:
+def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
     hidden = require_first_size(vision, "hidden_size")
     width = require_first_size(vision, "intermediate_size")
@@ -290,7 +296,7 @@ def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> Towe
     encoder = _patch_embedding_parameters(vision, hidden, bias=False)
     encoder += 2 * require_first_size(vision, "position_embedding_size") * hidden
     encoder += require_first_size(vision, "num_hidden_layers") * layer
-    return TowerParameters(encoder, projector=hidden * text_width)
+    return VisionTower(encoder, projector=hidden * text_width)
 
 
 KINDS: dict[str, TowerKind] = {
@@ -311,23 +317,6 @@ KINDS: dict[str, TowerKind] = {
     "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, "moonvit"),
 }
 """Tower kinds by the `model_type` of the whole model, which determines the projector."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class VisionTower:
-    """The vision tower of a model.
-
-    `encoder` counts the parameters that process patches, `projector` those that map the
-    result to the width of the language model.
-    """
-
-    kind: str
-    encoder: int
-    projector: int
-
-    @property
-    def parameters(self) -> int:
-        return self.encoder + self.projector
 
 
 # Configuration keys of parts for vision, audio and speech.
@@ -377,12 +366,12 @@ def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int)
     completed = add_config_defaults({**vision, "model_type": kind.default_model_type})
     fields = TrackedConfig(completed.fields)
     try:
-        counts = kind.count(fields, outer, text_width)
+        tower = kind.count(fields, outer, text_width)
     except UnreadableConfigError:
         return VisionTowerInfo(unread=(_VISION,))
     unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)
     return VisionTowerInfo(
-        VisionTower(kind.default_model_type, counts.encoder, counts.projector),
+        tower,
         tuple(f"{_VISION}.{key}" for key in unread),
         tuple(f"{_VISION}.{key}" for key in completed.defaulted),
     )

@@ -4,12 +4,12 @@ import bisect
 import dataclasses
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.models.layers import Layer, WeightMatrix
-from app.estimator.models.number_formats import CACHE_BITS, WeightFormat, mean_matrix_bits
+from app.estimator.models.layers import Layer
+from app.estimator.models.number_formats import WeightFormat
 
 # Rate of unpacking 4-bit weights, relative to 8-bit ones.
 _NIBBLE = 0.88
@@ -19,33 +19,26 @@ _NIBBLE = 0.88
 class InferenceEngine:
     """Overheads of an engine in addition to its kernels.
 
-    `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
-    launch and gap [s]; `prefill`: factor of the compute time of a prompt [1]; `grouped`:
-    rate of expert products, as a share of the geometric mean of the rates of one product in its
-    format and in 16 bit, because a narrower format speeds up only a part of them [1];
-    `front`: tokenizing and transfer to the engine, before a prompt is queued [s];
-    `eager`: per kernel of a prompt, because these are launched one by one [s];
-    `sequence`: per sequence and step, for sampling and streaming [s];
-    `uses_library_all_reduce`: all-reduce is that of the communication library;
-    `caches_beyond_window`: layers with a sliding window cache every token; `separate`: prompts
-    are processed in steps of their own, during which no answer continues; `bandwidth_limit`: the
-    highest rate at which its kernels read GPU memory [B/s]; `compute_limit`: the highest rate of
-    its products [FLOP/s]; `assigns_whole_layers`: each GPU has whole layers, and the GPUs work one after
-    the other; `max_unpadded_rows`: up to so many rows are multiplied as vectors
-    and not padded to a tile [1];
-    `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole;
-    `caches_hybrids_in_blocks`: attention and recurrent layers cache in blocks of one size.
+    Of a kernel its launch and the gap after it count. `prefill_time_factor` multiplies the compute
+    time of a prompt. `grouped_matmul_factor`: rate of expert products, as a share of the geometric
+    mean of the rates of one product in its format and in 16 bit, because a narrower format speeds
+    up only a part of them. `seconds_before_queue`: tokenizing and transfer to the engine. The
+    kernels of a prompt are eager: launched one by one. With `has_separate_prefill_steps` no answer
+    continues while prompts are read. The limits are the highest rates at which its kernels read
+    GPU memory [B/s] and multiply [FLOP/s]. With `assigns_whole_layers` the GPUs work one after the
+    other. Up to `max_unpadded_rows` are multiplied as vectors. `cuda_graph_batches` are recorded,
+    and launched as a whole.
     """
 
     id: str
     label: str
-    host: float
+    seconds_per_step: float
     seconds_per_kernel: float
     prefill_time_factor: float
     grouped_matmul_factor: float
-    front: float = 0.0
+    seconds_before_queue: float = 0.0
     seconds_per_eager_kernel: float = 0.0
-    sequence: float = 0.0
+    seconds_per_sequence: float = 0.0
     uses_library_all_reduce: bool = False
     caches_beyond_window: bool = False
     has_separate_prefill_steps: bool = False
@@ -72,27 +65,24 @@ class InferenceEngine:
         (256.0, 155)
         """
         index = bisect.bisect_left(self.cuda_graph_batches, sequences)
-        return (
-            float(self.cuda_graph_batches[index])
-            if index < len(self.cuda_graph_batches)
-            else sequences
-        )
+        recorded = self.cuda_graph_batches[index : index + 1]
+        return float(recorded[0]) if recorded else sequences
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SharedEngineConstants:
     """Constants of a step and of the first token that all engines share.
 
-    `attention`: of a decode kernel in addition to reading its bytes [s]; `routed`: of a layer with
-    experts in addition to its bytes, for routing and sorting [s]; `padding`: rows by which
-    the tiles of an expert are padded [1]; `skew`: T tokens choose as many experts as
-    T^skew tokens would with even routing [1]. In addition to the time on an idle replica, the
-    first token of a request takes `waits` decoding steps [1], and the share `others` of the
-    prompt time of every other sequence [1] if all requests start together. The more their
-    lengths vary, relative to `spread` [1], the less they do.
+    A decode kernel of attention takes `attention_seconds`, and a layer with experts
+    `routing_seconds`, in addition to reading their bytes. The tiles of an expert are padded by
+    `padding_rows_per_expert`. T tokens choose as many experts as T^`routing_skew` tokens would with
+    even routing. In addition to the time on an idle replica, the first token of a request takes
+    `steps_before_first_token`, and `other_prompts_factor` of the prompt time of every other
+    sequence if all requests start together. The more their lengths vary, relative to
+    `synchrony_spread`, the less they do.
     """
 
-    attention: float
+    attention_seconds: float
     routing_seconds: float
     padding_rows_per_expert: float
     routing_skew: float
@@ -112,14 +102,11 @@ class EngineConstants(NamedTuple):
 class ServingSetup:
     """A model on its GPUs: formats and splits.
 
-    `weights` is a weight format, `cache` the format of keys and values. `tensor` GPUs share
-    each layer; `replicas` of attention process different requests in parallel; experts are
-    split over `expert` GPUs, each expert over `expert_tensor`. The layers are divided among
-    `pipeline` stages, each of that many GPUs. With `dispatch`, tokens are sent to the GPUs of their
-    experts only, instead of to all. With `stages_take_turns` the stages never work at the same time.
-    The engine checks for new requests every `polling`
-    steps, and answers at most `sequences` at once, for which it keeps memory (None: its
-    default). With `drafts`, a head that proposes tokens is in memory too.
+    `tensor` GPUs share each layer; `replicas` of attention process different requests in
+    parallel; experts are split over `expert` GPUs, each expert over `expert_tensor`. The layers
+    are divided among `pipeline` stages, each of that many GPUs. With `dispatches_tokens` these are
+    sent to the GPUs of their experts only, instead of to all. The engine answers at most
+    `sequences` at once, for which it keeps memory (None: its default).
     """
 
     weights: str = "bf16"
@@ -142,7 +129,6 @@ class ServingSetup:
 
     @property
     def stage_gpus(self) -> int:
-        """Return the GPUs of one pipeline stage."""
         return max(self.tensor * self.replicas, self.expert * self.expert_tensor)
 
     @property
@@ -155,19 +141,18 @@ class ServingSetup:
 class KernelRates:
     """Sustained rates of a GPU in the kernels of an engine.
 
-    `matmul` in the format of the weights, `matmul16` and `attention` [FLOP/s];
-    `bandwidth` of reading weights, `narrow` of reading weights that are unpacked, `cache` of
-    reading the cache [B/s]; `rank_latency` of an all-reduce for each rank [s]; `scaling` of
-    a product whose weights have scales of groups, in addition to its bytes [s]. `kernels`
-    is the table that the rates come from.
+    Products are in the format of the weights or in 16 bit [FLOP/s]; `bandwidth` is that of reading
+    weights, `unpacking_bandwidth` of those that are unpacked [B/s]; `rank_latency` of an all-reduce
+    for each rank [s]; `group_scaling_seconds` of a product whose weights have scales of groups, in
+    addition to its bytes. `rates_table_id` is the table that the rates come from.
     """
 
     matmul: float
-    matmul16: float
+    matmul_16bit: float
     attention: float
     bandwidth: float
-    narrow: float
-    cache: float
+    unpacking_bandwidth: float
+    cache_bandwidth: float
     rank_latency: float
     group_scaling_seconds: float
     rates_table_id: str
@@ -184,13 +169,13 @@ def find_engine(name: str) -> InferenceEngine:
     return InferenceEngine(
         id=name,
         label=row["name"],
-        host=row["host_ms"] * 1e-3,
+        seconds_per_step=row["host_ms"] * 1e-3,
         seconds_per_kernel=row["kernel_us"] * 1e-6,
         prefill_time_factor=row["prefill"],
         grouped_matmul_factor=row["grouped"],
-        front=row["front_ms"] * 1e-3,
+        seconds_before_queue=row["front_ms"] * 1e-3,
         seconds_per_eager_kernel=row.get("eager_us", 0.0) * 1e-6,
-        sequence=row["sequence_us"] * 1e-6,
+        seconds_per_sequence=row["sequence_us"] * 1e-6,
         uses_library_all_reduce=row.get("library_reduce", False),
         caches_beyond_window=row.get("whole_windows", False),
         has_separate_prefill_steps=row.get("separate", False),
@@ -212,7 +197,7 @@ def load_shared_engine_constants() -> SharedEngineConstants:
     """
     row = data_files.load_table("engines.toml", "steps")["all"]
     return SharedEngineConstants(
-        attention=row["attention_us"] * 1e-6,
+        attention_seconds=row["attention_us"] * 1e-6,
         routing_seconds=row["routed_us"] * 1e-6,
         padding_rows_per_expert=row["padding"],
         routing_skew=row["skew"],
@@ -222,16 +207,9 @@ def load_shared_engine_constants() -> SharedEngineConstants:
     )
 
 
-def list_engines() -> tuple[tuple[str, str], ...]:
-    """Return ids and names of the engines, in catalog order."""
+def list_engine_choices() -> tuple[tuple[str, str], ...]:
     rows = data_files.load_table("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
-
-
-def _kernel_rates_row(architecture: str) -> dict[str, Any]:
-    rows = data_files.load_table("engines.toml", "kernels")
-    matching = (r for r in rows.values() if architecture in r["architectures"])
-    return next(matching, rows["other"])
 
 
 def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
@@ -244,37 +222,30 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     >>> kernel_rates(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """
-    row = _kernel_rates_row(gpu.architecture)
+    rows = data_files.load_table("engines.toml", "kernels")
+    row = next((r for r in rows.values() if gpu.architecture in r["architectures"]), rows["other"])
     peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
-    width = math_bits(gpu, form)
-    share = row["product_16"]
-    unpack_factor = _NIBBLE if form.bits < 6 else 1.0
+    bits = math_bits(gpu, form)
     peak = peak16
-    if width != "16":
-        share = row[f"product_{width}"]
-        peak = gpu.peak_rate(_peak_rate_format(width, form)) or peak16
+    if bits != "16":  # Integers have a peak of their own.
+        is_integer = bits == "8" and form.math == "int8"
+        peak = gpu.peak_rate("int8" if is_integer else f"fp{bits}") or peak16
+    has_scaled_groups = bits == "8" and form.bits > 8
     return KernelRates(
-        matmul=peak * share,
-        matmul16=peak16 * row["product_16"],
+        matmul=peak * row[f"product_{bits}"],
+        matmul_16bit=peak16 * row["product_16"],
         attention=peak16 * row["attention"],
         bandwidth=bandwidth * row["memory"],
-        narrow=bandwidth * row["memory"] * row["unpacking"] * unpack_factor,
-        cache=bandwidth * row["cache"],
+        unpacking_bandwidth=(
+            bandwidth * row["memory"] * row["unpacking"] * (_NIBBLE if form.bits < 6 else 1.0)
+        ),
+        cache_bandwidth=bandwidth * row["cache"],
         rank_latency=row["reduce_us"] * 1e-6,
-        group_scaling_seconds=row.get("scaling_us", 0.0) * 1e-6
-        if width == "8" and form.bits > 8
-        else 0.0,
+        group_scaling_seconds=row.get("scaling_us", 0.0) * 1e-6 if has_scaled_groups else 0.0,
         rates_table_id=row["id"],
     )
-
-
-def _peak_rate_format(math_bits: str, form: WeightFormat) -> str:
-    """Return the format whose peak bounds products of a width; integers have their own."""
-    if math_bits == "8" and form.math == "int8":
-        return "int8"
-    return {"8": "fp8", "4": "fp4"}[math_bits]
 
 
 def math_bits(gpu: Accelerator, form: WeightFormat) -> str:
@@ -284,26 +255,13 @@ def math_bits(gpu: Accelerator, form: WeightFormat) -> str:
     """
     if form.math in ("nvfp4", "mxfp4"):
         return "4" if gpu.fp4 else "16"
-    if form.math == "fp8":
-        return "8" if gpu.fp8 else "16"
-    if form.math == "int8":
-        return "8" if gpu.int8 else "16"
-    return "16"
+    can_multiply = (form.math == "fp8" and gpu.fp8) or (form.math == "int8" and gpu.int8)
+    return "8" if can_multiply else "16"
 
 
 def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
     """Return whether weights are unpacked before they reach the tensor cores."""
     return form.bits < 16 and math_bits(gpu, form) == "16"
-
-
-def matrix_copy_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
-    """Return the bytes of one copy of a matrix in a format [B]."""
-    return matrix.inputs * matrix.outputs * mean_matrix_bits(form, matrix) / 8
-
-
-def cache_element_bytes(cache_format: str) -> float:
-    """Return the bytes of one element of the cache [B]."""
-    return CACHE_BITS[cache_format] / 8
 
 
 def expected_experts_hit(

@@ -33,26 +33,25 @@ class RandomTime(NamedTuple):
 class PromptQueue(NamedTuple):
     """Prompts that arrive at random at an engine and are read in its steps.
 
-    A step continues the answers in `step` seconds, and takes `prompt` seconds longer for a
-    prompt of mean length, whose squared coefficient of variation is `variation`. At most
-    `together` of them are read in one step; `rate` arrive per second [1/s].
+    A step continues the answers in `step_seconds`, and takes `prompt_seconds` longer for a prompt
+    of mean length.
     """
 
-    step: float
-    prompt: float
-    variation: float
-    rate: float
-    together: float
+    step_seconds: float
+    prompt_seconds: float
+    cv_squared: float
+    prompts_per_second: float
+    prompts_per_step: float
 
     @property
-    def busy(self) -> float:
+    def busy_share(self) -> float:
         """Return the share of time that reads prompts [1]."""
-        return min(0.98, self.rate * self.prompt)
+        return min(0.98, self.prompts_per_second * self.prompt_seconds)
 
     @property
     def _square(self) -> float:
         """Return the mean square of the time of a prompt [s²]."""
-        return self.prompt**2 * (1 + self.variation)
+        return self.prompt_seconds**2 * (1 + self.cv_squared)
 
     @property
     def seen_step(self) -> float:
@@ -61,9 +60,11 @@ class PromptQueue(NamedTuple):
         E[C²] ÷ E[C] of steps C that read what arrived during the step before: d/(1 − ρ)
         + λ·E[c²]/(1 − ρ²), with fewer such steps where only some prompts share one.
         """
-        own = self.step / self.together
-        full = min(0.98, self.rate * (self.prompt + own))
-        return self.step / (1 - full) + self.rate * self._square / (1 - self.busy**2)
+        own = self.step_seconds / self.prompts_per_step
+        full = min(0.98, self.prompts_per_second * (self.prompt_seconds + own))
+        return self.step_seconds / (1 - full) + self.prompts_per_second * self._square / (
+            1 - self.busy_share**2
+        )
 
     @property
     def first_token(self) -> RandomTime:
@@ -72,24 +73,28 @@ class PromptQueue(NamedTuple):
         Half of the step that is under way is left; then come the prompts that arrived in it,
         those behind this one only as far as they share its step, and the prompt itself.
         """
-        busy, behind = self.busy, 1 - 1 / self.together
+        busy, behind = self.busy_share, 1 - 1 / self.prompts_per_step
         wait = self.seen_step * (1 + busy * (1 + behind)) / 2
-        cube = self.prompt**3 * (1 + self.variation) ** 3
-        spread = busy * wait**2 + self.rate * cube / (3 * (1 - busy)) + self.step**2 / 12
-        own = self.variation * self.prompt**2
-        return RandomTime(wait + self.step + self.prompt, spread + own)
+        cube = self.prompt_seconds**3 * (1 + self.cv_squared) ** 3
+        spread = (
+            busy * wait**2
+            + self.prompts_per_second * cube / (3 * (1 - busy))
+            + self.step_seconds**2 / 12
+        )
+        own = self.cv_squared * self.prompt_seconds**2
+        return RandomTime(wait + self.step_seconds + self.prompt_seconds, spread + own)
 
-    def pause(
-        self, mean: float, prompts: float, inverse: float, feedback: float = 1.0
+    def step_time_of_answer(
+        self, mean: float, prompts: float, mean_inverse_steps: float, feedback: float = 1.0
     ) -> RandomTime:
         """Return the time per step of an answer, which the prompts of others interrupt.
 
         The number of prompts varies as Poisson's law says, and each of them differs; in few
-        steps, one is a larger part. `mean`: of all steps [s]; `prompts` in a step; `inverse`:
-        the mean of 1 ÷ the steps of an answer; `feedback`: 1 ÷ (1 − ρ) if further requests
-        come in the time that prompts take.
+        steps, one is a larger part. `mean`: of all steps [s]; `prompts` in a step;
+        `mean_inverse_steps`: of 1 ÷ the steps of an answer; `feedback`: 1 ÷ (1 − ρ) if further
+        requests come in the time that prompts take.
         """
-        return RandomTime(mean, prompts * self._square * inverse * feedback**2)
+        return RandomTime(mean, prompts * self._square * mean_inverse_steps * feedback**2)
 
 
 # A term that is this much smaller than the sum does not change it.
@@ -101,10 +106,8 @@ _NEGLIGIBLE = 1e-18
 def erlang_b(servers: int, load: float) -> float:
     """Probability that all `servers` are busy in a system without a queue.
 
-    1/B = Σₖ c·(c−1)···(c−k+1) / aᵏ for k from 0 to c, with the offered load a = λ·S.
-
-    `servers`: parallel servers c, at least 1; `load`: arrival rate times mean service time, not
-    negative. From erlang-1917.
+    1/B = Σₖ c·(c−1)···(c−k+1) / aᵏ for k from 0 to c, with the offered load a = λ·S: arrival rate
+    times mean service time. From erlang-1917.
 
     >>> round(erlang_b(4, 3.0), 6)
     0.206107
@@ -129,27 +132,18 @@ def erlang_c(servers: int, load: float) -> float:
     >>> round(erlang_c(4, 3.0), 6)
     0.509434
     """
-    busy = server_utilization(servers, load)
+    _require_valid_queue(servers, load)
+    busy = load / servers
     if busy >= 1:
         return 1.0
     blocked = erlang_b(servers, load)
     return blocked / (1 - busy * (1 - blocked))
 
 
-def server_utilization(servers: int, load: float) -> float:
-    """Share of time that a server is busy: ρ = a/c [1]; at 1 the queue grows without limit."""
-    _require_valid_queue(servers, load)
-    return load / servers
-
-
 def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
     """Mean time in the queue before service [s]; infinite from full load on.
 
-    W = C·S / (c − a), by Erlang's formula for Poisson arrivals and exponential
-    service times.
-
-    `servers`: parallel servers c; `arrival_rate`: requests per second λ [1/s]; `service_time`:
-    mean time S one server needs for one request [s].
+    W = C·S / (c − a), by Erlang's formula for Poisson arrivals and exponential service times.
 
     >>> round(mean_wait(4, 3.0, 1.0), 6)
     0.509434

@@ -16,10 +16,10 @@ from app.estimator.memory.inference_memory import (
     profiled_peak_bytes,
     recurrent_state_bytes,
 )
-from app.estimator.memory.parallel_layout import serving_stages
+from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
-from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, wait_quantile
+from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, RandomTime, wait_quantile
 from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
@@ -41,7 +41,7 @@ _DEALING = ENGINES["llama.cpp"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestLengths:
-    """Mean length of prompt and answer, in tokens; `cached` of the prompt need not be read."""
+    """Mean tokens of prompt and answer; `cached_prompt` of them need not be read."""
 
     prompt: float
     answer: float
@@ -71,16 +71,16 @@ def weight_bytes_read_per_gpu(placed: PlacedModel, rows: float) -> float:
     """
     unread = unread_expert_bytes(placed, rows) + expert_padding_bytes_per_gpu(placed)
     table = 0 if placed.model.tied else placed.model.embedding_parameters
-    unread += table * placed.form.rest / 8 / placed.serving.tensor
+    unread += table * placed.weight_format.rest / 8 / placed.serving.tensor
     return weight_bytes_per_gpu(placed) - unread
 
 
 def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
     """Bytes that repacking adds to the experts of one GPU without 4-bit math [B]."""
     serving, model = placed.serving, stage or placed.model
-    if not placed.narrow or placed.engine.assigns_whole_layers:
+    if not placed.unpacks_weights or placed.engine.assigns_whole_layers:
         return 0.0
-    added = mxfp4_expert_padding_bytes(model, placed.form, serving.expert_tensor)
+    added = mxfp4_expert_padding_bytes(model, placed.weight_format, serving.expert_tensor)
     return added / (serving.expert * serving.expert_tensor)
 
 
@@ -122,10 +122,12 @@ def sequence_bytes_per_gpu(
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.serving.tensor, stage or placed.model
     if placed.engine.caches_beyond_window:
-        elements = context * kv_cache_elements_per_token(model, tensor, placed.element)
+        elements = context * kv_cache_elements_per_token(model, tensor, placed.cache_element_bytes)
     else:
-        elements = kv_cache_elements_per_sequence(model, context, tensor, placed.element)
-    cached = elements * placed.element
+        elements = kv_cache_elements_per_sequence(
+            model, context, tensor, placed.cache_element_bytes
+        )
+    cached = elements * placed.cache_element_bytes
     if placed.serving.has_draft_head:  # One layer more.
         cached *= 1 + 1 / model.layers
     return cached + recurrent_state_bytes(model) / tensor
@@ -171,19 +173,18 @@ def max_sequences(placed: PlacedModel, context: float, usable_share: float = _US
 
     Every pipeline stage caches all sequences; the fullest one decides.
     """
-    stages = serving_stages(placed.model, placed.serving.pipeline)
-    return min(_stage_sequences(placed, context, usable_share, stage) for stage, _ in stages)
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
+    return min(_max_sequences_of_stage(placed, context, usable_share, s.model) for s in stages)
 
 
-def _stage_sequences(
+def _max_sequences_of_stage(
     placed: PlacedModel, context: float, usable_share: float, stage: Architecture
 ) -> float:
     room = engine_memory_parts(placed, usable_share, stage).cache
     each = sequence_bytes_per_gpu(placed, context, stage)
     if placed.engine.caches_hybrids_in_blocks:
-        tensor = placed.serving.tensor
-        if blocks := hybrid_blocks(stage, placed.element, tensor):
-            each = blocks.size * blocks.blocks_of_sequence(context)
+        blocks = hybrid_blocks(stage, placed.cache_element_bytes, placed.serving.tensor)
+        each = blocks.size * blocks.blocks_of_sequence(context) if blocks else each
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     return max(0.0, room / each) * placed.serving.replicas
@@ -254,12 +255,11 @@ PREFILL_LOAD = 0.7
 class PrefillReplica:
     """A replica that only reads prompts, and hands their cache to one that answers.
 
-    A step of full size takes `seconds`; `rate` prompts are read per second at full load.
-    The cache of a prompt takes `transfer` to send [s].
+    `prompts_per_second` are read at full load; to send their cache takes `transfer_seconds` each.
     """
 
     placed: PlacedModel
-    seconds: float
+    full_step_seconds: float
     prompts_per_second: float
     transfer_seconds: float
 
@@ -269,7 +269,11 @@ class PrefillReplica:
         A prompt waits for the rest of the step that is under way, which is equally likely to
         be anything up to the whole, and then for its own.
         """
-        return self.placed.time_before_prompt + (1 + share) * self.seconds + self.transfer_seconds
+        return (
+            self.placed.time_before_prompt
+            + (1 + share) * self.full_step_seconds
+            + self.transfer_seconds
+        )
 
 
 def build_prefill_replica(
@@ -279,7 +283,7 @@ def build_prefill_replica(
     *,
     answers_over_bridge: bool = False,
 ) -> PrefillReplica:
-    """Return a prefill replica; `outside`: answers are in another domain of links.
+    """Return a prefill replica; its answers may be in another domain of links.
 
     `answers_over_bridge`: a bridge joins its cards to those that answer.
 
@@ -330,16 +334,24 @@ class OperatingPoint:
 class BatchTiming(NamedTuple):
     """Timing of a group of GPUs at one batch size.
 
-    `step` continues `batch` answers [s], and `cost` is what a prompt adds to it [s].
+    `step` continues `batch` answers [s], and a prompt adds `prompt_cost` to it [s].
     `recorded`: a step without prompts, padded to a recorded batch size [s];
-    `launching`: the minimum of a step with prompts, limited by launches [s].
+    `min_mixed_step`: the minimum of a step with prompts, limited by launches [s].
     """
 
     step: float
-    cost: float
+    prompt_cost: float
     batch: float
     recorded: float
-    launching: float
+    min_mixed_step: float
+
+
+class LoadedReplica(NamedTuple):
+    """The rate of a replica [1/s], the median time to first token [s], and what both rest on."""
+
+    requests_per_second: float
+    ttft: float
+    timing: BatchTiming
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -348,28 +360,28 @@ class ReplicaProfile:
 
     A replica divides its batch among groups: those that run attention in parallel, and one
     for each pipeline stage, so that all stages work at any time;
-    `decode` and `prompt` are over the batch of a group, and `own` is the part of `decode`
-    that depends on requests instead of rows. `most` sequences fit in memory on average,
-    `full` if memory for each whole answer is reserved from the start; at 0 the weights do
-    not fit. A step yields `kept` tokens of each answer. `idle` is the median time to first token
-    without load [s]. `prefill` reads the prompts apart.
+    the times are over the batch of a group, and a part of that of a decode step depends on
+    requests instead of rows. `max_batch` sequences fit in memory on average, `max_reserved_batch`
+    if memory for each whole answer is reserved from the start; at 0 the weights do not fit. A step
+    yields `tokens_per_step` of each answer. `idle_median_ttft` is without load [s]. `prefill` reads
+    the prompts apart.
     """
 
     placed: PlacedModel
     traffic: RequestPattern
-    decode: tuple[float, ...]
-    prompt: tuple[float, ...]
-    own: tuple[float, ...]
-    most: float
+    decode_seconds: tuple[float, ...]
+    prompt_seconds: tuple[float, ...]
+    request_dependent_seconds: tuple[float, ...]
+    max_batch: float
     max_reserved_batch: float
-    kept: float
+    tokens_per_step: float
     idle_median_ttft: float = 0.0
     prefill: PrefillReplica | None = None
 
     @property
     def steps_per_answer(self) -> float:
         """Return the steps of an answer; speculation takes fewer than it has tokens."""
-        return self.traffic.requests.answer / self.kept
+        return self.traffic.requests.answer / self.tokens_per_step
 
     def prompts_per_step(self, timing: BatchTiming) -> float:
         """Return the prompts of other requests that a step of an answer reads on average [1].
@@ -389,8 +401,7 @@ class ReplicaProfile:
         return prompts
 
     def time_per_token(self, timing: BatchTiming) -> float:
-        """Return the time per token [s]."""
-        return mean_step_time(timing, self.prompts_per_step(timing)) / self.kept
+        return mean_step_time(timing, self.prompts_per_step(timing)) / self.tokens_per_step
 
     @property
     def concurrent_batches(self) -> int:
@@ -402,15 +413,14 @@ class ReplicaProfile:
         there = batch / self.concurrent_batches
         if not self.traffic.open_arrivals:
             there = max(1.0, there)
-        above, part = at = _next_timed_batch_and_fraction(there)
-        low, few = self.decode[above - 1], self.prompt[above - 1]
-        step = recorded = low + part * (self.decode[above] - low)
-        cost = few + part * (self.prompt[above] - few)
+        step = recorded = interpolate_at_batch(self.decode_seconds, there)
+        prompt_cost = interpolate_at_batch(self.prompt_seconds, there)
         if self.placed.engine.cuda_graph_batches:
-            full = _next_timed_batch_and_fraction(self.placed.engine.padded_batch(there))
-            empty = _interpolate_timing(self.own, full) - _interpolate_timing(self.own, at)
-            recorded = _interpolate_timing(self.decode, full) - empty
-        return BatchTiming(step, cost, there, recorded, min_mixed_step_time(self.placed, step))
+            padded, own = self.placed.engine.padded_batch(there), self.request_dependent_seconds
+            empty = interpolate_at_batch(own, padded) - interpolate_at_batch(own, there)
+            recorded = interpolate_at_batch(self.decode_seconds, padded) - empty
+        least = min_mixed_step_time(self.placed, step)
+        return BatchTiming(step, prompt_cost, there, recorded, least)
 
     def tpot_at(self, batch: float) -> float:
         """Return the time per token with `batch` requests in the replica [s]."""
@@ -422,22 +432,19 @@ class ReplicaProfile:
 
     def _ttft_of_timing(self, timed: BatchTiming) -> float:
         if self.prefill:
-            return (
-                self.prefill.cache_arrival_time(0.5)
-                + self.placed.steps.steps_before_first_token * timed.step
-            )
+            steps = self.placed.shared_constants.steps_before_first_token
+            return self.prefill.cache_arrival_time(0.5) + steps * timed.step
         return median_ttft(self.placed, timed, self.traffic, self.idle_median_ttft)
 
     def rate_at(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
-        return self.rate_ttft_and_timing(batch)[0]
+        return self.loaded_with(batch).requests_per_second
 
-    def rate_ttft_and_timing(self, batch: float) -> tuple[float, float, BatchTiming]:
-        """Return the rate, the median time to first token, and the timing behind both."""
-        timed = self.timing_at(batch)
-        answer = self.traffic.requests.answer
-        first = self._ttft_of_timing(timed)
-        return batch / (first + answer * self.time_per_token(timed)), first, timed
+    def loaded_with(self, batch: float) -> LoadedReplica:
+        timing = self.timing_at(batch)
+        ttft = self._ttft_of_timing(timing)
+        seconds = ttft + self.traffic.requests.answer * self.time_per_token(timing)
+        return LoadedReplica(batch / seconds, ttft, timing)
 
 
 def mean_step_time(timing: BatchTiming, prompts: float) -> float:
@@ -448,31 +455,41 @@ def mean_step_time(timing: BatchTiming, prompts: float) -> float:
     >>> round(mean_step_time(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 0.1), 3)
     0.02
     """
-    step, cost, _, recorded, launching = timing
-    if recorded == step and launching <= step + cost:  # The sum does not depend on s.
+    step, cost, _, recorded, min_mixed_step = timing
+    if recorded == step and min_mixed_step <= step + cost:  # The sum does not depend on s.
         return step + prompts * cost
-    share, mixed = prefill_step_share_and_time(timing, prompts)
-    return recorded + share * (mixed - recorded)
+    mixed = time_mixed_steps(timing, prompts)
+    return recorded + mixed.share * (mixed.seconds - recorded)
 
 
-def prefill_step_share_and_time(timing: BatchTiming, prompts: float) -> tuple[float, float]:
-    """Share of steps that process prompts [1], and how long each of them takes [s].
+class MixedSteps(NamedTuple):
+    """The share of steps that read prompts [1], and how long each of them takes [s]."""
+
+    share: float
+    seconds: float
+
+
+def time_mixed_steps(timing: BatchTiming, prompts: float) -> MixedSteps:
+    """Time the steps that read prompts, of which there are `prompts` per step on average.
 
     s = 1 − e^(−x) of x prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
     kernel, which can take longer than its work.
 
-    >>> [round(value, 3) for value in prefill_step_share_and_time(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 2)]
+    >>> [round(value, 3) for value in time_mixed_steps(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 2)]
     [0.865, 0.241]
     """
     share = -math.expm1(-prompts)
     at_once = prompts / share if share else 1.0
-    return share, max(timing.step + at_once * timing.cost, timing.launching)
+    seconds = max(timing.step + at_once * timing.prompt_cost, timing.min_mixed_step)
+    return MixedSteps(share, seconds)
 
 
 def min_mixed_step_time(placed: PlacedModel, decode_seconds: float) -> float:
     """Return the minimum of a step with prompts, limited by launches [s]."""
-    return placed.launching + (decode_seconds if placed.engine.has_separate_prefill_steps else 0.0)
+    return placed.prompt_launch_seconds + (
+        decode_seconds if placed.engine.has_separate_prefill_steps else 0.0
+    )
 
 
 def idle_ttft(placed: PlacedModel, traffic: RequestPattern) -> float:
@@ -494,10 +511,10 @@ def median_ttft(
     prompts before it. The engine checks every p steps, and s is how far requests start
     together. The constants are in data/engines.toml.
     """
-    common = placed.steps
+    common = placed.shared_constants
     others = common.other_prompts_factor * traffic.synchrony(common.synchrony_spread) * timing.batch
     steps = common.steps_before_first_token * timing.step + _polling_wait(placed, timing)
-    return idle + steps + others * timing.cost
+    return idle + steps + others * timing.prompt_cost
 
 
 def _polling_wait(placed: PlacedModel, timing: BatchTiming) -> float:
@@ -513,28 +530,23 @@ def profile_replica(
     prefill: PrefillReplica | None = None,
 ) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes; with `prefill` it reads no prompts."""
-    requests, draft = traffic.requests, draft or SpeculativeDecoding()
-    mean = traffic.mean_context
-    steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
-    decode = tuple(
-        draft_and_verify_step_time(placed, draft, b, mean, step.total)
-        for b, step in zip(_BATCHES, steps, strict=True)
-    )
-    both = zip(_BATCHES, steps, strict=True)
+    mean, requests, draft = traffic.mean_context, traffic.requests, draft or SpeculativeDecoding()
+    steps = [(batch, decode_time(placed, batch, mean)) for batch in _BATCHES]
+    whole_context = requests.prompt + requests.answer
     return ReplicaProfile(
         placed=placed,
         traffic=traffic,
-        decode=decode,
-        prompt=tuple(
+        decode_seconds=tuple(
+            draft_and_verify_step_time(placed, draft, b, mean, step.total) for b, step in steps
+        ),
+        prompt_seconds=tuple(
             0.0 if prefill else added_prompt_time(placed, traffic, b, step.total)
-            for b, step in both
+            for b, step in steps
         ),
-        own=tuple(step.request_dependent_time for step in steps),
-        most=_max_accepted_sequences(placed, mean, usable_share),
-        max_reserved_batch=_max_accepted_sequences(
-            placed, requests.prompt + requests.answer, usable_share
-        ),
-        kept=draft.tokens_per_step,
+        request_dependent_seconds=tuple(step.request_dependent_time for _, step in steps),
+        max_batch=_max_accepted_sequences(placed, mean, usable_share),
+        max_reserved_batch=_max_accepted_sequences(placed, whole_context, usable_share),
+        tokens_per_step=draft.tokens_per_step,
         idle_median_ttft=0.0 if prefill else idle_ttft(placed, traffic),
         prefill=prefill,
     )
@@ -546,18 +558,6 @@ def _max_accepted_sequences(placed: PlacedModel, context: float, usable_share: f
     return min(accepted, max_sequences(placed, context, usable_share))
 
 
-def _next_timed_batch_and_fraction(batch: float) -> tuple[int, float]:
-    """Return the index of the next timed batch size, and the fraction from the one below."""
-    above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
-    low, high = _BATCHES[above - 1], _BATCHES[above]
-    return above, (batch - low) / (high - low)
-
-
-def _interpolate_timing(values: tuple[float, ...], position: tuple[int, float]) -> float:
-    above, part = position
-    return values[above - 1] + part * (values[above] - values[above - 1])
-
-
 class ValueBracket(NamedTuple):
     """The values at the timed batch sizes below and above, and the fraction between [1]."""
 
@@ -567,8 +567,14 @@ class ValueBracket(NamedTuple):
 
 
 def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> ValueBracket:
-    above, part = _next_timed_batch_and_fraction(batch)
-    return ValueBracket(values[above - 1], values[above], part)
+    above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
+    low, high = _BATCHES[above - 1], _BATCHES[above]
+    return ValueBracket(values[above - 1], values[above], (batch - low) / (high - low))
+
+
+def interpolate_at_batch(values: tuple[float, ...], batch: float) -> float:
+    below, above, fraction = bracket_values_at_batch(values, batch)
+    return below + fraction * (above - below)
 
 
 def operating_point_at_batch(
@@ -582,19 +588,22 @@ def operating_point_at_batch(
     for the steps that read them, and wait for memory as for servers in Erlang's formula.
     """
     if profile.traffic.open_arrivals:
-        return _operating_point_of_open_arrivals(profile, min(batch, profile.most), quantiles)
-    users, batch = batch, max(1.0, min(batch, profile.most))
-    rate, first, timed = profile.rate_ttft_and_timing(batch)
+        return _operating_point_of_open_arrivals(profile, min(batch, profile.max_batch), quantiles)
+    users, batch = batch, max(1.0, min(batch, profile.max_batch))
+    rate, first, timing = profile.loaded_with(batch)
+    waiting = _prompt_wait_beyond_median(profile, timing, rate, batch)
     queued = max(0.0, users - batch)
-    waiting = _prompt_wait_beyond_median(profile, timed, rate, batch)
-    memory_wait = _departure_wait_by_quantile(queued, rate)
-    queue = _prompt_queue(profile, timed, rate)
-    each = profile.time_per_token(timed)
-    pause = queue.pause(each * profile.kept, *_interruptions(profile, timed)).deviation
+    # Those who leave do so at random, so that the time until all of these have varies by the
+    # root of their number.
+    memory_wait = {
+        q: max(0.0, queued + DEVIATIONS[q] * math.sqrt(queued)) / rate for q in quantiles
+    }
+    pause = _step_time_of_answer(profile, timing, _prompt_queue(profile, timing, rate)).deviation
+    each = profile.time_per_token(timing)
     return OperatingPoint(
         batch=batch,
         requests_per_second=rate,
-        ttft={q: first + waiting(q) + memory_wait(q) for q in quantiles},
+        ttft={q: first + waiting(q) + memory_wait[q] for q in quantiles},
         tpot={q: each * math.exp(DEVIATIONS[q] * pause) for q in quantiles},
     )
 
@@ -602,22 +611,22 @@ def operating_point_at_batch(
 def _operating_point_of_open_arrivals(
     profile: ReplicaProfile, batch: float, quantiles: Iterable[float]
 ) -> OperatingPoint:
-    rate, first, timed = profile.rate_ttft_and_timing(batch)
-    queue = _prompt_queue(profile, timed, rate)
+    rate, first, timing = profile.loaded_with(batch)
+    queue = _prompt_queue(profile, timing, rate)
     # The answers at a time vary more than Poisson's, since each slows the others down.
     more = profile.rate_at(batch * _MORE) - rate
     variance = rate * batch * (_MORE - 1) / more if more > 0 else batch
     memory_wait = _memory_wait_beyond_median(profile, batch, rate, variance)
-    crowded = profile.timing_at(min(profile.most, batch + math.sqrt(variance))).step
-    feedback = 1 / (1 - queue.busy)
-    each = profile.time_per_token(timed)
-    pause = queue.pause(each * profile.kept, *_interruptions(profile, timed), feedback)
-    pause = pause._replace(variance=pause.variance + ((crowded - timed.step) * feedback) ** 2)
+    crowded = profile.timing_at(min(profile.max_batch, batch + math.sqrt(variance))).step
+    feedback = 1 / (1 - queue.busy_share)
+    pause = _step_time_of_answer(profile, timing, queue, feedback)
+    pause = pause._replace(variance=pause.variance + ((crowded - timing.step) * feedback) ** 2)
+    each = profile.time_per_token(timing)
     if profile.prefill:
         reading = _prefill_wait_beyond_median(profile.prefill)
         ttft = {q: first + reading(q) + memory_wait(q) for q in quantiles}
     else:
-        front = profile.placed.time_before_prompt + _polling_wait(profile.placed, timed)
+        front = profile.placed.time_before_prompt + _polling_wait(profile.placed, timing)
         ttft = {q: front + queue.first_token.quantile(q) + memory_wait(q) for q in quantiles}
     return OperatingPoint(
         batch=batch,
@@ -631,18 +640,21 @@ def _prompt_queue(profile: ReplicaProfile, timing: BatchTiming, rate: float) -> 
     """Return the prompts that one group of a replica reads, of `rate` in all of it [1/s]."""
     traffic = profile.traffic
     return PromptQueue(
-        step=timing.step,
-        prompt=timing.cost,
-        variation=traffic.prompt_cv_squared,
-        rate=rate / profile.concurrent_batches,
-        together=max(1.0, PREFILL_TOKENS / traffic.requests.uncached_prompt),
+        step_seconds=timing.step,
+        prompt_seconds=timing.prompt_cost,
+        cv_squared=traffic.prompt_cv_squared,
+        prompts_per_second=rate / profile.concurrent_batches,
+        prompts_per_step=max(1.0, PREFILL_TOKENS / traffic.requests.uncached_prompt),
     )
 
 
-def _interruptions(profile: ReplicaProfile, timing: BatchTiming) -> tuple[float, float]:
-    """Return the prompts per step, and the mean of 1 ÷ steps of answers of log-normal lengths."""
+def _step_time_of_answer(
+    profile: ReplicaProfile, timing: BatchTiming, queue: PromptQueue, feedback: float = 1.0
+) -> RandomTime:
+    """Return the time of the steps of an answer, of log-normal lengths."""
+    mean = profile.time_per_token(timing) * profile.tokens_per_step
     inverse = (1 + profile.traffic.answer_cv_squared) / max(1.0, profile.steps_per_answer)
-    return profile.prompts_per_step(timing), inverse
+    return queue.step_time_of_answer(mean, profile.prompts_per_step(timing), inverse, feedback)
 
 
 def _prompt_wait_beyond_median(
@@ -654,7 +666,7 @@ def _prompt_wait_beyond_median(
     """
     if profile.prefill:
         return _prefill_wait_beyond_median(profile.prefill)
-    variation, cost = profile.traffic.prompt_cv_squared, timing.cost
+    variation, cost = profile.traffic.prompt_cv_squared, timing.prompt_cost
     busy = min(0.98, rate / profile.concurrent_batches * cost)
     busy *= max(0.0, 1 - profile.concurrent_batches / batch)
     spread, tail = math.sqrt(variation) * cost, cost * (1 + variation) / 2
@@ -669,14 +681,6 @@ def _prefill_wait_beyond_median(prefill: PrefillReplica) -> Callable[[float], fl
     return lambda share: prefill.cache_arrival_time(share) - prefill.cache_arrival_time(0.5)
 
 
-def _departure_wait_by_quantile(queued: float, rate: float) -> Callable[[float], float]:
-    """Return the time until `queued` requests have left, by share of requests [s].
-
-    They leave one by one at random, so that the time varies by the root of their number.
-    """
-    return lambda share: max(0.0, queued + DEVIATIONS[share] * math.sqrt(queued)) / rate
-
-
 def _memory_wait_beyond_median(
     profile: ReplicaProfile, batch: float, rate: float, variance: float
 ) -> Callable[[float], float]:
@@ -686,7 +690,7 @@ def _memory_wait_beyond_median(
     its mean, as Hayward does.
     """
     ratio = max(1.0, variance / max(1.0, batch))
-    slots = max(1, int(profile.most))
+    slots = max(1, int(profile.max_batch))
     if batch + 4 * math.sqrt(variance) <= slots:
         return lambda _: 0.0
     life, servers = batch / rate, max(1, round(slots / ratio))
@@ -723,8 +727,8 @@ def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -
     if run_requests is None:
         return profile.rate_at(full)
     return run_requests / sum(
-        rounds.number * rounds.requests_per_round / profile.rate_at(rounds.requests_per_round)
-        for rounds in rounds_of_run(run_requests, full)
+        number * requests / profile.rate_at(requests)
+        for number, requests in rounds_of_run(run_requests, full)
     )
 
 
@@ -746,7 +750,7 @@ def rounds_of_run(run_requests: float, requests_per_round: float) -> list[EqualR
 
 def max_rate_batch(profile: ReplicaProfile) -> float:
     """Return the batch with the highest rate, within memory."""
-    most = max(1.0, profile.most)
+    most = max(1.0, profile.max_batch)
     timed = [float(b) for b in _BATCHES if b < most] + [most]
     return max(timed, key=profile.rate_at)
 
@@ -760,11 +764,9 @@ class LatencyTargets:
     tpot: float | None
 
     def are_met_with_batch(self, profile: ReplicaProfile, batch: float) -> bool:
-        """Return whether a replica meets both limits with `batch` requests."""
         return self.are_met_at(operating_point_at_batch(profile, batch, (self.share,)))
 
     def are_met_at(self, operating_point: OperatingPoint) -> bool:
-        """Return whether an operating point meets both limits."""
         slow = self.tpot is not None and operating_point.tpot[self.share] > self.tpot
         late = self.ttft is not None and operating_point.ttft[self.share] > self.ttft
         return not (slow or late)
@@ -777,7 +779,7 @@ def highest_load_within_targets(
 
     None if not even one request does.
     """
-    if profile.most < 1 or not targets.are_met_with_batch(profile, 1.0):
+    if profile.max_batch < 1 or not targets.are_met_with_batch(profile, 1.0):
         return None
     if targets.are_met_with_batch(profile, max_batch):
         return operating_point_at_batch(profile, max_batch)

@@ -5,6 +5,7 @@ import dataclasses
 import heapq
 import math
 import random
+from typing import NamedTuple
 
 from app.estimator.serving.replica import PREFILL_TOKENS, ReplicaProfile
 
@@ -16,7 +17,7 @@ _WARM_UP = 0.2
 class SimulationResult:
     """Latencies of the requests of a simulated replica, sorted [s].
 
-    `served` requests per second; `batch` is the mean number of concurrent answers.
+    `batch` is the mean number of concurrent answers.
     """
 
     ttft: tuple[float, ...]
@@ -35,6 +36,14 @@ class _SimulatedRequest:
     last: float = 0.0
 
 
+class _RunningAnswer(NamedTuple):
+    """An answer with the step that ends it, first; of one step the lower number first."""
+
+    last_step: int
+    number: int
+    request: _SimulatedRequest
+
+
 def simulate_replica(
     profile: ReplicaProfile,
     rate: float,
@@ -44,14 +53,10 @@ def simulate_replica(
 ) -> SimulationResult:
     """Simulate random requests, one engine step after another, in one group of the replica.
 
-    Requests arrive at random (Poisson), or each of `users` asks again once answered. Their
-    lengths have the given variation; a step
+    Requests arrive at random (Poisson), or each of `users` asks again once answered. A step
     continues every answer and processes as many waiting prompts as fit in 8,192 tokens.
     Consecutive steps without arrivals or ends take equally long and are simulated
     together, so the effort depends on the number of requests, not on answer lengths.
-
-    `rate`: requests per second [1/s], positive; `requests`: how many to simulate; `seed`: of
-    the random numbers, so that the same inputs have the same result.
     """
     rng = random.Random(seed)  # noqa: S311 - not cryptographic
     groups = profile.concurrent_batches
@@ -59,10 +64,10 @@ def simulate_replica(
     line = _draw_requests(profile, rate / groups, requests + (users or 0), rng)
     coming = line if users is None else _pop_first_requests(line, users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
-    running: list[tuple[int, int, _SimulatedRequest]] = []
+    running: list[_RunningAnswer] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
-    most, each = max(1, int(profile.most / groups)), profile.kept
+    most, each = max(1, int(profile.max_batch / groups)), profile.tokens_per_step
     while len(done) < requests:
         if not running and not waiting and coming:
             now = max(now, coming[-1].arrival)
@@ -77,10 +82,10 @@ def simulate_replica(
         for request in admitted:
             request.first = now
             steps = max(1, round(request.answer / each))
-            heapq.heappush(running, (step + steps, request.number, request))
+            heapq.heappush(running, _RunningAnswer(step + steps, request.number, request))
         step += alike
-        while running and running[0][0] <= step:
-            request = heapq.heappop(running)[2]
+        while running and running[0].last_step <= step:
+            request = heapq.heappop(running).request
             request.last = now
             done.append(request)
             if users is not None and line:
@@ -90,14 +95,14 @@ def simulate_replica(
 
 
 def _count_equal_steps(
-    running: list[tuple[int, int, _SimulatedRequest]],
+    running: list[_RunningAnswer],
     step: int,
     arrivals: list[_SimulatedRequest],
     now: float,
     step_seconds: float,
 ) -> int:
     """Return the number of equal steps until an answer ends or a request arrives."""
-    ends = running[0][0] - step
+    ends = running[0].last_step - step
     if not arrivals or ends <= 1:
         return max(1, ends)
     return max(1, min(ends, math.ceil((arrivals[-1].arrival - now) / step_seconds)))
@@ -155,9 +160,9 @@ def _simulated_step_time(
     timed = profile.timing_at(max(1, running) * profile.concurrent_batches)
     if not admitted:
         return timed.recorded
-    cost = timed.cost / profile.traffic.requests.prompt
+    cost = timed.prompt_cost / profile.traffic.requests.prompt
     added = cost * sum(request.prompt for request in admitted)
-    return max(timed.step + added, timed.launching)
+    return max(timed.step + added, timed.min_mixed_step)
 
 
 def _summarize_requests(
@@ -166,19 +171,14 @@ def _summarize_requests(
     counted = requests[int(len(requests) * _WARM_UP) :] or requests
     front, groups = profile.placed.time_before_prompt, profile.concurrent_batches
     first = sorted(front + r.first - r.arrival for r in counted)
+    span = counted[-1].last - counted[0].last if counted else 0.0
     tpot = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
     return SimulationResult(
         ttft=tuple(first),
         tpot=tuple(tpot),
-        requests_per_second=_served_rate(counted) * groups,
+        requests_per_second=(len(counted) - 1) / span * groups if span > 0 else 0.0,
         batch=mean_batch * groups,
     )
-
-
-def _served_rate(requests: list[_SimulatedRequest]) -> float:
-    """Requests per second between the first and the last counted request [1/s]."""
-    span = requests[-1].last - requests[0].last if len(requests) > 1 else 0.0
-    return (len(requests) - 1) / span if span > 0 else 0.0
 
 
 def quantile(sorted_values: tuple[float, ...], share: float) -> float | None:

@@ -16,8 +16,10 @@ from app.estimator.memory.inference_memory import cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.models.number_formats import (
+    CACHE_BITS,
     WeightFormat,
     is_mostly_in_format,
+    mean_matrix_bits,
     resolve_weight_format,
 )
 from app.estimator.serving.engine import (
@@ -26,14 +28,12 @@ from app.estimator.serving.engine import (
     KernelRates,
     ServingSetup,
     SharedEngineConstants,
-    cache_element_bytes,
     count_matmul_launches,
     expected_experts_hit,
     find_engine,
     is_unpacked,
     kernel_rates,
     load_shared_engine_constants,
-    matrix_copy_bytes,
     max_experts_per_gpu,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
@@ -88,25 +88,28 @@ class InferenceStepTime:
         return self.attention + self.host
 
 
+class MatrixCost(NamedTuple):
+    """Seconds of compute per row, and of reading the weights, of a dense matrix."""
+
+    seconds_per_row: float
+    reading_seconds: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayerCosts:
     """The work of one kind of layer on one GPU, precomputed for all steps.
 
-    `number` counts the layers, as if every pipeline stage were as long as the longest.
-
-    `products`: seconds of compute per row, and seconds of reading, of each dense
-    matrix; `gaps` [s] between its kernels, of which a prompt launches `launches` one
-    by one; `moved` bytes per row outside products;
-    `expert` and `expert_bytes`: weights and bytes of one routed expert.
+    `layer_count` is as if every pipeline stage were as long as the longest. A prompt launches
+    `launches` kernels one by one. `moved_bytes_per_row` are outside of products.
     """
 
     layer: Layer
-    number: float
-    products: tuple[tuple[float, float], ...]
+    layer_count: float
+    matrix_costs: tuple[MatrixCost, ...]
     kernel_gap_seconds: float
     launches: int
     moved_bytes_per_row: float
-    expert: float
+    expert_weights: float
     expert_bytes: float
 
 
@@ -114,26 +117,26 @@ class LayerCosts:
 class PlacedModel:
     """A model on its GPUs with everything that does not change between steps.
 
-    `launching`: launches of a step with prompts, which has no recorded graph [s].
+    `prompt_launch_seconds` are those of a step with prompts, which has no recorded graph.
     """
 
     model: Architecture
     gpu: Accelerator
     fabric: Interconnect
     serving: ServingSetup
-    form: WeightFormat
+    weight_format: WeightFormat
     rates: KernelRates
     engine: InferenceEngine
-    steps: SharedEngineConstants
-    narrow: bool
-    element: float
+    shared_constants: SharedEngineConstants
+    unpacks_weights: bool
+    cache_element_bytes: float
     layer_costs: tuple[LayerCosts, ...]
-    launching: float
+    prompt_launch_seconds: float
 
     @property
     def time_before_prompt(self) -> float:
         """Return the time of transfer to the engine, and of launching a prompt [s]."""
-        return self.engine.front + self.launching
+        return self.engine.seconds_before_queue + self.prompt_launch_seconds
 
 
 def place_model(
@@ -157,73 +160,74 @@ def place_model(
         rates = dataclasses.replace(
             rates,
             matmul=min(rates.matmul, engine.compute_limit),
-            matmul16=min(rates.matmul16, engine.compute_limit),
+            matmul_16bit=min(rates.matmul_16bit, engine.compute_limit),
             bandwidth=min(rates.bandwidth, engine.bandwidth_limit),
-            narrow=min(rates.bandwidth, engine.bandwidth_limit),
-            cache=min(rates.cache, engine.bandwidth_limit),
+            unpacking_bandwidth=min(rates.bandwidth, engine.bandwidth_limit),
+            cache_bandwidth=min(rates.cache_bandwidth, engine.bandwidth_limit),
         )
-    narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
-    bandwidth = rates.narrow if narrow else rates.bandwidth
-    stages = serving.pipeline
-    uneven = (
-        1.0
-        if serving.stages_take_turns
-        else math.ceil(model.layers / stages) * stages / model.layers
-    )
-    work = tuple(
+    unpacks_weights = is_unpacked(gpu, form)
+    bandwidth = rates.unpacking_bandwidth if unpacks_weights else rates.bandwidth
+    unevenness, stages = 1.0, serving.pipeline
+    if not serving.stages_take_turns:
+        unevenness = math.ceil(model.layers / stages) * stages / model.layers
+    costs = tuple(
         _precompute_layer_costs(
-            layer, number * uneven, model, (serving, form, rates, engine, bandwidth)
+            layer, number * unevenness, model.hidden, serving, form, rates, engine, bandwidth
         )
-        for layer, number in model.runs
+        for layer, number in model.layer_counts
     )
+    launches = sum(cost.layer_count * cost.launches for cost in costs)
     return PlacedModel(
         model=model,
         gpu=gpu,
         fabric=fabric,
         serving=serving,
-        form=form,
+        weight_format=form,
         rates=rates,
         engine=engine,
-        steps=common,
-        narrow=narrow,
-        element=cache_element_bytes(serving.cache),
-        layer_costs=work,
-        launching=sum(w.number * w.launches for w in work) * engine.seconds_per_eager_kernel * host,
+        shared_constants=common,
+        unpacks_weights=unpacks_weights,
+        cache_element_bytes=CACHE_BITS[serving.cache] / 8,
+        layer_costs=costs,
+        prompt_launch_seconds=launches * engine.seconds_per_eager_kernel * (gpu.host or 1.0),
     )
 
 
 def _precompute_layer_costs(
     layer: Layer,
     layer_count: float,
-    model: Architecture,
-    setup: tuple[ServingSetup, WeightFormat, KernelRates, InferenceEngine, float],
+    hidden: int,
+    serving: ServingSetup,
+    form: WeightFormat,
+    rates: KernelRates,
+    engine: InferenceEngine,
+    bandwidth: float,
 ) -> LayerCosts:
-    serving, form, rates, engine, bandwidth = setup
-    products, expert, expert_size = [], 0.0, 0.0
+    matrix_costs, expert_weights, expert_bytes = [], 0.0, 0.0
     for matrix in layer.matrices:
-        size = matrix_copy_bytes(matrix, form)
         weights = matrix.inputs * matrix.outputs
+        size = weights * mean_matrix_bits(form, matrix) / 8
         if matrix.part == "experts":
-            expert += weights / serving.expert_tensor
-            expert_size += size / serving.expert_tensor
+            expert_weights += weights / serving.expert_tensor
+            expert_bytes += size / serving.expert_tensor
             continue
         split = 1 if matrix.split == "whole" else serving.tensor
         if matrix.split == "heads":
             split = min(serving.tensor, max(1, layer.mixer.kv_heads))
-        rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul16
-        products.append((2 * weights / split / rate, size / split / bandwidth))
+        rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul_16bit
+        matrix_costs.append(MatrixCost(2 * weights / split / rate, size / split / bandwidth))
     launched = count_matmul_launches(layer)
     kernels = launched + _SMALL + (_CHOOSING if layer.mixer.top else 0)
+    gap_seconds = kernels * engine.seconds_per_kernel + launched * rates.group_scaling_seconds
     return LayerCosts(
         layer=layer,
-        number=layer_count,
-        products=tuple(products),
-        kernel_gap_seconds=kernels * engine.seconds_per_kernel
-        + launched * rates.group_scaling_seconds,
-        launches=kernels + (_ROUTING if expert else 0),
-        moved_bytes_per_row=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
-        expert=expert,
-        expert_bytes=expert_size,
+        layer_count=layer_count,
+        matrix_costs=tuple(matrix_costs),
+        kernel_gap_seconds=gap_seconds,
+        launches=kernels + (_ROUTING if expert_weights else 0),
+        moved_bytes_per_row=2 * (10 * hidden + 4 * layer.mlp.width / serving.tensor),
+        expert_weights=expert_weights,
+        expert_bytes=expert_bytes,
     )
 
 
@@ -257,15 +261,15 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     sums = _StepTimeSums()
     padded = padded_rows(placed, batch.rows)
     for work in placed.layer_costs:
-        number = work.number
-        for per_row, reading in work.products:
-            computing = padded * per_row
+        number = work.layer_count
+        for seconds_per_row, reading in work.matrix_costs:
+            computing = padded * seconds_per_row
             sums.computing += number * computing
             sums.reading += number * reading
             sums.products += number * (computing**3 + reading**3) ** _THIRD
         sums.launch += number * work.kernel_gap_seconds
         sums.launch += number * batch.rows * work.moved_bytes_per_row / placed.rates.bandwidth
-        if work.expert:
+        if work.expert_weights:
             _add_routed_experts(sums, placed, work, batch)
         sums.attention += number * _attention_time(placed, work.layer, batch)
         sums.communication += number * _layer_collective_time(placed, work.layer, batch)
@@ -279,7 +283,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
         attention=sums.attention,
         communication=sums.communication,
         launch=sums.launch,
-        host=placed.engine.host + placed.engine.sequence * batch.answers,
+        host=placed.engine.seconds_per_step + placed.engine.seconds_per_sequence * batch.answers,
     )
 
 
@@ -299,7 +303,7 @@ class ExpertsHit(NamedTuple):
 
 def _experts_hit_per_gpu(placed: PlacedModel, layer: Layer, rows: float) -> ExpertsHit:
     serving, mlp = placed.serving, layer.mlp
-    tokens, skew = rows * serving.replicas, placed.steps.routing_skew
+    tokens, skew = rows * serving.replicas, placed.shared_constants.routing_skew
     hit = expected_experts_hit(mlp.experts, mlp.experts_per_token, tokens, skew) / serving.expert
     most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
     return ExpertsHit(hit, most)
@@ -314,8 +318,8 @@ def unread_expert_bytes(placed: PlacedModel, rows: float) -> float:
             - _experts_hit_per_gpu(placed, work.layer, rows).most
         )
         * work.expert_bytes
-        for work, (_, number) in zip(placed.layer_costs, placed.model.runs, strict=True)
-        if work.expert
+        for work, (_, number) in zip(placed.layer_costs, placed.model.layer_counts, strict=True)
+        if work.expert_weights
     )
 
 
@@ -324,23 +328,25 @@ def _add_routed_experts(
 ) -> None:
     """Add routed experts: chosen experts are read once."""
     serving, mlp = placed.serving, work.layer.mlp
-    common = placed.steps
+    common = placed.shared_constants
     mean_hit, hit = _experts_hit_per_gpu(placed, work.layer, batch.rows)
     pairs = batch.rows * serving.replicas * mlp.experts_per_token / serving.expert
     pairs *= hit / mean_hit
     if batch.rows > placed.engine.max_unpadded_rows:
         pairs += hit * common.padding_rows_per_expert
-    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
+    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul_16bit)
     rate *= placed.engine.grouped_matmul_factor
     if serving.dispatches_tokens:  # Few experts on each GPU have many rows, as one product has.
         rate = placed.rates.matmul
-    computing = 2 * pairs * work.expert / rate
-    bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
+    computing = 2 * pairs * work.expert_weights / rate
+    bandwidth = (
+        placed.rates.unpacking_bandwidth if placed.unpacks_weights else placed.rates.bandwidth
+    )
     reading = hit * work.expert_bytes / bandwidth
-    sums.computing += work.number * computing
-    sums.reading += work.number * reading
-    sums.products += work.number * (computing**2 + reading**2) ** 0.5
-    sums.launch += work.number * common.routing_seconds
+    sums.computing += work.layer_count * computing
+    sums.reading += work.layer_count * reading
+    sums.products += work.layer_count * (computing**2 + reading**2) ** 0.5
+    sums.launch += work.layer_count * common.routing_seconds
 
 
 def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
@@ -352,15 +358,16 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
         seen = min(cached, mixer.top * mixer.compression_rate) if mixer.top else cached
         near = mixer.near * min(batch.context, mixer.near_tokens)
         part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
-        chosen = (seen * mixer.cache + near) * placed.element
+        chosen = (seen * mixer.cache + near) * placed.cache_element_bytes
         scored = cached * (cached_elements(mixer, 1.0) - mixer.cache)
         read = batch.sequences * (chosen + scored) * part
-        total += placed.steps.attention + max(
-            read / rates.cache, _latent_attention_time(placed, layer, batch.sequences * seen)
+        total += placed.shared_constants.attention_seconds + max(
+            read / rates.cache_bandwidth,
+            _latent_attention_time(placed, layer, batch.sequences * seen),
         )
     if mixer.state:
         moved = 8.0 * batch.sequences * mixer.state / tensor
-        total += placed.steps.attention + moved / rates.cache
+        total += placed.shared_constants.attention_seconds + moved / rates.cache_bandwidth
     if batch.prompt:
         reached = 2 * batch.prompt_end - batch.prompt
         total += (
@@ -386,13 +393,11 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
     latency = placed.rates.rank_latency
     total = 0.0
     if serving.tensor > 1:
+        ranks, fabric = serving.tensor, placed.fabric
         if placed.engine.uses_library_all_reduce:
-            ranks = serving.tensor
-            one = collective_time("all_reduce", ranks, message, placed.fabric)
+            one = collective_time("all_reduce", ranks, message, fabric)
         else:
-            one = engine_collective_time(
-                "all_reduce", serving.tensor, message, placed.fabric, latency
-            )
+            one = engine_collective_time("all_reduce", ranks, message, fabric, latency)
         total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
     if serving.replicas > 1 and layer.mlp.is_routed:
         ranks = serving.expert * serving.expert_tensor
@@ -400,7 +405,7 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
             return total + _dispatch_time(placed, layer, batch.rows, ranks)
         # Engines gather all tokens everywhere, packed if 4-bit, and scatter the sums.
         sent = message * ranks
-        packed = placed.form.bits / 16 if placed.form.math == "nvfp4" else 1.0
+        packed = placed.weight_format.bits / 16 if placed.weight_format.math == "nvfp4" else 1.0
         total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
         total += engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
     return total
@@ -445,8 +450,8 @@ def pipeline_time(placed: PlacedModel, rows: float) -> float:
 def _add_output_head(sums: _StepTimeSums, placed: PlacedModel, batch: StepBatch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
     rows = padded_rows(placed, max(1.0, batch.answers))
-    computing = 2 * rows * weights / placed.rates.matmul16
-    reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
+    computing = 2 * rows * weights / placed.rates.matmul_16bit
+    reading = weights * placed.weight_format.rest / 8 / placed.rates.bandwidth
     sums.computing += computing
     sums.reading += reading
     sums.products += (computing**3 + reading**3) ** _THIRD
@@ -467,10 +472,8 @@ def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStepTime:
 def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     """Expected tokens from one verification by the large model [token].
 
-    (1 − α^{γ+1}) / (1 − α), and γ + 1 if everything is accepted.
-
-    `acceptance`: probability α that a proposed token is accepted, 0 to 1; `draft_tokens`:
-    proposed tokens per step γ [token], at least 0. From leviathan-2023, equation 1.
+    (1 − α^{γ+1}) / (1 − α), and γ + 1 if everything is accepted, for the probability α that a
+    proposed token is. From leviathan-2023, equation 1.
 
     >>> round(tokens_per_step(0.8, 4), 4)
     3.3616
@@ -484,12 +487,12 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
 
 
-def other_acceptances(acceptance: float) -> tuple[float, float]:
+def acceptance_range(acceptance: float) -> tuple[float, float]:
     """Return a lower and a higher acceptance that is as likely as the assumed one.
 
     Heads and texts differ by that much: of code and of sums more is kept than of prose.
 
-    >>> [round(value, 2) for value in other_acceptances(0.8)]
+    >>> [round(value, 2) for value in acceptance_range(0.8)]
     [0.6, 0.9]
     """
     return max(0.0, acceptance - 0.2), min(1.0, acceptance + 0.1)
@@ -527,10 +530,7 @@ def draft_and_verify_step_time(
     context: float,
     plain_step_seconds: float,
 ) -> float:
-    """Time of one step that verifies drafts, with the drafting [s].
-
-    `plain_step_seconds` is the same step without them [s].
-    """
+    """Time of one step that verifies drafts, with the drafting; a plain step has none [s]."""
     if not draft.draft_tokens:
         return plain_step_seconds
     wide = verify_step(placed, draft, sequences, context)
@@ -582,7 +582,7 @@ def model_kind_for_engine(model: Architecture) -> str:
     >>> [model_kind_for_engine(find_model(m)) for m in ("llama-3-8b", "mixtral-8x7b", "deepseek-v3")]
     ['dense', 'routed', 'latent']
     """
-    mixers = [layer.mixer for layer, _ in model.runs]
+    mixers = [layer.mixer for layer, _ in model.layer_counts]
     if any(mixer.state for mixer in mixers):
         return "hybrid"
     if any(mixer.kind == "latent" for mixer in mixers):
@@ -614,8 +614,6 @@ def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.hardware.collectives import gpu_interconnect
-    >>> from app.estimator.serving.engine import ServingSetup
-    >>> from app.estimator.serving.step_time import place_model
     >>> def measured(gpu: str) -> MeasurementCoverage:
     ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
     ...     return measurement_coverage(
@@ -630,10 +628,7 @@ def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
         f"of {placed.gpu.architecture}"
     )
     if placed.serving.pipeline > 1:
-        how = (
-            "with whole layers on each"
-            if placed.serving.stages_take_turns
-            else "in pipeline stages"
-        )
+        whole_layers = placed.serving.stages_take_turns
+        how = "with whole layers on each" if whole_layers else "in pipeline stages"
         return MeasurementCoverage(0, f"{setup} {how}")
     return MeasurementCoverage(counts.get(" ".join(key), 0), setup)

@@ -68,13 +68,10 @@ def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) ->
 
     Two per active weight, and those of its mixers outside of their matrices.
     """
-    matmuls = 2 * sum(m.active_parameters for m in layer.matrices)
-    second_mixer = (
-        mixer_flops_outside_matrices(layer.beside, context, causal=causal) if layer.beside else 0.0
-    )
-    return (
-        matmuls + mixer_flops_outside_matrices(layer.mixer, context, causal=causal) + second_mixer
-    )
+    flops = 2 * sum(m.active_parameters for m in layer.matrices)
+    for mixer in (layer.mixer, layer.second_mixer):
+        flops += mixer_flops_outside_matrices(mixer, context, causal=causal) if mixer else 0.0
+    return flops
 
 
 def training_flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
@@ -89,7 +86,8 @@ def training_flops_per_token(model: Architecture, context: float, *, causal: boo
     2.524
     """
     layers = sum(
-        layer_forward_flops(layer, context, causal=causal) * number for layer, number in model.runs
+        layer_forward_flops(layer, context, causal=causal) * number
+        for layer, number in model.layer_counts
     )
     return 3 * (layers + 2 * model.embedding_parameters)
 
@@ -104,7 +102,9 @@ def adapter_training_flops_per_token(
     From lora.
     """
     full_training = training_flops_per_token(model, context)
-    scores = sum(mixer_flops_outside_matrices(layer.mixer, context) * n for layer, n in model.runs)
+    scores = sum(
+        mixer_flops_outside_matrices(layer.mixer, context) * n for layer, n in model.layer_counts
+    )
     return full_training - (full_training / 3 - scores) + 6 * adapter_parameters
 
 
@@ -133,7 +133,7 @@ def recomputed_flops_per_token(model: Architecture, context: float, recompute: s
     0.332
     """
     recomputed = 0.0
-    for layer, number in model.runs:
+    for layer, number in model.layer_counts:
         scores = mixer_flops_outside_matrices(layer.mixer, context)
         forward = layer_forward_flops(layer, context)
         flops_by_mode = {"full": forward, "selective": scores, "operators": (forward - scores) / 2}

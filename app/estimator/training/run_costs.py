@@ -64,9 +64,6 @@ def job_mtbf(mtbf_per_part: float, parts: float) -> float:
 
     M = m / N for independent parts.
 
-    `mtbf_per_part`: mean time between failures of one part [s], positive; `parts`: parts the
-    job needs at once, positive.
-
     >>> job_mtbf(100_000.0, 1000)
     100.0
     """
@@ -88,8 +85,7 @@ def observed_mtbf(duration: float, failures: float) -> float:
 def young_interval(checkpoint: float, mtbf: float) -> float:
     """Optimal time of work between checkpoints: τ = √(2CM) [s].
 
-    `checkpoint`: time C for which saving stops the work [s]; `mtbf`: mean time M between
-    failures of the job [s]. From young-1974.
+    `checkpoint` is the time C for which saving stops the work [s]. From young-1974.
 
     >>> young_interval(60.0, 7500.0)
     948.6832980505138
@@ -210,11 +206,8 @@ def usd_per_million_tokens(
 ) -> float:
     """Cost of a million tokens from a server of `gpus` [USD/Mtoken].
 
-    price·GPUs / (3600·rate·utilization)·10⁶.
-
-    `tokens_per_second`: rate of the whole server when busy [token/s]; `gpus`: accelerators of
-    the server [GPU]; `usd_per_gpu_hour`: price [USD/h]; `utilization`: share of the hours with
-    full load, above 0.
+    price·GPUs / (3600·rate·utilization)·10⁶, of the rate of the whole server when busy, and the
+    share of the hours with full load.
 
     >>> round(usd_per_million_tokens(2919, 8, 3.0), 4)
     2.2839
@@ -246,10 +239,7 @@ HOURS_PER_YEAR = 8766.0
 def capital_cost_per_year(price: float, resale: float, rate: float, years: float) -> float:
     """Yearly cost of a purchase with interest, minus its resale value [USD/year].
 
-    (P − S/(1+i)ⁿ) · CRF(i, n).
-
-    `price`: paid at the start P [USD]; `resale`: received at the end S [USD]; `rate`: interest
-    a year i; `years`: life n [year], positive. From barroso-2018.
+    (P − S/(1+i)ⁿ) · CRF(i, n), of the yearly interest rate i. From barroso-2018.
 
     >>> round(capital_cost_per_year(100_000.0, 0.0, 0.08, 4.0))
     30192
@@ -261,12 +251,7 @@ def capital_cost_per_year(price: float, resale: float, rate: float, years: float
 
 
 def average_power(loaded_watts: float, idle_power_ratio: float, utilization: float) -> float:
-    """Mean power of machines that work part of the time [W].
-
-    P · (q + (1 − q) · u).
-
-    `loaded_watts`: power under load P [W]; `idle_share`: idle over loaded power q; `utilization`: share of
-    the time under load u.
+    """Mean power of machines that work part of the time [W]: P · (q + (1 − q) · u).
 
     >>> average_power(1000.0, 0.5, 0.5)
     750.0
@@ -289,11 +274,8 @@ def break_even_utilization(
     """Utilization at which owning and renting cost the same; None if there is none.
 
     u = F / (r − e): what owning costs more than renting when idle, over what each
-    further share of use saves.
-
-    `extra_fixed`: cost of owning less that of renting at no use [USD/year]; `owned_slope`: further
-    cost of owning per share of use e [USD/year]; `rented_slope`: further cost of renting per
-    share of use r [USD/year]. From barroso-2018.
+    further share of use saves. All are costs of a year, the slopes per share of use [USD/year].
+    From barroso-2018.
 
     >>> break_even_utilization(600.0, 100.0, 1100.0)
     0.6
@@ -306,13 +288,7 @@ def break_even_utilization(
 
 
 def site_energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
-    """Energy drawn from the grid [W·s].
-
-    E = GPU-time·P·PUE.
-
-    `gpu_seconds`: accelerators times their running time [s]; `watts`: power per accelerator,
-    with its share of the host if wanted [W]; `pue`: power of the whole site over that of the
-    machines, at least 1. From llama-1, table 15.
+    """Energy drawn from the grid [W·s]: E = GPU-time·P·PUE. From llama-1, table 15.
 
     >>> round(site_energy(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
     36.27
@@ -323,10 +299,7 @@ def site_energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
 
 
 def carbon_emitted(energy_watt_seconds: float, kg_per_kwh: float) -> float:
-    """Carbon dioxide emitted for energy from a grid [kg].
-
-    `energy_watt_seconds`: energy [W·s]; `kg_per_kwh`: carbon intensity of the grid [kg/kWh]. From
-    llama-2, table 2.
+    """Carbon dioxide emitted for energy from a grid [kg]. From llama-2, table 2.
 
     >>> carbon_emitted(3.6e6, 0.385)
     0.385

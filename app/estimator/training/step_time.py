@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import Interconnect, collective_time, gpu_interconnect
@@ -13,7 +14,7 @@ from app.estimator.training.training_plan import (
     TrainingPlan,
     count_parameters_per_gpu_before_zero,
     find_software,
-    fullest_stage_bytes,
+    fullest_stage_memory,
     has_free_places_for_head,
     layers_of_fullest_stage,
 )
@@ -91,7 +92,6 @@ class StepTime:
 
     @property
     def exposed_communication(self) -> float:
-        """Return the exposed communication time [s]."""
         return self.tensor + self.expert + self.context + self.gather + self.data
 
 
@@ -123,8 +123,6 @@ def step_time(
     of tensor, expert, context and data parallelism that is exposed; the bubble
     (p−1)/v of a stage; the optimizer. T = (m + (p−1)/v)·t_stage + t_data + t_opt.
 
-    `gpu`: the accelerator, with known peak and bandwidth.
-
     Raises ValueError if the accelerator lacks the format. From megatron-2021; constants fitted
     on published runs.
 
@@ -140,9 +138,8 @@ def step_time(
     """
     older = plan.software.older_attention
     engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
-    return build_step_time(
-        model, engine, fabric, plan, all_layers_time(model, engine, fabric, plan)
-    )
+    all_layers = all_layers_time(model, engine, fabric, plan)
+    return build_step_time(model, engine, fabric, plan, all_layers)
 
 
 def build_step_time(
@@ -152,40 +149,30 @@ def build_step_time(
     plan: TrainingPlan,
     all_layers: AllLayersTime,
 ) -> StepTime:
-    """Return the step whose layers take `all_layers_time`; see `step_time` and `all_layers_time`."""
+    """Return the step of a plan whose layers take `all_layers` time; see `step_time`."""
+    micro_batches, stages = plan.micro_batches, plan.pipeline
+    # Share of the layers on the fullest stage, and the time of a micro-batch in them.
     stage = layers_of_fullest_stage(model, plan) / model.layers
     head = _output_head_time(model, rates, plan)
     gather = _weight_gather_time(model, fabric, plan, all_layers.time_without_gather * stage)
-    return _assemble_step(model, rates, fabric, plan, (all_layers, stage, head, gather))
-
-
-def _assemble_step(
-    model: Architecture,
-    rates: SustainedRates,
-    fabric: Interconnect,
-    plan: TrainingPlan,
-    parts: tuple[AllLayersTime, float, float, float],
-) -> StepTime:
-    sums, stage, head, gather = parts
-    micro_batches, stages = plan.micro_batches, plan.pipeline
-    head_share = 1.0 / stages if has_free_places_for_head(model, plan) else 1.0
-    stage_seconds = sums.time_without_gather * stage + gather
-    bubble = (stages - 1) / plan.chunks * (stage_seconds + head / stages)
+    stage_seconds = all_layers.time_without_gather * stage + gather
     parameters = count_parameters_per_gpu_before_zero(model, plan)
     if plan.trained_weights.is_partial:
         parameters = plan.trained_weights.adapter_parameters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
     return StepTime(
-        matmul=micro_batches * sums.matmul * stage,
-        attention=micro_batches * sums.attention * stage,
-        traffic=micro_batches * sums.traffic * stage,
-        launch=micro_batches * sums.launch * stage,
-        head=micro_batches * head * head_share,
-        tensor=micro_batches * sums.tensor * stage,
-        expert=micro_batches * sums.expert * stage,
-        context=micro_batches * sums.context * stage,
+        matmul=micro_batches * all_layers.matmul * stage,
+        attention=micro_batches * all_layers.attention * stage,
+        traffic=micro_batches * all_layers.traffic * stage,
+        launch=micro_batches * all_layers.launch * stage,
+        head=micro_batches
+        * head
+        * (1.0 / stages if has_free_places_for_head(model, plan) else 1.0),
+        tensor=micro_batches * all_layers.tensor * stage,
+        expert=micro_batches * all_layers.expert * stage,
+        context=micro_batches * all_layers.context * stage,
         gather=micro_batches * gather,
-        bubble=bubble,
+        bubble=(stages - 1) / plan.chunks * (stage_seconds + head / stages),
         data=_data_parallel_time(parameters, fabric, plan, stage_seconds),
         optimizer=parameters / shards * _OPTIMIZER_BYTES / rates.bandwidth,
     )
@@ -202,28 +189,22 @@ def all_layers_time(
     tokens = plan.micro_batch * plan.sequence / plan.context
     message = tokens * model.hidden * 2
     tensor = _tensor_parallel_time(message, fabric, plan)
-    for layer, number in model.runs:
+    passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
+    if plan.trained_weights.is_partial:  # Frozen weights get no gradients.
+        passes -= 1.0
+    for layer, number in model.layer_counts:
         forward = sum(_matrix_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
-        sums.matmul += number * forward * _cost_in_forward_passes(plan)
+        sums.matmul += number * forward * passes
         sums.attention += number * _attention_time(layer, tokens, rates, plan)
         sums.traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
         sums.traffic += number * _weight_unpack_time(layer, rates, plan)
         sums.launch += number * _layer_launch_time(layer, plan)
         sums.tensor += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
-            expert_message = tokens * layer.mlp.expert_input_width * 2
-            sums.expert += number * _exposed_expert_parallel_time(
-                layer, expert_message, fabric, plan
-            )
+            sums.expert += number * _exposed_expert_parallel_time(layer, tokens, fabric, plan)
         if plan.context > 1:
             sums.context += number * _context_parallel_time(layer, tokens, fabric, plan)
     return sums
-
-
-def _cost_in_forward_passes(plan: TrainingPlan) -> float:
-    """Cost of the products of a step, in forward passes; frozen weights get no gradients."""
-    passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
-    return passes - 1.0 if plan.trained_weights.is_partial else passes
 
 
 def _matrix_product_time(
@@ -244,17 +225,14 @@ def _expert_products_time(
     matrix: WeightMatrix, layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of the products of the experts on this GPU [s]."""
-    experts = layer.mlp.experts
-    experts_per_gpu = experts / plan.expert
+    experts_per_gpu = layer.mlp.experts / plan.expert
     rows = tokens * layer.mlp.experts_per_token / experts_per_gpu / plan.tensor
     grouped_factor = _GROUPED if rates.matmul == rates.matmul_16bit else _GROUPED_LOW
-    rates_per_expert = dataclasses.replace(
-        rates, multiprocessors=rates.multiprocessors / experts_per_gpu
-    )
-    product_time = matmul_time(
-        rows, matrix.inputs, matrix.outputs, rates.matmul * grouped_factor, rates_per_expert
-    )
-    return product_time * experts_per_gpu
+    multiprocessors = rates.multiprocessors / experts_per_gpu
+    rates_per_expert = dataclasses.replace(rates, multiprocessors=multiprocessors)
+    matmul_rate = rates.matmul * grouped_factor
+    inputs, outputs = matrix.inputs, matrix.outputs
+    return matmul_time(rows, inputs, outputs, matmul_rate, rates_per_expert) * experts_per_gpu
 
 
 def _attention_time(
@@ -339,15 +317,11 @@ def _norm_and_residual_passes(layer: Layer) -> float:
 
 def _weight_unpack_time(layer: Layer, rates: SustainedRates, plan: TrainingPlan) -> float:
     """Time to write the weights of a 4-bit layer in 16 bit before each of its products [s]."""
-    if (
-        not plan.trained_weights.is_partial
-        or plan.trained_weights.frozen_bytes_per_parameter >= _WHOLE
-    ):
+    frozen_bytes = plan.trained_weights.frozen_bytes_per_parameter
+    if not plan.trained_weights.is_partial or frozen_bytes >= _WHOLE:
         return 0.0
     passes = 3 if plan.recompute == "full" else 2
-    moved_bytes = (
-        layer.parameters / plan.tensor * (plan.trained_weights.frozen_bytes_per_parameter + _WHOLE)
-    )
+    moved_bytes = layer.parameters / plan.tensor * (frozen_bytes + _WHOLE)
     return passes * moved_bytes / rates.bandwidth
 
 
@@ -387,11 +361,11 @@ def _tensor_parallel_time(message: float, fabric: Interconnect, plan: TrainingPl
 
 
 def _exposed_expert_parallel_time(
-    layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan
+    layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan
 ) -> float:
     """Exposed time of one layer's all-to-all [s]."""
     exchanges = 6 if plan.recompute == "full" else 4
-    size = message * layer.mlp.experts_per_token / plan.tensor
+    size = tokens * layer.mlp.expert_input_width * 2 * layer.mlp.experts_per_token / plan.tensor
     exchange_time = collective_time("alltoall", plan.expert, size, fabric)
     return _EXPERT_TRAFFIC * exchanges * exchange_time
 
@@ -421,16 +395,13 @@ def _weight_gather_time(
     """Time that gathering fully sharded weights adds to a micro-batch [s]."""
     if plan.zero != 3:
         return 0.0
-    ranks = plan.data * plan.context
+    ranks, trained = plan.data * plan.context, plan.trained_weights
     layer_count = max(1.0, model.layers / plan.pipeline)
-    bytes_per_parameter = (
-        plan.trained_weights.frozen_bytes_per_parameter if plan.trained_weights.is_partial else 2.0
-    )
-    layer_bytes = (
-        bytes_per_parameter * count_parameters_per_gpu_before_zero(model, plan) / layer_count
-    )
+    bytes_per_parameter = trained.frozen_bytes_per_parameter if trained.is_partial else 2.0
+    stage_bytes = bytes_per_parameter * count_parameters_per_gpu_before_zero(model, plan)
+    layer_bytes = stage_bytes / layer_count
     layer_time = 2 * collective_time("all_gather", ranks, layer_bytes, fabric, plan.tensor)
-    if not plan.trained_weights.is_partial:
+    if not trained.is_partial:
         layer_time += collective_time("reduce_scatter", ranks, layer_bytes, fabric, plan.tensor)
     communication = layer_time * layer_count
     return max(0.0, communication - busy) + _GATHER_TRAFFIC * min(communication, busy)
@@ -462,10 +433,7 @@ def _data_parallel_time(
 def pipeline_bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
     """Idle time of a pipeline over its ideal time [1].
 
-    (p − 1) / (v·m) for GPipe, 1F1B (v = 1) and interleaved 1F1B (v > 1).
-
-    `stages`: pipeline stages p; `microbatches`: micro-batches per step m; `virtual_stages`:
-    chunks of the model per stage v. From megatron-2021, section 2.2.
+    (p − 1) / (v·m) for GPipe, 1F1B (v = 1) and interleaved 1F1B (v > 1). From megatron-2021, section 2.2.
 
     >>> pipeline_bubble(8, 64)
     0.109375
@@ -500,28 +468,31 @@ def usual_plans(
     `software`: its id, or `USUAL_SOFTWARE`.
     """
     widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
-    plans = [
-        _plan_with_fewest_stages(model, gpu, _usual_plan(model, number_format, software, tensor))
+    found = [
+        _find_fewest_stages(model, gpu, _usual_plan(model, number_format, software, tensor))
         for tensor in widths
     ]
-    fitting = [plan for plan, fits in plans if fits]
-    return tuple(fitting or (plan for plan, _ in plans))
+    fitting = [one.plan for one in found if one.fits]
+    return tuple(fitting or (one.plan for one in found))
 
 
-def _plan_with_fewest_stages(
+class UsualPlan(NamedTuple):
+    plan: TrainingPlan
+    fits: bool
+
+
+def _find_fewest_stages(
     model: Architecture, gpu: Accelerator, plan_without_pipeline: TrainingPlan
-) -> tuple[TrainingPlan, bool]:
-    """Return the plan with the fewest stages that fits, and whether one fits."""
+) -> UsualPlan:
+    """Return the plan with the fewest stages that fits, or with the most if none does."""
     pipeline = 1
     while True:
         plan = _with_pipeline_stages(model, plan_without_pipeline, pipeline)
-        if fullest_stage_bytes(model, plan) <= gpu.engine_visible_memory:
-            return plan, True
-        plan = dataclasses.replace(plan, recompute="full")
-        if fullest_stage_bytes(model, plan) <= gpu.engine_visible_memory:
-            return plan, True
+        for tried in (plan, dataclasses.replace(plan, recompute="full")):
+            if fullest_stage_memory(model, tried).total <= gpu.engine_visible_memory:
+                return UsualPlan(tried, fits=True)
         if pipeline == _DEEPEST:
-            return plan, False
+            return UsualPlan(tried, fits=False)
         pipeline *= 2
 
 
@@ -545,25 +516,16 @@ def _with_pipeline_stages(
 ) -> TrainingPlan:
     """Return the plan on the usual cluster with `pipeline` stages."""
     data = max(1, _CLUSTER // (plan_without_pipeline.tensor * pipeline))
-    sequences_at_once = plan_without_pipeline.micro_batch
-    batches = max(
-        1, round(_TOKENS_PER_STEP / plan_without_pipeline.sequence / data / sequences_at_once)
-    )
+    sequences = _TOKENS_PER_STEP / plan_without_pipeline.sequence
+    batches = max(1, round(sequences / data / plan_without_pipeline.micro_batch))
     return dataclasses.replace(
         plan_without_pipeline,
         pipeline=pipeline,
         data=data,
-        expert=min(_usual_expert_degree(model, _CLUSTER), data),
+        expert=min(math.gcd(model.experts, 64), data) if model.is_routed else 1,
         chunks=2 if pipeline > 1 else 1,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
     )
-
-
-def _usual_expert_degree(model: Architecture, data: int) -> int:
-    if not model.is_routed:
-        return 1
-    max_degree: int = math.gcd(model.experts, 64)
-    return max(1, min(max_degree, data))
 
 
 def gpu_hours_per_token(

@@ -1,7 +1,6 @@
 """Parallelism plan of a training run, and its memory."""
 
 import dataclasses
-import functools
 import math
 from typing import Literal
 
@@ -74,10 +73,8 @@ ALL_WEIGHTS = TrainedWeights()
 class TrainingPlan:
     """One layout of a training step.
 
-    Degrees of tensor, pipeline, data, context and expert parallelism; `chunks` are chunks of
-    the model per pipeline stage; `sequence` length [token]; `micro_batch`
-    sequences at once and `micro_batches` of them per step and replica. `tuning` says which
-    part of the model is trained.
+    Degrees of parallelism; `chunks` of the model per pipeline stage; `micro_batch` sequences of
+    `sequence` tokens at once, and `micro_batches` of them per step and replica.
     """
 
     tensor: int = 1
@@ -129,8 +126,7 @@ def has_free_places_for_head(model: Architecture, plan: TrainingPlan) -> bool:
     For example, 126 layers on 16 stages leave 2 of 128 places free. Then the stage with the
     head has fewer layers, and no stage waits for it.
     """
-    chunks = plan.pipeline * plan.chunks
-    return 1 <= -model.layers % chunks <= FREE_PLACES
+    return 1 <= -model.layers % (plan.pipeline * plan.chunks) <= FREE_PLACES
 
 
 # Embedding, head, and a layer for multi-token prediction.
@@ -145,34 +141,18 @@ def layers_of_fullest_stage(model: Architecture, plan: TrainingPlan) -> float:
     return float(math.ceil(model.layers / chunks) * plan.chunks)
 
 
-@functools.cache
-def usual_bytes_per_parameter() -> BytesPerParameter:
-    """Return the bytes per parameter of mixed precision with Adam."""
-    return bytes_per_parameter("adamw", "bf16-mixed")
-
-
-def fullest_stage_bytes(
-    model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
-) -> float:
-    """Return the bytes on a GPU of the fullest pipeline stage [B]."""
-    return fullest_stage_memory(model, plan, states).total
-
-
 def fullest_stage_memory(
     model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
 ) -> StageMemory:
     """Return the memory use of a GPU of the fullest pipeline stage.
 
-    Weights, gradients and optimizer as sharded by ZeRO, activations in flight,
-    logits and overhead.
-
-    `states`: bytes per parameter; mixed precision with Adam by default.
+    `states` are bytes per parameter; those of mixed precision with Adam by default.
     """
     loads = memory_by_stage(
         model,
         plan_to_parallel_layout(plan),
         plan_to_training_step(plan),
-        states or usual_bytes_per_parameter(),
+        states or bytes_per_parameter(),
         default_overhead_bytes(plan.gpus),
         tuning=plan.trained_weights,
     )
@@ -180,7 +160,6 @@ def fullest_stage_memory(
 
 
 def plan_to_parallel_layout(plan: TrainingPlan) -> ParallelLayout:
-    """Convert a plan to the layout of the memory formulas."""
     return ParallelLayout(
         gpus=plan.gpus,
         tensor=plan.tensor,
@@ -194,7 +173,6 @@ def plan_to_parallel_layout(plan: TrainingPlan) -> ParallelLayout:
 
 
 def plan_to_training_step(plan: TrainingPlan) -> TrainingStep:
-    """Convert a plan to the training step of the memory formulas."""
     return TrainingStep(
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,
