@@ -30,7 +30,7 @@ from app.authoring.regrading import (
     confirm_regrade,
     preview_regrade,
 )
-from app.cli import CommandError
+from app.cli import CommandError, align_columns
 from app.cli.content import find_course_folder
 from app.cli.database import choose_url_to_print, open_database, read_settings
 from app.clock import utc_now
@@ -118,15 +118,6 @@ def _show_audit_log(db: Session, limit: int) -> None:
 
 def format_moment(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
-
-
-def align_columns(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def run_learners_command(options: argparse.Namespace) -> int:
