@@ -158,13 +158,15 @@ def _run_learner_adoption(db: Session, course: str, known_courses: Collection[st
         names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
         return 1
-    moved, not_moved = learner_store.assign_unassigned_learners(db, course)
-    subject = f"{moved} into {course}"
+    adopted = learner_store.adopt_learners_without_course(db, course)
+    subject = f"{adopted.moved} into {course}"
     record_audit_entry(db, AuditRecord(utc_now(), COMMAND_LINE, "learners adopted", subject))
     db.commit()
-    print(f"{course} has the work of {moved} learners.")
-    if not_moved:
-        print(f"{not_moved} had started again in it; their earlier work stays where it was.")
+    print(f"{course} has the work of {adopted.moved} learners.")
+    if adopted.not_moved:
+        print(
+            f"{adopted.not_moved} had started again in it; their earlier work stays where it was."
+        )
     return 0
 
 
