@@ -31,7 +31,7 @@ from app.settings import Settings
 from app.web.connection_guard import (
     ConnectionLimits,
     cap_connections_by_file_limit,
-    create_protocol_class,
+    create_protocol_factory,
 )
 from app.web.formatting import NBSP, format_count_with_noun
 from app.web.monitoring import configure_logging, share_metrics_between_processes
@@ -160,7 +160,7 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # with uvloop, new clients wait behind rendered pages
-        http=create_protocol_class(
+        http=create_protocol_factory(
             ConnectionLimits(
                 connections=cap_connections_by_file_limit(settings.connections),
                 of_one_client=settings.client_connections,
