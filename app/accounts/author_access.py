@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.responses import Response as responses_Response
 from fastapi.routing import APIRoute
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
@@ -17,8 +16,8 @@ from app.accounts import author_store
 from app.accounts.author_store import (
     RENEWAL_INTERVAL,
     SESSION_LIFETIME,
+    AuthorLinkState,
     SignedInAuthor,
-    State,
     new_author_token,
 )
 from app.clock import Now, current_time
@@ -60,7 +59,6 @@ CurrentAuthor = Annotated[SignedInAuthor, Depends(_get_current_author)]
 
 
 def _set_author_cookie(request: Request, response: Response, token: str) -> None:
-    """Set the session cookie, valid as long as the session."""
     response.set_cookie(
         _cookie_name(request),
         token,
@@ -116,14 +114,13 @@ def _login_required_page(request: Request) -> Response:
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )
-    response = render_page(request, "accounts/link_expired.html", status=403, reason="")
-    response.headers["cache-control"] = "no-store"
+    response = _link_refused_page(request, "")
     forget_author_cookie(request, response)
     return response
 
 
 router = APIRouter(prefix="/authoring/enter", include_in_schema=False)
-_REASONS: dict[State, str] = {
+_REASONS: dict[AuthorLinkState, str] = {
     "used": "This link was used already. Each link works once. If it was not you who "
     "used it, run `headroom author revoke all`.",
     "expired": "This link is more than 15 minutes old.",
@@ -138,18 +135,19 @@ def show_author_link_button(
     """Show only a button, so that a link preview does not use up the link."""
     state = author_store.find_author_link_state(db, hash_session_key(token), now)
     if state != "good":
-        return _link_refused_page(request, state)
+        return _link_refused_page(request, _REASONS[state])
     return _forbid_caching(render_page(request, "accounts/author_entry.html", token=token))
 
 
 @router.post("")
 def open_author_link(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Form()] = ""
-) -> responses_Response:
+) -> Response:
     """Use up the link and sign this browser in."""
     digest = hash_session_key(token)
     if not author_store.use_up_author_link(db, digest, now):
-        return _link_refused_page(request, author_store.find_author_link_state(db, digest, now))
+        state = author_store.find_author_link_state(db, digest, now)
+        return _link_refused_page(request, _REASONS[state])
     previous_session = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author), now
     )
@@ -165,8 +163,8 @@ def open_author_link(
     return response
 
 
-def _link_refused_page(request: Request, state: State) -> HTMLResponse:
-    reason = _REASONS[state]
+def _link_refused_page(request: Request, reason: str) -> HTMLResponse:
+    """Return the page that says how to get a link; `reason` says why the last one failed."""
     return _forbid_caching(
         render_page(request, "accounts/link_expired.html", status=403, reason=reason)
     )

@@ -30,7 +30,7 @@ def author_link_url(address: str, token: str) -> str:
     return f"{address}/authoring/enter?token={token}"
 
 
-State = Literal["good", "used", "expired", "unknown"]
+AuthorLinkState = Literal["good", "used", "expired", "unknown"]
 COMMAND_LINE = 0
 """The session id of actions on the command line."""
 _USED_LINK_REPORTED_FOR = dt.timedelta(
@@ -83,7 +83,7 @@ def store_author_link(db: Session, digest: str, now: dt.datetime) -> None:
     record_audit_entry(db, AuditRecord(now, COMMAND_LINE, "link made"))
 
 
-def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> State:
+def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> AuthorLinkState:
     """Return the state of a link without using it up."""
     link = db.execute(
         select(col(AuthorLink.used_at), col(AuthorLink.expires_at)).where(

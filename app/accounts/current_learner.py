@@ -81,9 +81,9 @@ def derive_person_key(session_key: str) -> str:
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
-def describe_browser_visit(request: Request, now: dt.datetime) -> BrowserVisit:
+def describe_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
     device = describe_user_agent(request.headers.get("user-agent", ""))
-    return BrowserVisit(request.state.visitor.digest, device, now)
+    return BrowserVisit(session_digest, device, now)
 
 
 async def enroll_current_learner(
@@ -127,15 +127,17 @@ async def open_learner_write_transaction(
 def _enroll_if_new(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
+    visitor: Visitor = request.state.visitor
+    visit = describe_browser_visit(request, visitor.digest, now)
     if learner.id and bump_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
-            update_session_last_seen(db, describe_browser_visit(request, now))
+            update_session_last_seen(db, visit)
         return learner
     # The first write, or another request has just erased the learner.
     new_learner = learner
     if learner.id:
-        new_learner = _unsaved_learner(request.state.visitor, learner.course, learner.zone)
-    learner_id = enroll_learner(db, new_learner, describe_browser_visit(request, now))
+        new_learner = _unsaved_learner(visitor, learner.course, learner.zone)
+    learner_id = enroll_learner(db, new_learner, visit)
     bump_change_counter(db, learner_id)
     return dataclasses.replace(new_learner, id=learner_id, home=new_learner.home or learner_id)
 
@@ -186,6 +188,16 @@ class RequestContext:
     def day(self) -> dt.date:
         return self.learner.study_day(self.now)
 
+    @property
+    def visitor(self) -> Visitor:
+        visitor: Visitor = self.request.state.visitor
+        return visitor
+
+    @property
+    def cookies(self) -> SessionCookies:
+        cookies: SessionCookies = self.request.app.state.session_cookies
+        return cookies
+
     def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         learner = self.learner
         return render_page(self.request, template, status=status, learner=learner, **context)
@@ -213,6 +225,7 @@ async def build_request_context(
 
 
 ReadContext = Annotated[RequestContext, Depends(_reader_context)]
+"""In a POST route it can write, but a new visitor gets no row."""
 WriteContext = Annotated[RequestContext, Depends(_writer_context)]
 
 

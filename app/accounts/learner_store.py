@@ -8,7 +8,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func, select
 from sqlalchemy import delete as sqlalchemy_delete
@@ -333,11 +333,17 @@ def count_course_learners(db: Session, course: str) -> int:
     return db.scalar(query) or 0
 
 
-def assign_unassigned_learners(db: Session, course: str) -> tuple[int, int]:
+class AdoptedLearners(NamedTuple):
+    """How many learners were moved into a course, and how many had begun in it again."""
+
+    moved: int
+    not_moved: int
+
+
+def adopt_learners_without_course(db: Session, course: str) -> AdoptedLearners:
     """Move learners from when the server had one course to `course`.
 
-    Returns how many rows were moved and how many were not. A learner who already has a
-    row in the course keeps both.
+    A learner who already has a row in the course keeps both.
     """
     people_in_course = select(col(Learner.person)).where(col(Learner.course) == course)
     result = db.execute(
@@ -345,7 +351,8 @@ def assign_unassigned_learners(db: Session, course: str) -> tuple[int, int]:
         .where(col(Learner.course) == "", col(Learner.person).not_in(people_in_course))
         .values(course=course, changes=Learner.changes + 1)
     )
-    return int(result.rowcount), count_course_learners(db, "")  # type: ignore[attr-defined] # a cursor result
+    moved = int(result.rowcount)  # type: ignore[attr-defined] # a cursor result
+    return AdoptedLearners(moved, not_moved=count_course_learners(db, ""))
 
 
 def replace_device_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
@@ -358,11 +365,7 @@ def use_device_code(db: Session, digest: str, now: dt.datetime) -> int | None:
     """Use up a code and return its learner; None if it is used, expired or unknown."""
     return db.scalar(
         update(DeviceCode)
-        .where(
-            col(DeviceCode.digest) == digest,
-            col(DeviceCode.used_at).is_(None),
-            col(DeviceCode.expires_at) > to_milliseconds(now),
-        )
+        .where(*_valid_code_filter(digest, now))
         .values(used_at=to_milliseconds(now))
         .returning(col(DeviceCode.learner_id))
     )
@@ -370,12 +373,14 @@ def use_device_code(db: Session, digest: str, now: dt.datetime) -> int | None:
 
 def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
     """Return the learner of a valid code without using it up."""
-    return db.scalar(
-        select(col(DeviceCode.learner_id)).where(
-            col(DeviceCode.digest) == digest,
-            col(DeviceCode.used_at).is_(None),
-            col(DeviceCode.expires_at) > to_milliseconds(now),
-        )
+    return db.scalar(select(col(DeviceCode.learner_id)).where(*_valid_code_filter(digest, now)))
+
+
+def _valid_code_filter(digest: str, now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
+    return (
+        col(DeviceCode.digest) == digest,
+        col(DeviceCode.used_at).is_(None),
+        col(DeviceCode.expires_at) > to_milliseconds(now),
     )
 
 
@@ -424,25 +429,21 @@ def void_device_codes(db: Session, learner_id: int) -> None:
     )
 
 
-SITTING = TABLES["sitting"]
-_PAPERS = select(SITTING.c.paper).where(
-    SITTING.c.learner_id == bindparam("of_learner"),
-    SITTING.c.closed_at.is_(None),
-    SITTING.c.deadline_at > bindparam("now"),
-)
-_SAT = select(SITTING.c.paper).where(
-    SITTING.c.learner_id == bindparam("of_learner"),
-    SITTING.c.closed_at.is_not(None) | (SITTING.c.deadline_at <= bindparam("now")),
-)
+_SITTING = TABLES["sitting"]
+_PAPERS = select(_SITTING.c.paper).where(_SITTING.c.learner_id == bindparam("of_learner"))
+_IS_RUNNING = _SITTING.c.closed_at.is_(None) & (_SITTING.c.deadline_at > bindparam("now"))
+_RUNNING_PAPERS, _PAST_PAPERS = _PAPERS.where(_IS_RUNNING), _PAPERS.where(~_IS_RUNNING)
 
 
-def questions_in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
-    return _questions_in_papers(db, _PAPERS, learner_id, now)
+def list_questions_in_running_exam(
+    db: Session, learner_id: int, now: dt.datetime
+) -> frozenset[str]:
+    return _questions_in_papers(db, _RUNNING_PAPERS, learner_id, now)
 
 
-def questions_in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
+def list_questions_in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
     """Return the questions of all finished mock exams, answered or not."""
-    return _questions_in_papers(db, _SAT, learner_id, now)
+    return _questions_in_papers(db, _PAST_PAPERS, learner_id, now)
 
 
 def _questions_in_papers(
@@ -467,17 +468,17 @@ _ROWS_OF_PART = 500
 _WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
 
 
-def exported_tables() -> tuple[Table, ...]:
-    return tuple(table for table in owned_tables() if table.name not in _LEFT_OUT)
+def list_exported_tables() -> tuple[Table, ...]:
+    return tuple(table for table in list_owned_tables() if table.name not in _LEFT_OUT)
 
 
-def exported_columns(table: Table) -> tuple[str, ...]:
+def list_exported_columns(table: Table) -> tuple[str, ...]:
     return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
 
 
 def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
-    columns = [table.c[name] for name in exported_columns(table)]
+    columns = [table.c[name] for name in list_exported_columns(table)]
     row_ids = _row_ids(db, table, learner_id)
     for start in range(0, len(row_ids), _ROWS_AT_ONCE):
         batch = table.c.id.in_(row_ids[start : start + _ROWS_AT_ONCE])
@@ -485,14 +486,21 @@ def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[R
         yield from db.execute(query).mappings()
 
 
-def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of a learner's pictures, each once."""
+class ExportedPicture(NamedTuple):
+    """A picture on a learner's own cards, with its file name."""
+
+    name: str
+    content: bytes
+
+
+def read_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
+    """Yield a learner's pictures, each once."""
     yielded_names = set()
     for row_id in _row_ids(db, _PICTURE, learner_id):
         query = select(_PICTURE.c.name, _PICTURE.c.content)
         name, content = db.execute(query.where(_PICTURE.c.id == row_id)).one()
         if name not in yielded_names:  # two courses may have the same picture
-            yield name, base64.b64decode(content)
+            yield ExportedPicture(name, base64.b64decode(content))
         yielded_names.add(name)
 
 
@@ -521,7 +529,7 @@ def count_records(db: Session, learner_id: int) -> dict[str, int]:
             .where(_rows_of_learner_filter(table, learner_id), *_countable_row_filters(table))
         )
         or 0
-        for table in owned_tables()
+        for table in list_owned_tables()
     }
 
 
@@ -564,7 +572,7 @@ def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
     """
     mark_for_vacuum(db)
     budget = _ROWS_OF_PART
-    for table in reversed(owned_tables()):
+    for table in reversed(list_owned_tables()):
         weight = _WEIGHTS.get(table.name, 1)
         if table.name in _ERASED_LAST:
             continue
@@ -578,29 +586,35 @@ def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
 
 
 @functools.cache
-def owned_tables() -> tuple[Table, ...]:
+def list_owned_tables() -> tuple[Table, ...]:
     """Return the learner table and all tables with rows of learners, parents first."""
     tables = SQLModel.metadata.sorted_tables
     return tuple(table for table in tables if _link_toward_learner(table) is not None)
 
 
-def _link_toward_learner(table: Table) -> tuple[str, Table] | None:
-    """Return the column that links rows to a learner, and the table it refers to."""
+class ParentLink(NamedTuple):
+    """The column of a table that refers to the rows of another, with which its rows are erased."""
+
+    column: str
+    parent: Table
+
+
+def _link_toward_learner(table: Table) -> ParentLink | None:
+    """Return the link that leads from a table to the learner, directly or by other tables."""
     if table.name == Learner.__tablename__:
-        return "id", table
-    for parent, column in _parent_tables(table):
-        if parent.name == Learner.__tablename__:
-            return column, parent
-    for parent, column in _parent_tables(table):
-        if parent is not table and _link_toward_learner(parent) is not None:
-            return column, parent
+        return ParentLink("id", table)
+    links = [
+        ParentLink(key.parent.name, key.column.table)
+        for key in sorted(table.foreign_keys, key=lambda key: key.parent.name)
+        if key.ondelete == "CASCADE"
+    ]
+    for link in links:
+        if link.parent.name == Learner.__tablename__:
+            return link
+    for link in links:
+        if link.parent is not table and _link_toward_learner(link.parent) is not None:
+            return link
     return None
-
-
-def _parent_tables(table: Table) -> Iterator[tuple[Table, str]]:
-    for key in sorted(table.foreign_keys, key=lambda k: k.parent.name):
-        if key.ondelete == "CASCADE":
-            yield key.column.table, key.parent.name
 
 
 def _rows_of_learner_filter(table: Table, learner_id: int) -> ColumnElement[bool]:
@@ -608,9 +622,7 @@ def _rows_of_learner_filter(table: Table, learner_id: int) -> ColumnElement[bool
     link = _link_toward_learner(table)
     if link is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
-    column, parent = link
-    if parent.name == Learner.__tablename__:
-        return table.c[column].in_(select_person_learner_ids(learner_id))
-    return table.c[column].in_(
-        select(parent.c.id).where(_rows_of_learner_filter(parent, learner_id))
-    )
+    if link.parent.name == Learner.__tablename__:
+        return table.c[link.column].in_(select_person_learner_ids(learner_id))
+    parent_rows = _rows_of_learner_filter(link.parent, learner_id)
+    return table.c[link.column].in_(select(link.parent.c.id).where(parent_rows))

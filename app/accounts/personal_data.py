@@ -22,8 +22,7 @@ from starlette.background import BackgroundTask
 
 from app.accounts import learner_store
 from app.accounts.current_learner import (
-    CurrentLearner,
-    LearnerProfile,
+    ReadContext,
     RequestContext,
     load_learner_in_short_session,
     run_in_read_session,
@@ -31,8 +30,7 @@ from app.accounts.current_learner import (
 from app.accounts.downloads import DownloadQueue
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
-from app.database.engine import DbSession, OpenWriteSession
-from app.web.render import render_page
+from app.database.engine import OpenWriteSession
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies
 
 # Text columns with JSON; the JSON files contain it as JSON.
@@ -86,11 +84,11 @@ def write_personal_data_archive(
             table.name: _write_table_to_archive(
                 archive, table, learner_store.read_exported_rows(db, table, learner_id)
             )
-            for table in learner_store.exported_tables()
+            for table in learner_store.list_exported_tables()
         }
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
-        for name, content in learner_store.read_pictures(db, learner_id):
-            archive.writestr(f"pictures/{name}", content, zipfile.ZIP_STORED)
+        for picture in learner_store.read_exported_pictures(db, learner_id):
+            archive.writestr(f"pictures/{picture.name}", picture.content, zipfile.ZIP_STORED)
         about = {"app": "headroom", "format": _FORMAT, "at": _format_timestamp(now), "rows": counts}
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
 
@@ -99,7 +97,7 @@ def _write_table_to_archive(
     archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]
 ) -> int:
     """Write the rows of a table as JSON and CSV; returns their number."""
-    count, columns = 0, learner_store.exported_columns(table)
+    count, columns = 0, learner_store.list_exported_columns(table)
     time_columns = [n for n in columns if n in {"at", "first_seen"} or n.endswith("_at")]
     # A zip file is written one member at a time, so the CSV waits in a temporary file.
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as csv_file:
@@ -163,8 +161,8 @@ async def export_archive(request: Request, now: Now) -> Response:
 
 
 @router.get("/erasure")
-def show_erase_form(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
-    return _render_erase_form(request, learner, db)
+def show_erase_form(ctx: ReadContext) -> HTMLResponse:
+    return _render_erase_form(ctx)
 
 
 @router.post("/erasure")
@@ -173,7 +171,7 @@ async def erase_my_data(
 ) -> Response:
     """Erase all data in parts, so that other requests can write in between."""
     if word.strip().casefold() != CONFIRMATION_WORD:
-        return await run_in_read_session(request, lambda ctx: _refuse_erasure(ctx, word))
+        return await run_in_read_session(request, lambda ctx: _render_erase_form(ctx, word))
     learner_id = await run_in_read_session(request, lambda ctx: ctx.learner.home)
     write_session: OpenWriteSession = request.app.state.turn
     rows_remain = bool(learner_id)
@@ -192,33 +190,22 @@ async def erase_my_data(
     return response
 
 
-def _refuse_erasure(ctx: RequestContext, word: str) -> HTMLResponse:
-    message = f"Type “{CONFIRMATION_WORD}” to go on; “{word.strip()}” erases nothing."
-    problems = [{"field": "word", "message": message}]
-    return _render_erase_form(ctx.request, ctx.learner, ctx.db, word, problems)
-
-
 @router.get("/erased")
-def show_erased_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
-    return render_page(request, "accounts/erased.html", learner=learner, backup_months=MONTHS)
+def show_erased_page(ctx: ReadContext) -> HTMLResponse:
+    return ctx.page("accounts/erased.html", backup_months=MONTHS)
 
 
-def _render_erase_form(
-    request: Request,
-    learner: LearnerProfile,
-    db: DbSession,
-    entered_word: str = "",
-    problems: list[dict[str, str]] | None = None,
-) -> HTMLResponse:
-    return render_page(
-        request,
+def _render_erase_form(ctx: RequestContext, wrong_word: str | None = None) -> HTMLResponse:
+    """Return the form; 422 if it was sent with a word other than the one that confirms."""
+    message = f"Type “{CONFIRMATION_WORD}” to go on; “{(wrong_word or '').strip()}” erases nothing."
+    is_refused = wrong_word is not None
+    return ctx.page(
         "accounts/erasure.html",
-        status=422 if problems else 200,
-        learner=learner,
-        counts=learner_store.count_records(db, learner.home),
-        sitting=learner_store.has_running_exam(db, learner.home),
+        status=422 if is_refused else 200,
+        counts=learner_store.count_records(ctx.db, ctx.learner.home),
+        sitting=learner_store.has_running_exam(ctx.db, ctx.learner.home),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,
-        entered_word=entered_word,
-        problems=problems or [],
+        entered_word=wrong_word or "",
+        problems=[{"field": "word", "message": message}] if is_refused else [],
     )

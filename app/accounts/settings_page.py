@@ -4,21 +4,22 @@ import dataclasses
 import datetime as dt
 import functools
 import zoneinfo
-from collections.abc import Callable, Collection
-from typing import Annotated, Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
-from sqlmodel import Session
 
 from app.accounts import learner_store
-from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
+from app.accounts.current_learner import (
+    LearnerProfile,
+    ReadContext,
+    RequestContext,
+    WriteContext,
+)
 from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, plan_mock_exam_days
-from app.clock import Now
-from app.database.engine import DbSession
 from app.learner_defaults import DEFAULT_RETENTION
-from app.web.render import render_page
 from app.web.visitor import YEAR
 
 Problems = list[dict[str, str]]
@@ -82,8 +83,15 @@ def _make_whole_number_parser(least: int, limit: int, unit: str) -> Callable[[st
 
 
 _parse_recall = _make_whole_number_parser(70, 97, "percent")
-_parse_target = _make_whole_number_parser(1, 100, "percent")
-_parse_hour = _make_whole_number_parser(0, 23, "hours")
+
+
+def _optional_number(least: int, limit: int, unit: str) -> SettingConversion:
+    """Return the conversion of a number that may be left out: None, shown as an empty field."""
+    parse = _make_whole_number_parser(least, limit, unit)
+    return SettingConversion(
+        lambda typed: parse(typed) if typed else None,
+        lambda number: "" if number is None else str(number),
+    )
 
 
 def _parse_day(typed: str) -> str | None:
@@ -108,16 +116,14 @@ def _parse_weekdays(chosen: Collection[str]) -> str:
     return "".join(sorted(set(chosen)))
 
 
-def _parse_card_amount(typed: str) -> str:
-    if typed not in CARD_AMOUNTS:
-        raise ValueError(f"Choose fewer, normal or more; {_quote_typed(typed)} is none of them.")
-    return typed
+def _make_choice_parser(choices: Sequence[str]) -> Callable[[str], str]:
+    def parse(typed: str) -> str:
+        if typed not in choices:
+            listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
+            raise ValueError(f"Choose {listed}; {_quote_typed(typed)} is none of them.")
+        return typed
 
-
-def _parse_page_length(typed: str) -> str:
-    if typed not in PAGE_LENGTHS:
-        raise ValueError(f"Choose auto, short or full; {_quote_typed(typed)} is none of them.")
-    return typed
+    return parse
 
 
 def _parse_yes_or_no(typed: str) -> bool:
@@ -127,6 +133,13 @@ def _parse_yes_or_no(typed: str) -> bool:
 
 
 _YES_OR_NO = SettingConversion(_parse_yes_or_no, lambda on: "yes" if on else "no")
+
+
+class ParsedSettings(NamedTuple):
+    """The values of columns, and the problems by field; with a problem, nothing is saved."""
+
+    values: dict[str, Any]
+    problems: Problems
 
 
 class SettingsForm(BaseModel):
@@ -148,33 +161,19 @@ class SettingsForm(BaseModel):
             lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}"
         ),
     ] = f"{DEFAULT_RETENTION * 100:.0f}"
-    target: Annotated[
-        str,
-        SettingConversion(
-            lambda typed: _parse_target(typed) if typed else None,
-            lambda percent: "" if percent is None else str(percent),
-        ),
-    ] = ""
+    target: Annotated[str, _optional_number(1, 100, "percent")] = ""
     days_off: Annotated[
         list[str],
         SettingConversion(_parse_weekdays, lambda days: [str(day) for day in sorted(days)]),
     ] = []
     calendar: Annotated[str, _YES_OR_NO] = "yes"
     missed: Annotated[str, _YES_OR_NO] = "yes"
-    card_amount: Annotated[str, SettingConversion(_parse_card_amount)] = "normal"
-    page_route: Annotated[str, SettingConversion(_parse_page_length)] = "auto"
-    reminder_hour: Annotated[
-        str,
-        SettingConversion(
-            lambda typed: _parse_hour(typed) if typed else None,
-            lambda hour: "" if hour is None else str(hour),
-        ),
-    ] = ""
+    card_amount: Annotated[str, SettingConversion(_make_choice_parser(CARD_AMOUNTS))] = "normal"
+    page_route: Annotated[str, SettingConversion(_make_choice_parser(PAGE_LENGTHS))] = "auto"
+    reminder_hour: Annotated[str, _optional_number(0, 23, "hours")] = ""
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
-    def parse_values(
-        self, today: dt.date, saved_exam_day: dt.date | None = None
-    ) -> tuple[dict[str, Any], Problems]:
+    def parse_values(self, today: dt.date, saved_exam_day: dt.date | None = None) -> ParsedSettings:
         """Return column values, and problems for fields with invalid values.
 
         An exam day in the past is accepted only if it equals `saved_exam_day`, the current one. Any
@@ -199,7 +198,7 @@ class SettingsForm(BaseModel):
             values["exam_result"] = ""
             values["plan_begun"] = today.isoformat() if exam else None
             values["mock_days"] = " ".join(day.isoformat() for day in mock_exam_days)
-        return values, problems
+        return ParsedSettings(values, problems)
 
 
 class SettingsPageForm(SettingsForm):
@@ -243,31 +242,23 @@ def list_time_zones() -> tuple[str, ...]:
 
 
 def render_settings_page(
-    request: Request,
-    learner: LearnerProfile,
-    db: Session,
-    form: SettingsPageForm,
-    problems: Problems,
+    ctx: RequestContext, form: SettingsPageForm, problems: Problems
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
-    query, exam_day = request.query_params, learner.exam_day
-    return render_page(
-        request,
+    query, exam_day = ctx.request.query_params, ctx.learner.exam_day
+    return ctx.page(
         "accounts/settings.html",
         status=422 if problems else 200,
-        learner=learner,
         form=form,
         problems=problems,
         weekdays=WEEKDAYS,
         hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
         zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
-        exam_over=exam_day is not None and exam_day < learner.study_day(request.app.state.clock()),
+        exam_over=exam_day is not None and exam_day < ctx.day,
         saved=query.get("kept") == "yes" and not problems,
         ended=query.get("ended") == "yes" and not problems,
-        browsers=learner_store.list_browser_sessions(
-            db, learner.home, request.state.visitor.digest
-        ),
-        keys_off=request.cookies.get("keys") == "off",
+        browsers=learner_store.list_browser_sessions(ctx.db, ctx.learner.home, ctx.visitor.digest),
+        keys_off=ctx.request.cookies.get("keys") == "off",
     )
 
 
@@ -275,22 +266,16 @@ router = APIRouter()
 
 
 @router.get("/settings")
-def show_settings(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
-    return render_settings_page(request, learner, db, settings_as_typed(learner), [])
+def show_settings(ctx: ReadContext) -> HTMLResponse:
+    return render_settings_page(ctx, settings_as_typed(ctx.learner), [])
 
 
 @router.post("/settings")
-def change_settings(
-    request: Request,
-    form: Annotated[SettingsPageForm, Form()],
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
-) -> Response:
-    values, problems = form.parse_values(learner.study_day(now), learner.exam_day)
-    if problems:
-        return render_settings_page(request, learner, db, form, problems)
-    learner_store.change_settings(db, learner.id, values)
+def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]) -> Response:
+    parsed = form.parse_values(ctx.day, ctx.learner.exam_day)
+    if parsed.problems:
+        return render_settings_page(ctx, form, parsed.problems)
+    learner_store.change_settings(ctx.db, ctx.learner.id, parsed.values)
     return _redirect_with_appearance(form.theme, form.keys)
 
 

@@ -19,11 +19,9 @@ from app.content.library import Library
 from app.errors import NotFoundError
 from app.markup.model import (
     CalculatorBlock,
-    Flashcard,
     HtmlBlock,
     Piece,
     QuestionBlock,
-    Section,
     Topic,
 )
 from app.markup.text import slugify
@@ -244,18 +242,21 @@ def build_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
         for source in map(library.sources.get, topic.sources)
         if source is not None
     ]
+    sections = [
+        SectionOut(
+            anchor=section.anchor,
+            title=section.title,
+            html="\n".join(_piece_html(piece, topic) for piece in section.pieces),
+        )
+        for section in topic.sections
+    ]
     return PageOut(
         **_topic_fields(topic),
         markdown=markdown,
-        sections=[_build_section(section, topic) for section in topic.sections],
+        sections=sections,
         sources=sources,
         terms=list(topic.terms),
     )
-
-
-def _build_section(section: Section, topic: Topic) -> SectionOut:
-    html = "\n".join(_piece_html(piece, topic) for piece in section.pieces)
-    return SectionOut(anchor=section.anchor, title=section.title, html=html)
 
 
 def _piece_html(piece: Piece, topic: Topic) -> str:
@@ -288,20 +289,20 @@ def build_glossary(library: Library) -> GlossaryOut:
 
 def build_cards(library: Library, topic: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
-    cards = [_build_card(c) for c in library.cards.values() if topic in {"", c.topic}]
+    cards = [
+        CardOut(
+            card=card.id,
+            topic=card.topic,
+            objectives=list(card.objectives),
+            level=card.level,
+            reversed=card.sibling if card.is_reverse else "",
+            front=card.front.html,
+            back=card.back.html,
+        )
+        for card in library.cards.values()
+        if topic in {"", card.topic}
+    ]
     return CardsOut(**_content_info_fields(library), cards=cards)
-
-
-def _build_card(card: Flashcard) -> CardOut:
-    return CardOut(
-        card=card.id,
-        topic=card.topic,
-        objectives=list(card.objectives),
-        level=card.level,
-        reversed=card.sibling if card.is_reverse else "",
-        front=card.front.html,
-        back=card.back.html,
-    )
 
 
 def build_practice_questions(library: Library, topic: str) -> QuestionsOut:
@@ -324,13 +325,9 @@ def _build_question(question: Question) -> QuestionOut:
         difficulty=question.difficulty,
         level=question.level,
         computed=question.computed is not None,
-        html=question_card_faces(variant, _format_gap).front,
+        html=question_card_faces(variant, lambda hint: f"[{hint or '…'}]").front,
         address=f"/quiz/{question.topic}/{question.id}",
     )
-
-
-def _format_gap(hint: str) -> str:
-    return f"[{hint or '…'}]"
 
 
 router = APIRouter(prefix="/api/v1/courses", include_in_schema=False)
@@ -345,20 +342,20 @@ class ServedCourse:
     folder: Path
 
 
-def courses_by_name(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
+def served_courses_by_name(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
     """Return the courses of the server by name; a single course is named after its exam."""
     registry: CourseRegistry = request.app.state.courses
     if not registry.has_several_courses:
         name = slugify(library.syllabus.exam) or "course"
-        live = registry.libraries[registry.default_course]
-        return {name: ServedCourse(name, library, live.folder)}
+        folder = registry.libraries[registry.default_course].folder
+        return {name: ServedCourse(name, library, folder)}
     return {
         name: ServedCourse(name, live.current(), live.folder)
         for name, live in registry.libraries.items()
     }
 
 
-AllCourses = Annotated[dict[str, ServedCourse], Depends(courses_by_name)]
+AllCourses = Annotated[dict[str, ServedCourse], Depends(served_courses_by_name)]
 
 
 def require_course(course: str, courses: AllCourses) -> ServedCourse:
@@ -370,7 +367,16 @@ def require_course(course: str, courses: AllCourses) -> ServedCourse:
 
 
 RequestedCourse = Annotated[ServedCourse, Depends(require_course)]
-TopicQuery = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
+
+
+def topic_or_all(
+    course: RequestedCourse, topic: Annotated[str, Query(max_length=MAX_SLUG_LENGTH)] = ""
+) -> str:
+    """Return the topic of the query, empty for all; raises NotFoundError for an unknown one."""
+    return require_topic(course.library, topic).slug if topic else ""
+
+
+TopicOrAll = Annotated[str, Depends(topic_or_all)]
 
 
 @router.get("")
@@ -398,20 +404,13 @@ def get_glossary(course: RequestedCourse) -> Response:
 
 
 @router.get("/{course}/cards")
-def get_cards(course: RequestedCourse, topic: TopicQuery = "") -> Response:
-    _require_topic_if_given(course.library, topic)
+def get_cards(course: RequestedCourse, topic: TopicOrAll) -> Response:
     return _json_response(build_cards(course.library, topic))
 
 
 @router.get("/{course}/questions")
-def get_questions(course: RequestedCourse, topic: TopicQuery = "") -> Response:
-    _require_topic_if_given(course.library, topic)
+def get_questions(course: RequestedCourse, topic: TopicOrAll) -> Response:
     return _json_response(build_practice_questions(course.library, topic))
-
-
-def _require_topic_if_given(library: Library, topic: str) -> None:
-    if topic:
-        require_topic(library, topic)
 
 
 def _read_page_markdown(course: ServedCourse, topic: Topic) -> str | None:

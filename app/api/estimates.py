@@ -4,13 +4,13 @@ import dataclasses
 import functools
 import importlib.metadata
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from app.accounts.current_learner import CurrentLearner
+from app.accounts.current_learner import ReadContext
 from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
 from app.calculators.exports import estimate_json
 from app.calculators.pages import run_in_thread_if_slow
@@ -22,9 +22,7 @@ from app.estimator.inputs import parse_inputs
 from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import PUBLISHED, resolve_weight_format
-from app.estimator.registry import EstimateSpec
 from app.web.dependencies import public_base_url
-from app.web.render import render_page
 from app.widgets.calculator_form import inputs_from_query
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
@@ -65,11 +63,9 @@ def _list_models() -> list[dict[str, Any]]:
 def _model_fields(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
     fields = {_API_NAMES.get(name, name): getattr(model, name) for name in names}
-    published = resolve_weight_format(model, PUBLISHED)
-    return {
-        **fields,
+    return fields | {
         "tower_parameters": model.tower_parameters,
-        "published_weights": published.label,
+        "published_weights": resolve_weight_format(model, PUBLISHED).label,
     }
 
 
@@ -108,16 +104,18 @@ JsonBody = Annotated[dict[str, Any], Depends(_read_json_body)]
 
 
 @router.get("/api")
-def show_api_page(request: Request, learner: CurrentLearner) -> Response:
-    entries = registry.entries()
-    return render_page(
-        request,
+def show_api_page(ctx: ReadContext) -> Response:
+    return ctx.page(
         "api/index.html",
-        learner=learner,
-        entries=entries,
+        entries=registry.entries(),
         catalogues=CATALOGUES,
-        origin=public_base_url(request),
+        origin=public_base_url(ctx.request),
     )
+
+
+@functools.cache
+def _build_openapi_document() -> dict[str, Any]:
+    return build_openapi(registry.entries(), importlib.metadata.version("headroom"))
 
 
 @router.get("/api/v1/openapi.json")
@@ -133,15 +131,13 @@ def list_estimates() -> Response:
 @router.get("/api/v1/estimates/{name}")
 @run_in_thread_if_slow
 def estimate_by_url(request: Request, name: str) -> Response:
-    return _estimate_response(
-        _require_estimate_spec(name), dict(inputs_from_query(request.url.query))
-    )
+    return _estimate_response(name, inputs_from_query(request.url.query))
 
 
 @router.post("/api/v1/estimates/{name}")
 @run_in_thread_if_slow
 def estimate_by_body(name: str, body: JsonBody) -> Response:
-    return _estimate_response(_require_estimate_spec(name), body)
+    return _estimate_response(name, body)
 
 
 @router.get("/api/v1/catalogue/{kind}")
@@ -151,14 +147,10 @@ def show_catalog(kind: str) -> Response:
     return _json_response(catalog_json(kind))
 
 
-def _require_estimate_spec(name: str) -> EstimateSpec:
+def _estimate_response(name: str, typed: Mapping[str, Any]) -> Response:
     entry = registry.find_estimate(name)
     if entry is None:
         raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
-    return entry
-
-
-def _estimate_response(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
     inputs = parse_inputs(entry.inputs, typed)
     return _json_response(estimate_json(entry, inputs, entry.compute(inputs)))
 
@@ -166,8 +158,3 @@ def _estimate_response(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
 def _json_response(value: Any) -> Response:
     body = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return Response(body, media_type="application/json")
-
-
-@functools.cache
-def _build_openapi_document() -> dict[str, Any]:
-    return build_openapi(registry.entries(), importlib.metadata.version("headroom"))

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import models_json_schema
@@ -195,22 +195,32 @@ CATALOGUES = {
     "systems": "Servers and racks sold as one",
     "networks": "Links, adapters and switches",
 }
-_COURSE: tuple[tuple[str, str, type[BaseModel]], ...] = (
-    ("", "The courses of this server", course.CoursesOut),
-    ("/{course}", "A course: domains, objectives, topics", course.SyllabusOut),
-    ("/{course}/topics/{topic}", "A page, in Markdown and HTML", course.PageOut),
-    ("/{course}/glossary", "The terms of a course", course.GlossaryOut),
-    ("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
-    ("/{course}/questions", "Questions without their answers", course.QuestionsOut),
+
+
+class CourseEndpoint(NamedTuple):
+    """An endpoint below /api/v1/courses, and the model of its response."""
+
+    path: str
+    summary: str
+    response_model: type[BaseModel]
+
+
+_COURSE_ENDPOINTS = (
+    CourseEndpoint("", "The courses of this server", course.CoursesOut),
+    CourseEndpoint("/{course}", "A course: domains, objectives, topics", course.SyllabusOut),
+    CourseEndpoint("/{course}/topics/{topic}", "A page, in Markdown and HTML", course.PageOut),
+    CourseEndpoint("/{course}/glossary", "The terms of a course", course.GlossaryOut),
+    CourseEndpoint("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
+    CourseEndpoint("/{course}/questions", "Questions without their answers", course.QuestionsOut),
 )
-_COURSE_SHAPES = tuple(shape for _, _, shape in _COURSE)
 _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
 def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of everything under /api/v1."""
     models = {entry.name: build_inputs_model(entry) for entry in entries}
-    schema_models: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_COURSE_SHAPES]
+    course_models = [endpoint.response_model for endpoint in _COURSE_ENDPOINTS]
+    schema_models: list[type[BaseModel]] = [*models.values(), Answer, Problems, *course_models]
     schemas = models_json_schema(
         [(model, "validation") for model in schema_models], ref_template=_REF
     )[1]
@@ -227,6 +237,8 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
         }
     for name, summary in CATALOGUES.items():
         paths[f"/api/v1/catalogue/{name}"] = {"get": _simple_get_operation(summary)}
+    for endpoint in _COURSE_ENDPOINTS:
+        paths[f"/api/v1/courses{endpoint.path}"] = {"get": _course_operation(endpoint)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -236,7 +248,7 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
             "figures as the calculators and `headroom estimate`. The course is that of "
             "the pages, without the answers to its questions.",
         },
-        "paths": paths | _course_paths(),
+        "paths": paths,
         "components": {"schemas": schemas["$defs"]},
     }
 
@@ -253,26 +265,19 @@ def _simple_get_operation(summary: str) -> dict[str, Any]:
     }
 
 
-def _course_paths() -> dict[str, Any]:
-    return {
-        f"/api/v1/courses{path}": {"get": _course_operation(path, summary, response_model)}
-        for path, summary, response_model in _COURSE
-    }
-
-
-def _course_operation(path: str, summary: str, response_model: type[BaseModel]) -> dict[str, Any]:
+def _course_operation(endpoint: CourseEndpoint) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in re.findall(r"\{(\w+)\}", path)
+        for name in re.findall(r"\{(\w+)\}", endpoint.path)
     ]
-    if path in _OF_TOPIC:
+    if endpoint.path in _OF_TOPIC:
         parameter: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
         schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
         parameters.append(parameter | {"description": "Of one topic only", "schema": schema})
-    responses = {"200": _describe_response(summary, response_model.__name__)}
+    responses = {"200": _describe_response(endpoint.summary, endpoint.response_model.__name__)}
     if parameters:
         responses["404"] = _describe_response("There is no such course or topic", "Problems")
-    return {"summary": summary, "parameters": parameters, "responses": responses}
+    return {"summary": endpoint.summary, "parameters": parameters, "responses": responses}
 
 
 def _estimate_get_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
@@ -286,35 +291,31 @@ def _estimate_get_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict
         }
         for name, field in schema["properties"].items()
     ]
-    return {
-        "summary": entry.summary,
-        "operationId": f"get_{_underscored_name(entry)}",
-        "parameters": parameters,
-        "responses": _estimate_responses(),
-    }
+    return _estimate_operation("get", entry, {"parameters": parameters})
 
 
 def _estimate_post_operation(entry: EstimateSpec, schema_name: str) -> dict[str, Any]:
-    body = {"application/json": {"schema": {"$ref": _REF.format(model=schema_name)}}}
+    body = {"required": True, "content": _json_content(schema_name)}
+    return _estimate_operation("post", entry, {"requestBody": body})
+
+
+def _estimate_operation(
+    method: str, entry: EstimateSpec, request: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "summary": entry.summary,
-        "operationId": f"post_{_underscored_name(entry)}",
-        "requestBody": {"required": True, "content": body},
-        "responses": _estimate_responses(),
-    }
-
-
-def _estimate_responses() -> dict[str, Any]:
-    return {
-        "200": _describe_response("The answer", "Answer"),
-        "422": _describe_response("What cannot be used, by field", "Problems"),
+        "operationId": f"{method}_{entry.name.replace('-', '_')}",
+        **request,
+        "responses": {
+            "200": _describe_response("The answer", "Answer"),
+            "422": _describe_response("What cannot be used, by field", "Problems"),
+        },
     }
 
 
 def _describe_response(description: str, schema_name: str) -> dict[str, Any]:
-    schema = {"$ref": _REF.format(model=schema_name)}
-    return {"description": description, "content": {"application/json": {"schema": schema}}}
+    return {"description": description, "content": _json_content(schema_name)}
 
 
-def _underscored_name(entry: EstimateSpec) -> str:
-    return entry.name.replace("-", "_")
+def _json_content(schema_name: str) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _REF.format(model=schema_name)}}}

@@ -23,8 +23,7 @@ from app.database.tables import (
     Sitting,
 )
 from app.errors import NotFoundError
-
-LEECH_LAPSES = 8  # lapses of one learner at one card from which it counts as a leech
+from app.spaced_repetition.scheduler import LEECH_LAPSES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from app.authoring.item_statistics import (
     find_never_chosen_options,
     find_probably_right_distractor,
 )
-from app.authoring.store import LEECH_LAPSES, CardLapses
+from app.authoring.store import CardLapses
 from app.content.file_watcher import locate_course_file
 from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
@@ -31,6 +31,7 @@ from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
 from app.resources import ROOT
+from app.spaced_repetition.scheduler import LEECH_LAPSES
 
 _CONTEXT_LINES = 8
 

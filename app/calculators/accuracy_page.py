@@ -17,7 +17,7 @@ from app.estimator import registry
 from app.estimator.result import Chart, ChartLine
 from app.estimator.units import format_number
 from app.widgets.bar_charts import ErrorStrip, draw_error_strips
-from app.widgets.estimate_view import LONGEST_LINK, calculator_url
+from app.widgets.estimate_view import LONGEST_LINK, TextLink, calculator_url
 from app.widgets.line_charts import draw_line_chart
 from app.widgets.svg import SvgChart
 
@@ -159,8 +159,8 @@ def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
     ]
     values = [value for pair in points for value in pair]
     diagonal = ((min(values), min(values)), (max(values), max(values))) if values else ()
-    unit = kind_results["results"][0]["unit"]
-    unit = _BASE.get(unit, unit)
+    stated_unit = kind_results["results"][0]["unit"]
+    unit = _BASE.get(stated_unit, stated_unit)
     return Chart(
         label=kind_results["label"],
         x_label="Measured or exact",
@@ -176,35 +176,33 @@ def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
 def _case_row(case: dict[str, Any]) -> CaseRow:
     expected, predicted = case["expected"], case.get("predicted")
     command, figure = case.get("command", ""), case.get("figure", "")
-    calculator, link = _calculator_and_url(command, figure) if command else ("", "")
+    calculator = _calculator_link(command, figure) if command else TextLink("", "")
     return CaseRow(
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
         predicted="" if predicted is None else format_number(predicted, 4),
-        error=_format_percent_or_empty(_compute_absolute_relative_error(expected, predicted)),
+        error="" if predicted is None else _format_relative_error(expected, predicted),
         source=case["source"],
         remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
-        calculator=calculator,
+        calculator=calculator.text,
         command=command,
-        address=link,
+        address=calculator.url,
         formula=_formula_name(case),
     )
 
 
-def _compute_absolute_relative_error(expected: float, predicted: float | None) -> float | None:
-    if predicted is None:
-        return None
-    return abs(predicted - expected) / (abs(expected) or 1.0)
+def _format_relative_error(expected: float, predicted: float) -> str:
+    return _format_percent_or_empty(abs(predicted - expected) / (abs(expected) or 1.0))
 
 
-def _calculator_and_url(command: str, figure: str) -> tuple[str, str]:
-    """Return the calculator of a command, and the URL of the same calculation."""
+def _calculator_link(command: str, figure: str) -> TextLink:
+    """Return a link to the calculation of a command; without a URL if its inputs are too long."""
     _, _, name, *options = shlex.split(command)
     typed = [option.removeprefix("--").partition("=") for option in options]
     query = urlencode([(field.replace("-", "_"), value) for field, _, value in typed])
     entry = registry.find_estimate(name)
     link = calculator_url(name, query, anchor=figure) if len(query) <= LONGEST_LINK else ""
-    return entry.title if entry else "", link
+    return TextLink(link, entry.title if entry else "")
 
 
 def _formula_name(case: dict[str, Any]) -> str:

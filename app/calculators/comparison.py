@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -30,7 +30,7 @@ from app.estimator.units import (
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
 from app.widgets.calculator_form import CourseLinks, FormField, build_form_fields, build_query
 from app.widgets.estimate_view import calculator_url, format_interval_or_exact
-from app.widgets.svg import SIGNS, VerdictIcon
+from app.widgets.svg import SIGNS, LegendEntry, VerdictIcon
 
 LETTERS = ("a", "b", "c")
 _PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
@@ -73,7 +73,7 @@ def build_scenarios_query(typed_by_letter: Mapping[str, QueryInputs]) -> str:
 
 
 def is_better(figure: Figure, other: Figure) -> bool:
-    """Return whether `one` is the better of two figures of the same name.
+    """Return whether a figure is better than `other`, of the same name.
 
     Their output declares which direction is better; without that, neither is.
 
@@ -136,14 +136,14 @@ def _describe_which_fit(
 
 
 def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
-    free = {s.upper(): e.find_figure("free") for s, e in estimates.items()}
-    figures = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
-    values = {s: _comparable_number(f) or 0.0 for s, f in figures.items()}
+    figures = {s.upper(): f for s, e in estimates.items() if (f := e.find_figure("free"))}
+    numbers = {s: _comparable_number(f) for s, f in figures.items()}
+    values = {s: number for s, number in numbers.items() if number is not None}
     if len(values) < len(estimates) or len(set(values.values())) == 1:
         return ""
     best = max(values, key=lambda s: values[s])
     comparative = "the most" if len(values) > 2 else "more"
-    others_text = ", ".join(f"{f.words} in {s}" for s, f in figures.items() if s != best)
+    others_text = ", ".join(f"{figures[s].words} in {s}" for s in values if s != best)
     return f"{best} has {comparative} room: {figures[best].words} free, against {others_text}."
 
 
@@ -151,20 +151,16 @@ def _describe_first_difference(
     estimates: Mapping[str, Estimate], relevant_names: Collection[str]
 ) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for candidate in _sort_figures_by_relevance(estimates, relevant_names):
+    first = next(iter(estimates.values()))
+    for candidate in sorted(
+        first.figures, key=lambda f: (f.name not in relevant_names, not f.primary)
+    ):
         figures = {s.upper(): e.find_figure(candidate.name) for s, e in estimates.items()}
         texts = {s: f.words for s, f in figures.items() if f}
         if len(set(texts.values())) > 1:
             values = ", ".join(f"{value} with {s}" for s, value in texts.items())
             return f"{candidate.label}: {values}."
     return ""
-
-
-def _sort_figures_by_relevance(
-    estimates: Mapping[str, Estimate], relevant_names: Collection[str]
-) -> list[Figure]:
-    first = next(iter(estimates.values()))
-    return sorted(first.figures, key=lambda f: (f.name not in relevant_names, not f.primary))
 
 
 def _comparable_number(figure: Figure) -> float | None:
@@ -224,6 +220,11 @@ class FigureRow:
     values: tuple[ScenarioFigure, ...]
 
 
+class ScenarioNote(NamedTuple):
+    letter: str
+    text: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Comparison:
     """The template data of `calculators/_comparison.html`.
@@ -237,9 +238,9 @@ class Comparison:
     differs: tuple[str, ...]
     prices: str
     overlapping: tuple[str, ...]
-    notes: tuple[tuple[str, str], ...]
+    notes: tuple[ScenarioNote, ...]
     sides: tuple[ScenarioColumn, ...]
-    legend: tuple[tuple[str, str], ...]
+    legend: tuple[LegendEntry, ...]
     figures: tuple[FigureRow, ...]
 
 
@@ -344,23 +345,21 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
 
 def _describe_different_list_prices(scenarios: Mapping[str, Scenario]) -> str:
     """Return the list prices behind the costs; empty if all are of one provider."""
-    price_texts = {}
+    price_texts, providers = [], set()
     for letter, scenario in scenarios.items():
         rates = [getattr(scenario.inputs, field, 0.0) for field in _RENT_FIELDS]
         rental_price = find_rental_price(str(getattr(scenario.inputs, "gpu", "")))
         if None in rates and rental_price is not None:
             price = format_value(rental_price.usd_per_hour, "USD/h")
-            price_texts[letter.upper()] = (
-                rental_price.provider,
-                f"{letter.upper()} at {rental_price.provider}'s {price}",
-            )
-    if len({provider for provider, _ in price_texts.values()}) < _TWO:
+            price_texts.append(f"{letter.upper()} at {rental_price.provider}'s {price}")
+            providers.add(rental_price.provider)
+    if len(providers) < 2:
         return ""
-    texts = ", ".join(text for _, text in price_texts.values())
+    texts = ", ".join(price_texts)
     return f"The costs are at on-demand prices of different providers, {texts}: write what you pay."
 
 
-_RENT_FIELDS, _TWO = ("cost_per_gpu_hour", "usd_per_gpu_hour"), 2
+_RENT_FIELDS = ("cost_per_gpu_hour", "usd_per_gpu_hour")
 
 
 def _compute_scenario(entry: EstimateSpec, typed: QueryInputs) -> Scenario:
@@ -409,8 +408,6 @@ def _scenario_columns(
 
 
 _MOST_OVERLAPPING = 3
-
-
 # Where these differ, the errors of both scenarios have nothing to do with each other.
 _SETUP = frozenset({"gpu", "engine", "model", "software"})
 
@@ -438,10 +435,10 @@ def _labels_of_overlapping_ranges(
     return tuple(labels[:_MOST_OVERLAPPING])
 
 
-def _notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
+def _notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[ScenarioNote, ...]:
     shared = set.intersection(*(set(e.notes) for e in estimates.values()))
     return tuple(
-        (letter.upper(), note)
+        ScenarioNote(letter.upper(), note)
         for letter, estimate in estimates.items()
         for note in estimate.notes
         if note not in shared
@@ -477,7 +474,7 @@ def describe_difference_from_first(figure: Figure, first: Figure) -> str:
     It is the difference of the numbers as shown, so that a column adds up. If these are equal or in
     different units, it is that of the values.
     """
-    if not (_is_number(figure.value) and _is_number(first.value)):
+    if not (is_number(figure.value) and is_number(first.value)):
         return ""
     difference = figure.value - first.value
     if not difference:
@@ -493,14 +490,11 @@ def describe_difference_from_first(figure: Figure, first: Figure) -> str:
 
 def _difference_as_shown(figure: Figure, first: Figure) -> str:
     """Return the difference of two formatted values of one unit; empty if equal."""
-    figure_text, first_text = figure.words, first.words
-    (number, unit), (base, base_unit) = (
-        split_number_and_unit(figure_text),
-        split_number_and_unit(first_text),
-    )
+    number, unit = split_number_and_unit(figure.words)
+    base, base_unit = split_number_and_unit(first.words)
     if UNITS.get(unit) is None or UNITS.get(unit) != UNITS.get(base_unit):
         return ""
-    decimals = max(_count_decimals(figure_text), _count_decimals(first_text))
+    decimals = max(_count_decimals(figure.words), _count_decimals(first.words))
     text = f"{abs(number - base):,.{decimals}f}"
     if not float(text.replace(",", "")):
         return ""
@@ -514,9 +508,8 @@ def _difference_as_shown(figure: Figure, first: Figure) -> str:
 
 
 def _count_decimals(formatted: str) -> int:
-    """Return the number of decimals of a formatted value."""
     return len(formatted.partition(NBSP)[0].rstrip("%").partition(".")[2])
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
+def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.calculators.comparison import Comparison, Scenario
@@ -16,7 +16,7 @@ from app.widgets.estimate_view import format_interval_or_exact
 def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
     """Return the whole result in base units, as the API and the CLI give it."""
     verdict = _pick_attributes(estimate.verdict, "status", "lead", "text")
-    return {
+    result = {
         "estimate": entry.name,
         "title": entry.title,
         "inputs": {name: getattr(inputs, name) for name in input_specs(entry.inputs)},
@@ -35,17 +35,12 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
             | {"also": {other.field: other.value for other in c.also}}
             for c in estimate.changes
         ],
-        **_build_sub_estimates_json(estimate),
     }
-
-
-def _build_sub_estimates_json(estimate: Estimate) -> dict[str, Any]:
-    """Return the results that an estimate is made of; empty for one that stands alone."""
     sections = [
         {"heading": s.heading, **estimate_json(require_estimate(s.name), s.inputs, s.estimate)}
         for s in estimate.sections
     ]
-    return {"sections": sections} if sections else {}
+    return result | {"sections": sections} if sections else result
 
 
 def _pick_attributes(instance: Any, *names: str) -> dict[str, Any]:
@@ -79,15 +74,11 @@ def format_estimate_markdown(
     """Return verdict, inputs, figures, steps and assumptions as Markdown."""
     verdict = estimate.verdict
     figures = [(f.label, f.words, format_interval_or_exact(f)) for f in estimate.figures]
-    steps = [
-        (
-            s.label,
-            f"`{s.formula}`",
-            f"`{s.substituted}`" if s.substituted else "",
-            format_value(s.value, s.unit),
-        )
-        for s in estimate.steps
-    ]
+    steps = []
+    for step in estimate.steps:
+        substituted = f"`{step.substituted}`" if step.substituted else ""
+        value = format_value(step.value, step.unit)
+        steps.append((step.label, f"`{step.formula}`", substituted, value))
     tables = [
         f"### {_escape_markdown_cell(table.label)}\n\n"
         + markdown_table(
@@ -101,20 +92,19 @@ def format_estimate_markdown(
         f"**{_escape_markdown_cell(verdict.lead)}** {_escape_markdown_cell(verdict.text)}",
         _inputs_line(entry, inputs),
         markdown_table(("Figure", "Value", "Likely range"), figures),
-        _build_sub_verdicts_table(estimate),
+        markdown_table(
+            ("Section", "Calculator", "Verdict"),
+            [
+                (s.heading, s.name, f"{s.estimate.verdict.lead} {s.estimate.verdict.text}")
+                for s in estimate.sections
+            ],
+        ),
         *tables,
         markdown_table(("Step", "Formula", "With numbers", "Result"), steps),
         "\n".join(f"- {_escape_markdown_cell(note)}" for note in estimate.notes),
         f"Calculated with Headroom: {link}" if link else "Calculated with Headroom.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
-
-
-def _build_sub_verdicts_table(estimate: Estimate) -> str:
-    """Return the verdicts of the results that an estimate is made of."""
-    verdicts = [(s, s.estimate.verdict) for s in estimate.sections]
-    rows = [(s.heading, s.name, f"{v.lead} {v.text}") for s, v in verdicts]
-    return markdown_table(("Section", "Calculator", "Verdict"), rows)
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -164,10 +154,7 @@ def _escape_formula_cell(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in set("=+-@\t\r") else cell
 
 
-Scenarios = dict[str, Scenario]
-
-
-def comparison_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
+def comparison_json(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, Any]:
     """Return every scenario's whole result in base units, by letter."""
     return {
         letter: estimate_json(entry, s.inputs, s.estimate)
@@ -176,18 +163,14 @@ def comparison_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]
     }
 
 
-def format_comparison_csv(scenarios: Scenarios) -> str:
+def format_comparison_csv(scenarios: Mapping[str, Scenario]) -> str:
     """Return one row per figure: name, label, unit, and its value in each scenario."""
     estimates = [s.estimate for s in scenarios.values() if s.estimate is not None]
-    rows = [
-        (
-            f.name,
-            f.label,
-            f.unit,
-            *(o.value if (o := e.find_figure(f.name)) else None for e in estimates),
-        )
-        for f in estimates[0].figures
-    ]
+    rows = []
+    for figure in estimates[0].figures:
+        figures = [e.find_figure(figure.name) for e in estimates]
+        values = [f.value if f else None for f in figures]
+        rows.append((figure.name, figure.label, figure.unit, *values))
     return write_csv(("name", "label", "unit", *scenarios), rows)
 
 
@@ -202,14 +185,12 @@ def format_comparison_markdown(entry: EstimateSpec, comparison: Comparison, link
         )
         for row in comparison.figures
     ]
+    verdicts = (f"- {side.letter}: {side.lead} {side.text}" for side in comparison.sides)
     parts = [
         f"## {entry.title}, side by side",
         f"**{replace_no_break_spaces(comparison.lead)}**",
         f"What differs: {', '.join(comparison.differs) or 'nothing'}.",
-        "\n".join(
-            f"- {s.letter}: {replace_no_break_spaces(f'{s.lead} {s.text}')}"
-            for s in comparison.sides
-        ),
+        replace_no_break_spaces("\n".join(verdicts)),
         markdown_table(("Figure", *letters, *difference_titles), rows),
         f"Calculated with Headroom: {link}",
     ]

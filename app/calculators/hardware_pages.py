@@ -2,14 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from markupsafe import Markup
 
-from app.accounts.current_learner import CurrentLearner
+from app.accounts.current_learner import ReadContext
 from app.content.library import Library
 from app.errors import NotFoundError
 from app.estimator import data_files, registry
@@ -26,11 +26,9 @@ from app.estimator.hardware.part_values import (
 )
 from app.estimator.inputs import input_specs
 from app.estimator.units import NBSP
-from app.markup.model import HtmlBlock, Section
-from app.web.dependencies import CurrentLibrary
-from app.web.render import render_page
+from app.markup.model import HtmlBlock
 from app.widgets.bar_charts import DoubleBar, draw_double_bars
-from app.widgets.estimate_view import calculator_url
+from app.widgets.estimate_view import TextLink, calculator_url
 
 MAX_COMPARED_PARTS = 4
 """The most parts that fit side by side."""
@@ -54,13 +52,10 @@ def compare_fields(parts: Sequence[CatalogPart]) -> dict[str, list[ComparedField
     groups: dict[str, list[ComparedField]] = {}
     for field in fields:
         values = tuple(part.get(field.name) for part in parts)
-        groups.setdefault(field.group, []).append(_compare_field(field, values))
+        texts = {value.words if value else "" for value in values}
+        compared = ComparedField(field, values, len(texts) > 1, _best_columns(field, values))
+        groups.setdefault(field.group, []).append(compared)
     return groups
-
-
-def _compare_field(field: CatalogField, values: tuple[PartValue | None, ...]) -> ComparedField:
-    text = {value.words if value else "" for value in values}
-    return ComparedField(field, values, len(text) > 1, _best_columns(field, values))
 
 
 def _best_columns(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
@@ -135,11 +130,10 @@ def _number_or_zero(value: float | str | None) -> float:
     return float(value or 0)
 
 
-UrlsAndTitles = tuple[tuple[str, str], ...]
 _INPUT = {"accelerator": "gpu", "system": "system"}
 
 
-def calculator_links(part: CatalogPart) -> UrlsAndTitles:
+def calculator_links(part: CatalogPart) -> tuple[TextLink, ...]:
     input_kind = _INPUT.get(part.kind, "network")
     links = []
     for entry in registry.entries():
@@ -147,7 +141,8 @@ def calculator_links(part: CatalogPart) -> UrlsAndTitles:
             n for n, spec in input_specs(entry.inputs).items() if spec.kind == input_kind
         ]
         if field_names and _can_compute_for_part(entry.name, field_names[0], part.id):
-            links.append((calculator_url(entry.name, f"{field_names[0]}={part.id}"), entry.title))
+            url = calculator_url(entry.name, f"{field_names[0]}={part.id}")
+            links.append(TextLink(url, entry.title))
     return tuple(links)
 
 
@@ -161,26 +156,27 @@ def _can_compute_for_part(estimate_name: str, field: str, part_id: str) -> bool:
     return True
 
 
-def topic_links_for_part(part: CatalogPart, library: Library) -> UrlsAndTitles:
+def topic_links_for_part(part: CatalogPart, library: Library) -> tuple[TextLink, ...]:
+    """Return links to the pages of the course that link to this part."""
     link = f'href="{part_url(part.id)}#'
     return tuple(
-        (f"/concepts/{topic.slug}", topic.title)
+        TextLink(f"/concepts/{topic.slug}", topic.title)
         for topic in library.topics.values()
-        if any(_section_contains_link(section, link) for section in topic.sections)
+        if any(
+            isinstance(piece, HtmlBlock) and link in piece.html
+            for section in topic.sections
+            for piece in section.pieces
+        )
     )
 
 
-def _section_contains_link(section: Section, link: str) -> bool:
-    return any(isinstance(p, HtmlBlock) and link in p.html for p in section.pieces)
-
-
-def related_part_links(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> UrlsAndTitles:
+def related_part_links(part: CatalogPart) -> tuple[TextLink, ...]:
     """Return links to the parts built from this one, or to the one it is built from."""
     if isinstance(part.entry, System):
-        return ((part_url(part.entry.accelerator), part["accelerator"].words),)
+        return (TextLink(part_url(part.entry.accelerator), part["accelerator"].words),)
     return tuple(
-        (part_url(other.id), other.name)
-        for other in all_parts
+        TextLink(part_url(other.id), other.name)
+        for other in list_parts()
         if isinstance(other.entry, System) and other.entry.accelerator == part.id
     )
 
@@ -194,72 +190,51 @@ class PartColumn:
     unit: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class PartColumnGroup:
-    title: str
-    columns: tuple[PartColumn, ...]
-
-
-_CARD: tuple[PartColumnGroup, ...] = (
-    PartColumnGroup(
-        "Memory",
-        (
-            PartColumn("memory", "As sold", "GB"),
-            PartColumn("driver_memory", "As the driver reports", "GB"),
-            PartColumn("memory_bandwidth", "Bandwidth", "GB/s"),
-        ),
+PartColumnGroups = Mapping[str, tuple[PartColumn, ...]]
+"""The columns below each heading."""
+_CARD: PartColumnGroups = {
+    "Memory": (
+        PartColumn("memory", "As sold", "GB"),
+        PartColumn("driver_memory", "As the driver reports", "GB"),
+        PartColumn("memory_bandwidth", "Bandwidth", "GB/s"),
     ),
-    PartColumnGroup(
-        "Dense compute",
-        (
-            PartColumn("bf16", "BF16", "TFLOP/s"),
-            PartColumn("fp8", "FP8", "TFLOP/s"),
-            PartColumn("fp4", "FP4", "TFLOP/s"),
-        ),
+    "Dense compute": (
+        PartColumn("bf16", "BF16", "TFLOP/s"),
+        PartColumn("fp8", "FP8", "TFLOP/s"),
+        PartColumn("fp4", "FP4", "TFLOP/s"),
     ),
-    PartColumnGroup(
-        "Link and power",
-        (PartColumn("nvlink", "Link, one way", "GB/s"), PartColumn("tdp", "Power", "W")),
+    "Link and power": (
+        PartColumn("nvlink", "Link, one way", "GB/s"),
+        PartColumn("tdp", "Power", "W"),
     ),
-)
-_SYSTEM: tuple[PartColumnGroup, ...] = (
-    PartColumnGroup(
-        "Accelerators", (PartColumn("gpus", "Number"), PartColumn("accelerator", "Kind"))
+}
+_SYSTEM: PartColumnGroups = {
+    "Accelerators": (PartColumn("gpus", "Number"), PartColumn("accelerator", "Kind")),
+    "Memory of all accelerators": (
+        PartColumn("gpu_memory", "As sold", "GB"),
+        PartColumn("capacity", "That can be filled", "GB"),
     ),
-    PartColumnGroup(
-        "Memory of all accelerators",
-        (
-            PartColumn("gpu_memory", "As sold", "GB"),
-            PartColumn("capacity", "That can be filled", "GB"),
-        ),
+    "Links": (
+        PartColumn("nvlink", "Link, one way", "GB/s"),
+        PartColumn("nic", "Adapter, one way", "Gbit/s"),
     ),
-    PartColumnGroup(
-        "Links",
-        (
-            PartColumn("nvlink", "Link, one way", "GB/s"),
-            PartColumn("nic", "Adapter, one way", "Gbit/s"),
-        ),
+    "Power": (
+        PartColumn("power", "Highest planned", "kW"),
+        PartColumn("rack_units", "Rack units"),
     ),
-    PartColumnGroup(
-        "Power",
-        (PartColumn("power", "Highest planned", "kW"), PartColumn("rack_units", "Rack units")),
+}
+_NETWORK: PartColumnGroups = {
+    "Rates": (
+        PartColumn("ports", "Ports"),
+        PartColumn("port_rate", "Port, one way", "Gbit/s"),
+        PartColumn("bandwidth", "Bandwidth, one way", "GB/s"),
+        PartColumn("switching_capacity", "Switching capacity", "Tbit/s"),
     ),
-)
-_NETWORK: tuple[PartColumnGroup, ...] = (
-    PartColumnGroup(
-        "Rates",
-        (
-            PartColumn("ports", "Ports"),
-            PartColumn("port_rate", "Port, one way", "Gbit/s"),
-            PartColumn("bandwidth", "Bandwidth, one way", "GB/s"),
-            PartColumn("switching_capacity", "Switching capacity", "Tbit/s"),
-        ),
+    "Build": (
+        PartColumn("pcie_generation", "PCIe generation"),
+        PartColumn("power", "Power", "W"),
     ),
-    PartColumnGroup(
-        "Build",
-        (PartColumn("pcie_generation", "PCIe generation"), PartColumn("power", "Power", "W")),
-    ),
-)
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -268,8 +243,12 @@ class PartCategory:
     title: str
     one: str
     kinds: tuple[Kind, ...]
-    groups: tuple[PartColumnGroup, ...]
-    sort: str
+    groups: PartColumnGroups
+    default_sort: str
+
+    @property
+    def columns(self) -> list[PartColumn]:
+        return [column for columns in self.groups.values() for column in columns]
 
 
 CATEGORIES: Mapping[str, PartCategory] = {
@@ -361,9 +340,9 @@ class PartTable:
     """The template data of the list; `reasons` explains the letters in it."""
 
     heads: tuple[ColumnHeader, ...]
-    groups: tuple[tuple[str, int], ...]
+    groups: PartColumnGroups
     rows: tuple[PartRow, ...]
-    reasons: tuple[tuple[str, str], ...]
+    reasons: Mapping[str, str]
     total: int
     sorted_by: str
 
@@ -371,22 +350,19 @@ class PartTable:
 def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     """Parse a query; unknown values are ignored."""
     category = CATEGORIES.get(query.get("kind", ""), next(iter(CATEGORIES.values())))
-    names = {c.field for group in category.groups for c in group.columns} | {"name"}
-    sort = query.get("sort", "")
+
+    def read(parameter: str, allowed: Collection[str]) -> str:
+        value = query.get(parameter, "")
+        return value if value in allowed else ""
+
     return PartQuery(
         category=category,
-        vendor=_value_if_allowed(query.get("vendor", ""), list_vendors(category)),
-        least=_value_if_allowed(query.get("memory", ""), [text for text, _ in MIN_MEMORY_CHOICES]),
-        columns=_value_if_allowed(
-            query.get("columns", ""), [group.title for group in category.groups]
-        ),
-        sort=sort if sort in names else "",
+        vendor=read("vendor", list_vendors(category)),
+        least=read("memory", dict(MIN_MEMORY_CHOICES)),
+        columns=read("columns", category.groups),
+        sort=read("sort", {"name", *(column.field for column in category.columns)}),
         ascending=query.get("order") == "rising",
     )
-
-
-def _value_if_allowed(value: str, allowed: Iterable[str]) -> str:
-    return value if value in allowed else ""
 
 
 def list_vendors(category: PartCategory) -> tuple[str, ...]:
@@ -404,15 +380,15 @@ def part_category(part: CatalogPart) -> PartCategory:
 def build_part_table(query: PartQuery) -> PartTable:
     all_parts = parts_in_category(query.category)
     matching_parts = _sort_parts([part for part in all_parts if _matches_query(part, query)], query)
-    groups = [g for g in query.category.groups if query.columns in ("", g.title)]
-    columns = [column for group in groups for column in group.columns]
+    groups = {t: c for t, c in query.category.groups.items() if query.columns in ("", t)}
+    columns = [column for group in groups.values() for column in group]
     letters = _footnote_letters_by_reason(matching_parts, [column.field for column in columns])
     heads = tuple(_build_column_header(column, query) for column in columns)
     return PartTable(
         heads=(_build_column_header(PartColumn("name", query.category.one), query), *heads),
-        groups=tuple((group.title, len(group.columns)) for group in groups),
+        groups=groups,
         rows=tuple(_part_row(part, columns, letters) for part in matching_parts),
-        reasons=tuple((letter, reason) for reason, letter in letters.items()),
+        reasons={letter: reason for reason, letter in letters.items()},
         total=len(all_parts),
         sorted_by=_describe_sort_order(query),
     )
@@ -430,40 +406,30 @@ def _matches_query(part: CatalogPart, query: PartQuery) -> bool:
 
 def _sort_parts(parts: Sequence[CatalogPart], query: PartQuery) -> list[CatalogPart]:
     """Sort by a value, largest first by default; parts without a value come last."""
-    name = query.sort or query.category.sort
+    name = query.sort or query.category.default_sort
     if name == "name":
         ordered = sorted(parts, key=lambda part: part.name.casefold())
         return ordered[::-1] if query.ascending else ordered
-    with_value = [part for part in parts if _sort_value(part, name) is not None]
-    without_value = [part for part in parts if _sort_value(part, name) is None]
-    return [*sorted(with_value, key=_sort_key(name), reverse=not query.ascending), *without_value]
-
-
-def _sort_key(field: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
-    def key(part: CatalogPart) -> tuple[bool, str | float]:
-        number = _sort_value(part, field)
-        return (isinstance(number, str), number if number is not None else "")
-
-    return key
-
-
-def _sort_value(part: CatalogPart, field: str) -> str | float | None:
-    value = part.get(field)
-    return value.number if value else None
+    values: dict[str, Any] = {part.id: value.number for part in parts if (value := part.get(name))}
+    known = [part for part in parts if values.get(part.id) is not None]
+    known.sort(
+        key=lambda part: (isinstance(values[part.id], str), values[part.id]),
+        reverse=not query.ascending,
+    )
+    return [*known, *(part for part in parts if values.get(part.id) is None)]
 
 
 def _describe_sort_order(query: PartQuery) -> str:
-    name = query.sort or query.category.sort
+    name = query.sort or query.category.default_sort
     if name == "name":
         return "name, backward" if query.ascending else "name"
-    columns = (column for group in query.category.groups for column in group.columns)
-    text = next((column.title for column in columns if column.field == name), name)
+    text = next(column.title for column in query.category.columns if column.field == name)
     return f"“{text}”, {'smallest' if query.ascending else 'largest'} first"
 
 
 def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
     name = column.field
-    is_sort_column = (query.sort or query.category.sort) == name
+    is_sort_column = (query.sort or query.category.default_sort) == name
     is_descending = is_sort_column and not query.ascending
     sorts_numbers = name != "name"  # the first click sorts names ascending, numbers descending
     state = (
@@ -528,75 +494,62 @@ _FACTS = {
 
 
 @router.get("")
-def list_hardware(request: Request, learner: CurrentLearner) -> Response:
-    query = parse_part_query(request.query_params)
-    return render_page(
-        request,
+def list_hardware(ctx: ReadContext) -> Response:
+    parameters = ctx.request.query_params
+    query = parse_part_query(parameters)
+    return ctx.page(
         "calculators/hardware.html",
-        learner=learner,
         query=query,
         categories=CATEGORIES.values(),
         vendors=[(name, name) for name in list_vendors(query.category)],
-        columns=[(group.title, group.title) for group in query.category.groups],
+        columns=[(title, title) for title in query.category.groups],
         least=MIN_MEMORY_CHOICES,
         table=build_part_table(query),
-        ticked=request.query_params.getlist("part"),
+        ticked=parameters.getlist("part"),
     )
 
 
 @router.get("/compare")
 def compare_parts(
-    request: Request,
-    learner: CurrentLearner,
+    ctx: ReadContext,
     part: QueriedParts = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     parts = {name: find_part(name) for name in dict.fromkeys(part)}
     known_parts = [known_part for known_part in parts.values() if known_part]
     compared_parts = known_parts[:MAX_COMPARED_PARTS]
-    return render_page(
-        request,
+    prices = ctx.request.app.state.prices
+    return ctx.page(
         "calculators/hardware_comparison.html",
-        learner=learner,
         compared_parts=compared_parts,
         left_out=known_parts[MAX_COMPARED_PARTS:],
         unknown=[name for name, known_part in parts.items() if known_part is None],
         max_parts=MAX_COMPARED_PARTS,
         groups=compare_fields(compared_parts),
-        prices=[request.app.state.prices.prices_of_part(part.id) for part in compared_parts],
+        prices=[prices.prices_of_part(part.id) for part in compared_parts],
         category=part_category(compared_parts[0]) if compared_parts else None,
     )
 
 
 @router.get("/{name}")
-def show_part(
-    request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary
-) -> Response:
-    part = _require_part(name)
+def show_part(ctx: ReadContext, name: str) -> Response:
+    part = find_part(name)
+    if part is None:
+        onward = "/hardware", "See all parts"
+        raise NotFoundError(f"There is no part “{name}”.", onward=onward)
     category = part_category(part)
     facts = [part.get(field) for field in _FACTS[category.name]]
-    return render_page(
-        request,
+    return ctx.page(
         "calculators/hardware_item.html",
-        learner=learner,
         part=part,
         kind=KIND_WORDS[part.kind],
         category=category,
-        prices=request.app.state.prices.prices_of_part(part.id),
+        prices=ctx.request.app.state.prices.prices_of_part(part.id),
         facts=[value for value in facts if value and value.state == "known"],
         memory=draw_sold_and_reported_memory(part),
         rates=draw_dense_and_sparse_rates(part),
         sparse=has_sparse_rates(part),
         calculators=calculator_links(part),
-        pages=topic_links_for_part(part, library),
-        related_parts=related_part_links(part, list_parts()),
+        pages=topic_links_for_part(part, ctx.library),
+        related_parts=related_part_links(part),
         others=[p for p in parts_in_category(category) if p.id != part.id],
     )
-
-
-def _require_part(name: str) -> CatalogPart:
-    """Return the part in the URL; raises NotFoundError."""
-    part = find_part(name)
-    if part is None:
-        onward = "/hardware", "See all parts"
-        raise NotFoundError(f"There is no part “{name}”.", onward=onward)
-    return part

@@ -19,9 +19,9 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import UploadFile
 from starlette.routing import Route
 
-from app.accounts.current_learner import CurrentLearner, LearnerProfile
+from app.accounts.current_learner import ReadContext, RequestContext
 from app.calculators import accuracy_page, comparison, exports
-from app.calculators.comparison import split_scenarios
+from app.calculators.comparison import is_number, split_scenarios
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
@@ -169,11 +169,6 @@ def group_estimates() -> dict[str, list[EstimateSpec]]:
     return groups
 
 
-def calculator_number_and_total(entry: EstimateSpec) -> tuple[int, int]:
-    names = [e.name for group in group_estimates().values() for e in group]
-    return names.index(entry.name) + 1, len(names)
-
-
 def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
@@ -188,13 +183,16 @@ def quiz_label_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
     return {f"/quiz/{topic.slug}": f"{len(topic.questions)} questions, {topic.title}"}
 
 
+def number_estimates() -> dict[str, int]:
+    """Return the number of each calculator by name, in the order of the list."""
+    names = (entry.name for group in group_estimates().values() for entry in group)
+    return {name: number for number, name in enumerate(names, 1)}
+
+
 @functools.cache
 def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListItem:
-    figures = entry.compute(entry.inputs()).figures
-    numeric_figures = [f for f in figures if _is_number(f)]
-    first = next(
-        (f for f in numeric_figures if f.primary), numeric_figures[0] if numeric_figures else None
-    )
+    figures = [f for f in entry.compute(entry.inputs()).figures if is_number(f.value)]
+    first = next((f for f in figures if f.primary), figures[0] if figures else None)
     return CalculatorListItem(
         number=number,
         name=entry.name,
@@ -204,10 +202,6 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
         label=_figure_label(first) if first else "",
         value=_format_short_figure(first) if first else "",
     )
-
-
-def _is_number(figure: Figure) -> bool:
-    return isinstance(figure.value, int | float) and not isinstance(figure.value, bool)
 
 
 def _figure_label(figure: Figure) -> str:
@@ -232,7 +226,7 @@ def _default_catalog_names(entry: EstimateSpec) -> str:
             value = getattr(inputs, name)
             names_by_id = dict(c for group in catalog_options(field.kind) for c in group.choices)
             shown_names.append(names_by_id.get(value, value))
-    return ", ".join(name_text for name_text in shown_names if name_text)
+    return ", ".join(filter(None, shown_names))
 
 
 # The inputs that take a price of one accelerator, by billing unit.
@@ -266,7 +260,10 @@ def build_price_links(
     if "prices" in inputs:
         return _gpu_ranking_price_links(entry, typed, usd_prices)
     links = []
-    for part in dict.fromkeys(p.part for p in usd_prices if _is_accelerator(p.part)):
+    for part in dict.fromkeys(p.part for p in usd_prices):
+        catalog_part = find_part(part)
+        if catalog_part is None or catalog_part.kind != "accelerator":
+            continue
         prices_by_period = {p.billing_period: p for p in usd_prices if p.part == part}
         prices_by_field = {
             name: prices_by_period[period]
@@ -310,24 +307,14 @@ def _price_link(
     form_values: Mapping[str, str],
     prices: list[PartPrice],
 ) -> PriceLink:
-    names = dict.fromkeys(_part_name_or_id(price.part) for price in prices)
+    part_ids = dict.fromkeys(price.part for price in prices)
     return PriceLink(
         link=calculator_url(entry.name, build_query({**typed, **form_values})),
-        part=", ".join(names),
+        part=", ".join(part.name if (part := find_part(name)) else name for name in part_ids),
         label=", ".join(price.words for price in prices),
         day=min(price.day for price in prices),
         current=all(typed.get(name) == value for name, value in form_values.items()),
     )
-
-
-def _is_accelerator(part_id: str) -> bool:
-    part = find_part(part_id)
-    return part is not None and part.kind == "accelerator"
-
-
-def _part_name_or_id(part_id: str) -> str:
-    part = find_part(part_id)
-    return part.name if part else part_id
 
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
@@ -349,14 +336,10 @@ def _require_calculator(name: str) -> EstimateSpec:
     return entry
 
 
-def _raw_query(request: Request) -> str:
+def _query_inputs(request: Request) -> dict[str, str]:
     # `request.url` would first build the whole URL.
     text: bytes = request.scope["query_string"]
-    return text.decode(errors="replace")
-
-
-def _query_inputs(request: Request) -> dict[str, str]:
-    return inputs_from_query(_raw_query(request))
+    return inputs_from_query(text.decode(errors="replace"))
 
 
 QueriedInputs = Annotated[dict[str, str], Depends(_query_inputs)]
@@ -399,7 +382,7 @@ quick = (
 
 async def _compute_result_fragment(request: Request, *, short: bool) -> Response:
     entry = _require_calculator(request.path_params["name"])
-    typed = inputs_from_query(_raw_query(request))
+    typed = _query_inputs(request)
     library = await current_library(request)
 
     def work() -> Response:
@@ -411,16 +394,12 @@ async def _compute_result_fragment(request: Request, *, short: bool) -> Response
 
 
 @router.get("")
-def list_calculators(request: Request, learner: CurrentLearner) -> Response:
-    return render_page(
-        request,
+def list_calculators(ctx: ReadContext) -> Response:
+    numbers = number_estimates()
+    return ctx.page(
         "calculators/index.html",
-        learner=learner,
         groups={
-            title: [
-                _calculator_list_item(entry, calculator_number_and_total(entry)[0])
-                for entry in entries
-            ]
+            title: [_calculator_list_item(entry, numbers[entry.name]) for entry in entries]
             for title, entries in group_estimates().items()
         },
         starts=EXAMPLE_QUESTIONS,
@@ -428,49 +407,34 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
 
 
 @router.get("/accuracy")
-def show_accuracy(request: Request, learner: CurrentLearner) -> Response:
-    summary = accuracy_page.build_accuracy_summary()
-    return render_page(request, "calculators/accuracy.html", learner=learner, summary=summary)
+def show_accuracy(ctx: ReadContext) -> Response:
+    return ctx.page("calculators/accuracy.html", summary=accuracy_page.build_accuracy_summary())
 
 
 @router.get("/accuracy/{kind}")
-def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> Response:
+def show_kind_accuracy(ctx: ReadContext, kind: str) -> Response:
     accuracy = accuracy_page.build_kind_accuracy(kind)
     if accuracy is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
-    return render_page(
-        request, "calculators/accuracy_kind.html", learner=learner, accuracy=accuracy
-    )
+    return ctx.page("calculators/accuracy_kind.html", accuracy=accuracy)
 
 
 @router.get("/{name}")
 @run_in_thread_if_slow
-def show_calculator(
-    request: Request,
-    name: str,
-    typed: QueriedInputs,
-    learner: CurrentLearner,
-    library: CurrentLibrary,
-) -> Response:
-    return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
+def show_calculator(ctx: ReadContext, name: str, typed: QueriedInputs) -> Response:
+    return _render_calculator_page(ctx, _require_calculator(name), typed)
 
 
 @router.post("/{name}")
 @run_in_thread_if_slow
-def show_posted_calculator(
-    request: Request,
-    name: str,
-    typed: PostedInputs,
-    learner: CurrentLearner,
-    library: CurrentLibrary,
-) -> Response:
+def show_posted_calculator(ctx: ReadContext, name: str, typed: PostedInputs) -> Response:
     entry = _require_calculator(name)
     query = build_query(typed)
     if len(query) > LONGEST_LINK:
         query = _normalized_query_or_empty(entry, typed)
     if query and len(query) <= LONGEST_LINK:
         return RedirectResponse(calculator_url(name, query), status_code=303)
-    return _render_calculator_page(request, entry, typed, learner, library)
+    return _render_calculator_page(ctx, entry, typed)
 
 
 def _normalized_query_or_empty(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
@@ -531,31 +495,21 @@ def download_estimate(
 
 @router.get("/{name}/compare")
 @run_in_thread_if_slow
-def show_comparison(
-    request: Request,
-    name: str,
-    typed: QueriedInputs,
-    learner: CurrentLearner,
-    library: CurrentLibrary,
-) -> Response:
-    entry = _require_calculator(name)
+def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Response:
+    entry, course = _require_calculator(name), collect_course_link_targets(ctx.library)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
-        proposed_url = build_calculator_form(
-            entry, typed, course=collect_course_link_targets(library)
-        ).compare
+        proposed_url = build_calculator_form(entry, typed, course=course).compare
         if "?" in proposed_url:
             return RedirectResponse(proposed_url, status_code=303)
     typed_by_letter = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, typed_by_letter)
-    rows = comparison.build_input_rows(entry, scenarios, collect_course_link_targets(library))
+    rows = comparison.build_input_rows(entry, scenarios, course)
     main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.scenario_problems(scenarios)
-    return render_page(
-        request,
+    return ctx.page(
         "calculators/compare.html",
         status=422 if problems else 200,
-        learner=learner,
         calculator=entry,
         name=name,
         letters=[letter.upper() for letter in typed_by_letter],
@@ -617,28 +571,22 @@ def _dump_json(value: Any) -> str:
 
 
 def _render_calculator_page(
-    request: Request,
-    entry: EstimateSpec,
-    typed: Mapping[str, str],
-    learner: LearnerProfile,
-    library: Library,
+    ctx: RequestContext, entry: EstimateSpec, typed: Mapping[str, str]
 ) -> Response:
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
-    course = collect_course_link_targets(library)
+    course = collect_course_link_targets(ctx.library)
     form = build_calculator_form(entry, typed, course=course)
-    number, total = calculator_number_and_total(entry)
-    return render_page(
-        request,
+    numbers = number_estimates()
+    return ctx.page(
         "calculators/show.html",
         status=422 if form.problems else 200,
-        learner=learner,
         instrument=form,
         summary=entry.summary,
-        price_links=build_price_links(entry, typed, request.app.state.prices),
-        number=number,
-        total=total,
+        price_links=build_price_links(entry, typed, ctx.request.app.state.prices),
+        number=numbers[entry.name],
+        total=len(numbers),
         lessons=find_lesson_titles_by_slug(entry, course),
-        quizzes=quiz_label_by_url(entry, library),
+        quizzes=quiz_label_by_url(entry, ctx.library),
     )
 
 

@@ -7,6 +7,7 @@ that a server takes to start is imports, so only this module is imported before 
 import argparse
 import contextlib
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -35,6 +36,16 @@ PART_KINDS = ("accelerator", "system", "link", "adapter", "dpu", "switch")
 
 class CommandError(Exception):
     """The command failed. The message says why and what to do."""
+
+
+def align_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as lines, with each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 @contextlib.contextmanager
@@ -92,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"unrecognized arguments: {' '.join(unknown)}; "
                 f"headroom {options.command} --help names what it takes."
             )
-        status: int = options.run(options)
+        status = _run_server(options) if options.command == "serve" else _run_command(options)
     except CommandError as error:
         print(f"headroom: {error}", file=sys.stderr)
         return 2
@@ -111,52 +122,29 @@ def _run_server(options: argparse.Namespace) -> int:
         return server.serve(options)
 
 
-def _run_content(options: argparse.Namespace) -> int:
+def _run_command(options: argparse.Namespace) -> int:
     with exclude_imports_from_gc():
-        from app.cli import content
-    return content.COMMANDS[options.command](options)
-
-
-def _run_import_export(options: argparse.Namespace) -> int:
-    with exclude_imports_from_gc():
-        from app.cli import import_export
-    return import_export.COMMANDS[options.command](options)
-
-
-def _run_estimate(options: argparse.Namespace) -> int:
-    with exclude_imports_from_gc():
-        from app.cli import estimate
-    return estimate.COMMANDS[options.command](options)
-
-
-def _run_database(options: argparse.Namespace) -> int:
-    with exclude_imports_from_gc():
-        from app.cli import database
-    return database.COMMANDS[options.command](options)
-
-
-def _run_people(options: argparse.Namespace) -> int:
-    with exclude_imports_from_gc():
-        from app.cli import people
-    return people.COMMANDS[options.command](options)
+        module = importlib.import_module(f"app.cli.{options.module}")
+    status: int = module.COMMANDS[options.command](options)
+    return status
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. `run` of its result runs the command."""
+    """Return the parser of all commands. `module` of its result is the module with the command."""
     parser = argparse.ArgumentParser(
         prog="headroom", description="Study for an exam, with live calculators."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, run: Any, text: str, **settings: Any) -> argparse.ArgumentParser:
+    def add(name: str, module: str, text: str, **settings: Any) -> argparse.ArgumentParser:
         command: argparse.ArgumentParser = commands.add_parser(
             name, help=text, description=f"{text[0].upper()}{text[1:]}.", **settings
         )
-        command.set_defaults(run=run)
+        command.set_defaults(module=module)
         return command
 
     serve = add(
-        "serve", _run_server, "migrate the database, load the course and serve", epilog=_EPILOG
+        "serve", "server", "migrate the database, load the course and serve", epilog=_EPILOG
     )
     serve.add_argument(
         *("folder",),
@@ -170,39 +158,36 @@ def build_parser() -> argparse.ArgumentParser:
         "--host", metavar="ADDRESS", help="address to listen on, instead of HEADROOM_HOST"
     )
     serve.add_argument("--port", metavar="N", help="port to listen on, instead of HEADROOM_PORT")
-    _add_check(add("check", _run_content, "report every problem in the content"))
+    _add_check(add("check", "content", "report every problem in the content"))
     # No argument is an option to argparse: each estimate parses its own inputs.
     verbatim = {"prefix_chars": "\0", "add_help": False}
     for name, text in (
         ("estimate", "size a model or a cluster; estimate --list names all estimates"),
         ("accuracy", "show how close the estimates are to published values"),
     ):
-        add(name, _run_estimate, text, **verbatim).add_argument("arguments", nargs="*")
-    _add_catalogue(add("catalogue", _run_estimate, "list the hardware with its values"))
-    _add_new(add("new", _run_content, "write a commented starting point"))
-    coverage = add("coverage", _run_content, "count what the course has for each objective")
-    coverage.add_argument("folder", nargs="?", type=Path, metavar="DIR")
-    _add_course(coverage)
+        add(name, "estimate", text, **verbatim).add_argument("arguments", nargs="*")
+    _add_catalogue(add("catalogue", "estimate", "list the hardware with its values"))
+    _add_new(add("new", "content", "write a commented starting point"))
+    coverage = add("coverage", "content", "count what the course has for each objective")
+    _add_folder_or_course(coverage)
     _add_regrade(
-        add("regrade", _run_people, "grade answers again after the key of a question changed")
+        add("regrade", "people", "grade answers again after the key of a question changed")
     )
-    _add_import(add("import", _run_import_export, "import questions into a topic"))
-    _add_export(add("export", _run_import_export, "export questions, cards or attempts"))
-    backup = add(
-        "backup", _run_database, "write database and key to one file, while the server runs"
-    )
+    _add_import(add("import", "import_export", "import questions into a topic"))
+    _add_export(add("export", "import_export", "export questions, cards or attempts"))
+    backup = add("backup", "database", "write database and key to one file, while the server runs")
     backup.add_argument("file", type=Path, metavar="FILE")
     backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
     restore = add(
-        "restore", _run_database, "replace the data by a backup, and keep what was there beside it"
+        "restore", "database", "replace the data by a backup, and keep what was there beside it"
     )
     restore.add_argument("file", type=Path, metavar="FILE")
-    add("doctor", _run_database, "check the installation and say what to do")
-    _add_author(add("author", _run_people, "decide which browsers may use the author pages"))
-    _add_learners(add("learners", _run_people, "list learners, or let one back in"))
-    add("health", _run_database, "show the readiness checks of the running server")
-    add("settings", _run_database, "list every setting")
-    database = add("db", _run_database, "upgrade the database, or rewrite its file")
+    add("doctor", "database", "check the installation and say what to do")
+    _add_author(add("author", "people", "decide which browsers may use the author pages"))
+    _add_learners(add("learners", "people", "list learners, or let one back in"))
+    add("health", "database", "show the readiness checks of the running server")
+    add("settings", "database", "list every setting")
+    database = add("db", "database", "upgrade the database, or rewrite its file")
     database.add_argument("action", choices=("upgrade", "vacuum"))
     return parser
 
@@ -211,9 +196,13 @@ def _add_course(command: argparse.ArgumentParser) -> None:
     command.add_argument("--course", default="", metavar="NAME", help="one of several courses")
 
 
+def _add_folder_or_course(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", nargs="?", type=Path, metavar="DIR")
+    _add_course(command)
+
+
 def _add_check(check: argparse.ArgumentParser) -> None:
-    check.add_argument("folder", nargs="?", type=Path, metavar="DIR")
-    _add_course(check)
+    _add_folder_or_course(check)
     check.add_argument("--format", choices=("text", "json", "github"), default="text")
     check.add_argument(
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"

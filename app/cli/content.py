@@ -33,7 +33,7 @@ from app.content.check import (
 )
 from app.content.course_rules import build_drafts_hint
 from app.content.courses import SINGLE_COURSE, find_course_folders, skipped_folders
-from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
+from app.content.file_watcher import SHARED, WatchedFiles
 from app.content.library import assemble_library
 from app.content.reading_routes import (
     has_short_route,
@@ -107,9 +107,8 @@ def _check_courses(options: argparse.Namespace) -> int:
         course_problems = [
             _with_path_from_content_folder(name, problem) for problem in check_course(folder)
         ]
-        new_problems = [
-            p for p in course_problems if p not in problems
-        ]  # shared files are reported once
+        # Shared files are reported once.
+        new_problems = [p for p in course_problems if p not in problems]
         if options.format == "text":
             report = format_problems(new_problems)
             separator = "\n" if new_problems else " "
@@ -127,13 +126,13 @@ def _check_courses(options: argparse.Namespace) -> int:
 
 def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
     """Report E00 for each folder that looks like a course but is not served."""
-    hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
+    rename_hint = "Rename it. Use lower-case letters, digits and hyphens."
     return [
         make_problem(
             ProblemLocation(f"{name}/syllabus.toml"),
             "E00",
             f"The folder “{name}” is no course of the server: {reason}.",
-            hints[0] if reason.endswith(".toml") else f"Rename it. {hints[1]}",
+            "Write its syllabus.toml." if reason.endswith(".toml") else rename_hint,
         )
         for name, reason in skipped_folders(content).items()
     ]
@@ -173,10 +172,8 @@ def refuse_packaged_course(folder: Path) -> None:
 
 def _print_code_explanation(code: str) -> int:
     if code == "ALL":
-        lines = (
-            f"{code}  {rule.meaning}\n     {rule.remedy}" for code, rule in PROBLEM_CODES.items()
-        )
-        print("\n".join(lines))
+        for known_code, rule in PROBLEM_CODES.items():
+            print(f"{known_code}  {rule.meaning}\n     {rule.remedy}")
         return 0
     if code not in PROBLEM_CODES:
         hint = (
@@ -225,16 +222,18 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
     previous: Problems | None = None
     try:
         while True:
-            problems, stamps = _check_with_stamps(files, folder)
+            # Check the files as they are. Only a server keeps the last good version.
+            files.last_good.clear()
+            parsed_files, stamps = files.parse_current_files()
+            problems = tuple(sorted(assemble_library(parsed_files, folder).problems))
             if previous is None:
                 yield format_problems(problems)
             elif problems != previous:
                 yield describe_differences(previous, problems)
             previous = problems
-            while True:
+            pause()
+            while not stamps.have_changed():
                 pause()
-                if stamps.have_changed():
-                    break
     except KeyboardInterrupt:
         return
 
@@ -245,22 +244,13 @@ def describe_differences(before: Problems, now: Problems) -> str:
     A problem that only moved to another line is neither.
     """
     old_index, new_index = _index_problems(before), _index_problems(now)
-    lines = [
-        f"fixed   {_format_problem(p)}" for key, p in old_index.items() if key not in new_index
-    ]
+    lines = [f"fixed   {_format_problem(p)}" for k, p in old_index.items() if k not in new_index]
     for problem in (p for key, p in new_index.items() if key not in old_index):
         lines.append(f"new     {_format_problem(problem)}")
         if problem.hint:
             lines.append(f"        {problem.hint}")
     summary = format_problems(now).splitlines()[-1]
     return "\n".join([*lines, f"{dt.datetime.now().astimezone():%H:%M:%S}  {summary}"])
-
-
-def _check_with_stamps(files: WatchedFiles, folder: Path) -> tuple[Problems, FileStamps]:
-    # Check the files as they are. Only a server keeps the last good version.
-    files.last_good.clear()
-    parsed_files, stamps = files.parse_current_files()
-    return tuple(sorted(assemble_library(parsed_files, folder).problems)), stamps
 
 
 class ProblemKey(NamedTuple):

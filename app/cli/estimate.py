@@ -6,12 +6,12 @@ import difflib
 import json
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.calculators import exports
-from app.cli import CommandError
+from app.calculators.exports import estimate_json, replace_no_break_spaces
+from app.cli import CommandError, align_columns
 from app.estimator import data_files, registry
 from app.estimator.hardware.part_values import CatalogPart, PartValue, list_parts
 from app.estimator.inputs import (
@@ -24,7 +24,7 @@ from app.estimator.inputs import (
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep, SubEstimate
-from app.estimator.units import NBSP, format_value
+from app.estimator.units import format_value
 from app.widgets.estimate_view import format_interval_or_exact, verdict_in_sentence
 
 _WIDTH = 88
@@ -34,14 +34,10 @@ _OWN_CASES = (
 )
 
 
-def run_estimate(options: argparse.Namespace) -> int:
-    return estimate_command(options.arguments)
-
-
-def estimate_command(arguments: Sequence[str]) -> int:
+def run_estimate(arguments: Sequence[str]) -> int:
     """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
-        print(_run_estimate_arguments(arguments), end="")
+        print(_estimate_output(arguments), end="")
     except InvalidInputsError as error:
         for problem in error.problems:
             message = f"--{problem.field.replace('_', '-')}: {problem.message}"
@@ -53,7 +49,7 @@ def estimate_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-def show_accuracy(options: argparse.Namespace) -> int:
+def print_accuracy(options: argparse.Namespace) -> int:
     """Print the accuracy of each kind of estimate. Returns 2 if arguments are given."""
     from app.calculators.accuracy_page import build_accuracy_summary
 
@@ -67,7 +63,7 @@ def show_accuracy(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run_estimate_arguments(arguments: Sequence[str]) -> str:
+def _estimate_output(arguments: Sequence[str]) -> str:
     as_json = "--json" in arguments
     if not arguments or arguments[0] in {"--list", "--help", "-h", "--json"}:
         entries = registry.entries()
@@ -81,9 +77,11 @@ def _run_estimate_arguments(arguments: Sequence[str]) -> str:
         return _estimate_help(entry)
     values = parse_inputs(entry.inputs, _parse_field_arguments(entry, arguments[1:]))
     estimate = entry.compute(values)
-    if as_json:
-        return _dump_json(exports.estimate_json(entry, values, estimate))
-    return _estimate_report(estimate)
+    return (
+        _dump_json(estimate_json(entry, values, estimate))
+        if as_json
+        else _estimate_report(estimate)
+    )
 
 
 def _require_named_estimate(name: str) -> EstimateSpec:
@@ -94,9 +92,6 @@ def _require_named_estimate(name: str) -> EstimateSpec:
     close_matches = difflib.get_close_matches(name.replace("_", "-"), names, n=1, cutoff=0.5)
     hint = f"Did you mean “{close_matches[0]}”?" if close_matches else f"Known: {', '.join(names)}."
     raise CommandError(f"There is no estimate “{name}”. {hint}")
-
-
-# --- reading the arguments ---------------------------------------------------------
 
 
 def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dict[str, str]:
@@ -137,21 +132,15 @@ def _read_file_argument(value: str) -> str:
         raise CommandError(f"{value[1:]} cannot be read: {reason}.") from None
 
 
-# --- writing the result ------------------------------------------------------------
-
-
 def _list_estimates_text(entries: Sequence[EstimateSpec]) -> str:
     name_width = max((len(e.name) for e in entries), default=0)
-    lines = [f"  {e.name:{name_width}}  {e.summary}" for e in entries]
-    return "\n".join(
-        (
-            "usage: headroom estimate NAME [--FIELD VALUE ...] [--json]",
-            "       headroom estimate NAME --help",
-            "",
-            *lines,
-            "",
-        )
-    )
+    lines = [
+        "usage: headroom estimate NAME [--FIELD VALUE ...] [--json]",
+        "       headroom estimate NAME --help",
+        "",
+        *(f"  {e.name:{name_width}}  {e.summary}" for e in entries),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _estimate_help(entry: EstimateSpec) -> str:
@@ -207,7 +196,7 @@ def _estimate_report(estimate: Estimate) -> str:
         for c in estimate.changes
     ]
     parts = [
-        textwrap.fill(_with_plain_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
+        textwrap.fill(replace_no_break_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
         _figure_lines(estimate.figures),
         *(_section_text(section) for section in estimate.sections),
         _step_lines(estimate.steps),
@@ -220,7 +209,7 @@ def _estimate_report(estimate: Estimate) -> str:
 def _section_text(section: SubEstimate) -> str:
     """Return a section of a larger estimate: its heading, its verdict, its first figures."""
     entry, result = registry.require_estimate(section.name), section.estimate
-    verdict = _with_plain_spaces(f"{result.verdict.lead} {result.verdict.text}")
+    verdict = replace_no_break_spaces(f"{result.verdict.lead} {result.verdict.text}")
     figures = [f for name in entry.first if (f := result.find_figure(name)) and f.applies]
     return "\n".join(
         (
@@ -237,9 +226,9 @@ def _figure_lines(figures: Sequence[Figure]) -> str:
 
 
 def _format_figure(figure: Figure) -> str:
-    text = _with_plain_spaces(figure.words)
+    text = replace_no_break_spaces(figure.words)
     if not figure.exact:
-        text += f"  ({_with_plain_spaces(format_interval_or_exact(figure))})"
+        text += f"  ({replace_no_break_spaces(format_interval_or_exact(figure))})"
     return f"{text}  {figure.note}" if figure.note else text
 
 
@@ -248,7 +237,9 @@ def _step_lines(steps: Sequence[FormulaStep]) -> str:
         return ""
     lines = ["The working"]
     for step in steps:
-        lines.append(f"  {step.label}: {_with_plain_spaces(format_value(step.value, step.unit))}")
+        lines.append(
+            f"  {step.label}: {replace_no_break_spaces(format_value(step.value, step.unit))}"
+        )
         lines.append(f"      {step.formula}")
         if step.substituted:
             lines.append(f"      {step.substituted}")
@@ -262,18 +253,14 @@ def _bullet_list(title: str, lines: Sequence[str]) -> str:
     """Return lines as a list below a title; empty without lines."""
     items = (
         textwrap.fill(
-            _with_plain_spaces(line), _WIDTH, initial_indent="  - ", subsequent_indent="    "
+            replace_no_break_spaces(line), _WIDTH, initial_indent="  - ", subsequent_indent="    "
         )
         for line in lines
     )
     return "\n".join((title, *items)) if lines else ""
 
 
-def _with_plain_spaces(text: str) -> str:
-    return text.replace(NBSP, " ")
-
-
-def list_catalogue(options: argparse.Namespace) -> int:
+def print_catalogue(options: argparse.Namespace) -> int:
     """Run `headroom catalogue …`. Returns 1 if nothing matches."""
     vendor_prefix = (options.vendor or "").casefold()
     parts = [
@@ -292,32 +279,24 @@ def list_catalogue(options: argparse.Namespace) -> int:
         rows = [_part_json(part, missing=options.missing) for part in parts]
         print(json.dumps(rows, ensure_ascii=False, indent=1))
     elif options.missing:
-        print("\n".join(_unknown_value_lines(parts)))
+        for part in parts:
+            print(part.id)
+            for value in part.missing:
+                print(f"    {value.name}: {value.reason}")
     elif options.part:
         print("\n\n".join(map(_full_part_text, parts)))
     else:
-        print("\n".join(_part_lines(parts)))
+        print(_part_list(parts))
     return 0
 
 
-def _part_lines(parts: Sequence[CatalogPart]) -> list[str]:
+def _part_list(parts: Sequence[CatalogPart]) -> str:
     """Return one line per part, with the number of its unknown values."""
-    id_width = max(len(part.id) for part in parts)
-    kind_width = max(len(part.kind) for part in parts)
-    lines = []
+    rows = []
     for part in parts:
         unknown = f" ({len(part.missing)} unknown)" if part.missing else ""
-        name = f"{part.vendor}, {part.name}{unknown}"
-        lines.append(f"{part.id:{id_width}}  {part.kind:{kind_width}}  {name}")
-    return [*lines, f"{len(parts)} parts"]
-
-
-def _unknown_value_lines(parts: Iterable[CatalogPart]) -> list[str]:
-    lines = []
-    for part in parts:
-        lines.append(part.id)
-        lines += [f"    {v.name}: {v.reason}" for v in part.missing]
-    return lines
+        rows.append((part.id, part.kind, f"{part.vendor}, {part.name}{unknown}"))
+    return f"{align_columns(rows)}\n{len(parts)} parts"
 
 
 def _full_part_text(part: CatalogPart) -> str:
@@ -326,7 +305,7 @@ def _full_part_text(part: CatalogPart) -> str:
     for group, values in part.groups.items():
         lines.append(f"  {group}")
         lines += [f"    {_value_line(value)}" for value in values]
-    return "\n".join(lines).replace(NBSP, " ")
+    return replace_no_break_spaces("\n".join(lines))
 
 
 def _value_line(value: PartValue) -> str:
@@ -358,12 +337,16 @@ def _part_value_json(value: PartValue) -> dict[str, Any]:
         "value": value.number,
         "unit": value.field.unit,
         "convention": value.field.convention,
-        "words": value.words.replace(NBSP, " "),
-        "beside": value.other_convention.replace(NBSP, " "),
+        "words": replace_no_break_spaces(value.words),
+        "beside": replace_no_break_spaces(value.other_convention),
         "sources": list(value.sources),
         "read_on": str(value.read_on),
         "unverified": value.unverified,
     }
 
 
-COMMANDS = {"estimate": run_estimate, "accuracy": show_accuracy, "catalogue": list_catalogue}
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "estimate": lambda options: run_estimate(options.arguments),
+    "accuracy": print_accuracy,
+    "catalogue": print_catalogue,
+}

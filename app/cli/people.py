@@ -30,7 +30,7 @@ from app.authoring.regrading import (
     confirm_regrade,
     preview_regrade,
 )
-from app.cli import CommandError
+from app.cli import CommandError, align_columns
 from app.cli.content import find_course_folder
 from app.cli.database import choose_url_to_print, open_database, read_settings
 from app.clock import utc_now
@@ -41,7 +41,8 @@ from app.main import create_session_cookies
 from app.markup.problems import replace_unprintable_characters
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
-from app.web.visitor import SessionCookies, hash_session_key
+from app.settings import Settings
+from app.web.visitor import hash_session_key
 
 
 def new_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
@@ -80,15 +81,12 @@ def run_author_command(options: argparse.Namespace) -> int:
 
 
 def _list_author_sessions(db: Session, now: dt.datetime) -> None:
-    sessions = author_store.list_author_sessions(db, now)
-    if not sessions:
-        print("No browser is signed in as an author.")
-        return
     rows = [
         (str(s.id), s.device, format_moment(s.created), format_moment(s.last_used))
-        for s in sessions
+        for s in author_store.list_author_sessions(db, now)
     ]
-    print(align_columns([("ID", "DEVICE", "CREATED", "LAST USED"), *rows]))
+    table = align_columns([("ID", "DEVICE", "CREATED", "LAST USED"), *rows])
+    print(table if rows else "No browser is signed in as an author.")
 
 
 def run_author_revocation(engine: Engine, session_id: int | None, now: dt.datetime) -> int:
@@ -120,15 +118,6 @@ def format_moment(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def align_columns(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
 def run_learners_command(options: argparse.Namespace) -> int:
     """Run `headroom learners`. Returns 1 if it is unclear which learner or course is meant."""
     settings = read_settings()
@@ -144,12 +133,7 @@ def run_learners_command(options: argparse.Namespace) -> int:
                 f"headroom: {_no_single_match_message(matches, options.learner)}", file=sys.stderr
             )
             return 1
-        cookies = create_session_cookies(settings)
-        print(
-            _create_device_code_text(
-                db, cookies, matches[0], choose_url_to_print(settings), utc_now()
-            )
-        )
+        print(_create_device_code(db, settings, matches[0], utc_now()))
         db.commit()
     return 0
 
@@ -174,21 +158,24 @@ def _run_learner_adoption(db: Session, course: str, known_courses: Collection[st
         names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
         return 1
-    moved, not_moved = learner_store.assign_unassigned_learners(db, course)
-    subject = f"{moved} into {course}"
+    adopted = learner_store.adopt_learners_without_course(db, course)
+    subject = f"{adopted.moved} into {course}"
     record_audit_entry(db, AuditRecord(utc_now(), COMMAND_LINE, "learners adopted", subject))
     db.commit()
-    print(f"{course} has the work of {moved} learners.")
-    if not_moved:
-        print(f"{not_moved} had started again in it; their earlier work stays where it was.")
+    print(f"{course} has the work of {adopted.moved} learners.")
+    if adopted.not_moved:
+        print(
+            f"{adopted.not_moved} had started again in it; their earlier work stays where it was."
+        )
     return 0
 
 
-def _create_device_code_text(
-    db: Session, cookies: SessionCookies, person: LearnerListRow, address: str, now: dt.datetime
+def _create_device_code(
+    db: Session, settings: Settings, person: LearnerListRow, now: dt.datetime
 ) -> str:
+    """Create a device code for a person; returns the text that says how to use it."""
     code = new_device_code()
-    digest = cookies.hash_short_code(normalize_device_code(code))
+    digest = create_session_cookies(settings).hash_short_code(normalize_device_code(code))
     learner_store.replace_device_code(db, person.id, digest, now + CODE_LIFETIME)
     record_audit_entry(
         db, AuditRecord(now, COMMAND_LINE, "learner code made", f"learner {person.id}")
@@ -196,7 +183,7 @@ def _create_device_code_text(
     minutes = int(CODE_LIFETIME.total_seconds() / 60)
     name = replace_unprintable_characters(person.name) or "no name"
     return (
-        f"{address}/continue?code={code}\n"
+        f"{choose_url_to_print(settings)}/continue?code={code}\n"
         f"Whoever opens it within {minutes} minutes continues as learner {person.id} ({name}). "
         f"It works once. The code alone is {code}."
     )

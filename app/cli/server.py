@@ -28,14 +28,13 @@ from app.content.library import Library
 from app.estimator.hardware.prices import PriceList
 from app.main import create_app
 from app.settings import Settings
-from app.web import monitoring
 from app.web.connection_guard import (
     ConnectionLimits,
     cap_connections_by_file_limit,
-    create_protocol_class,
+    create_protocol_factory,
 )
 from app.web.formatting import NBSP, format_count_with_noun
-from app.web.monitoring import share_metrics_between_processes
+from app.web.monitoring import configure_logging, share_metrics_between_processes
 
 LOCAL_DATA = ".headroom"
 """The data folder inside a course that is served as `headroom serve DIR`."""
@@ -149,7 +148,7 @@ def _print_author_link(settings: Settings) -> None:
 
 def _run_server(settings: Settings, app: FastAPI) -> None:
     """Run uvicorn. `app` is used if there is a single process."""
-    monitoring.configure_logging(settings.log)
+    configure_logging(settings.log)
     if settings.metrics_token and settings.workers > 1:
         share_metrics_between_processes(settings.data / "metrics")
 
@@ -161,7 +160,7 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # with uvloop, new clients wait behind rendered pages
-        http=create_protocol_class(
+        http=create_protocol_factory(
             ConnectionLimits(
                 connections=cap_connections_by_file_limit(settings.connections),
                 of_one_client=settings.client_connections,

@@ -38,6 +38,7 @@ from app.database.schema import (
     RESTORING,
     UnusableDatabaseError,
     latest_revision,
+    list_database_files,
     read_schema_revision,
     read_sqlite_file_revision,
     sqlite_file,
@@ -248,7 +249,7 @@ def _open_engine_or_refuse(installation: Installation, target_label: str) -> Ite
 
 
 def _expect_space(database: Path, folder: Path) -> None:
-    size = sum(path.stat().st_size for path in database_copies.database_files(database))
+    size = sum(path.stat().st_size for path in list_database_files(database))
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < _SPARE * size:
         raise InstallationError(
@@ -446,7 +447,7 @@ def _replace_file(
     new.replace(staged_file)
     sync_to_disk(target.parent)
     try:
-        for path in database_copies.database_files(target):
+        for path in list_database_files(target):
             replaced.move_aside(path)
         replace_key()
         staged_file.replace(target)

@@ -11,8 +11,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, create_engine, func, inspect, select, table, text
 
 from app.database.engine import hide_passwords
+from app.database.file_guards import open_sqlite_file
 from app.database.installation import InstallationError
-from app.database.schema import SQLITE_SIDE_FILES, open_read_only
 
 _PAGES = 256  # one megabyte, so that other requests do not wait long for the disk
 PROGRAMS = ("pg_dump", "pg_restore", "psql")
@@ -47,7 +47,7 @@ def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> 
 
 def _copy_sqlite_file(source: Path, target: Path, pause: Callable[[], object]) -> None:
     with (
-        open_read_only(source) as source_database,
+        open_sqlite_file(source, "ro") as source_database,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as target_database,
     ):
         # Safe, because the copy is temporary until it is packed.
@@ -69,7 +69,7 @@ def _count_rows(connection: Connection) -> dict[str, int]:
 def find_damage(path: Path) -> str:
     """Return the first problem that SQLite finds in a file, or an empty string."""
     try:
-        with open_read_only(path) as connection:
+        with open_sqlite_file(path, "ro") as connection:
             (result,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         return " ".join(str(error).split())
@@ -83,8 +83,7 @@ def checkpoint_wal(path: Path) -> None:
     """
     if not path.exists() or not path.stat().st_size or find_damage(path):
         return
-    address = f"{path.absolute().as_uri()}?mode=rw"
-    with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as database:
+    with open_sqlite_file(path, "rw", timeout=0) as database:
         try:
             database.execute("PRAGMA journal_mode=DELETE")
         except sqlite3.OperationalError as error:
@@ -93,12 +92,6 @@ def checkpoint_wal(path: Path) -> None:
                     f"another program has the database {path} open: stop it first."
                 ) from None
             raise
-
-
-def database_files(path: Path) -> list[Path]:
-    """Return the database file and the files SQLite stores next to it, as far as they exist."""
-    names = (path, *(Path(f"{path}{end}") for end in SQLITE_SIDE_FILES))
-    return [name for name in names if name.exists()]
 
 
 def find_missing_postgresql_program() -> str:

@@ -17,7 +17,7 @@ from app.content.courses import find_course_folders
 from app.database import database_copies
 from app.database.backup import BackupArchive, list_automatic_backups, open_backup
 from app.database.engine import hide_passwords, redact_url_passwords
-from app.database.file_guards import list_replaced_files_folders
+from app.database.file_guards import list_replaced_files_folders, open_sqlite_file
 from app.database.installation import (
     Installation,
     InstallationError,
@@ -28,7 +28,7 @@ from app.database.quotas import LEAST_FREE
 from app.database.schema import (
     UnusableDatabaseError,
     latest_revision,
-    open_read_only,
+    list_database_files,
     read_schema_revision,
     sqlite_file,
 )
@@ -85,7 +85,7 @@ def _check_data_folder(data: Path) -> DoctorFinding:
 def _check_file_modes(installation: Installation) -> DoctorFinding:
     paths = [installation.secret_file]
     if installation.database.startswith("sqlite"):
-        paths += database_copies.database_files(Path(installation.database.partition(":///")[2]))
+        paths += list_database_files(Path(installation.database.partition(":///")[2]))
     if installation.backups is not None:
         paths += list_automatic_backups(installation.backups)
     readable_paths = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
@@ -132,7 +132,7 @@ def _check_integrity(path: Path) -> DoctorFinding:
     if fault := database_copies.find_damage(path):
         message = f"{path} is damaged ({fault})"
         return DoctorFinding("problem", "integrity", message, "Run `headroom restore FILE`.")
-    with open_read_only(path) as connection:
+    with open_sqlite_file(path, "ro") as connection:
         orphans = len(connection.execute("PRAGMA foreign_key_check").fetchall())
     if orphans:
         message = f"{orphans} rows point to a row that is not there"
@@ -228,9 +228,10 @@ def _check_replaced_files(installation: Installation, now: dt.datetime) -> Itera
     if installation.database.startswith("sqlite"):
         parents.add(Path(installation.database.partition(":///")[2]).parent)
     for parent in sorted(parents):
-        for folder, made_at in list_replaced_files_folders(parent):
+        for replaced in list_replaced_files_folders(parent):
+            folder = replaced.path
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-            days = max(0, (now - made_at).days)
+            days = max(0, (now - replaced.made_at).days)
             yield DoctorFinding(
                 "warning",
                 "kept by restore",

@@ -16,13 +16,14 @@ import fcntl
 import itertools
 import os
 import shutil
+import sqlite3
 import stat
 import tempfile
 import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -80,6 +81,11 @@ class DatabaseGoneError(SQLAlchemyError):
     """The database file was deleted, moved or replaced while it was in use."""
 
 
+class DeviceAndInode(NamedTuple):
+    device: int
+    inode: int
+
+
 class ReplacedFileGuard:
     """Remembers which file is at a path, by device and inode number."""
 
@@ -109,12 +115,12 @@ class ReplacedFileGuard:
         """Forget the file after all connections were closed: the next may open another."""
         self._number = None
 
-    def _read_device_and_inode(self) -> tuple[int, int] | None:
+    def _read_device_and_inode(self) -> DeviceAndInode | None:
         try:
             status = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
         except OSError:
             return None
-        return status.st_dev, status.st_ino
+        return DeviceAndInode(status.st_dev, status.st_ino)
 
 
 def expect_database_in_place(engine: Engine) -> None:
@@ -184,8 +190,8 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
     """
     if os.geteuid() != _ROOT or not folder.is_dir():
         return
-    owner = _folder_owner(folder)
-    if owner[0] == _ROOT:
+    owner = folder.stat()
+    if owner.st_uid == _ROOT:
         return
     for path, folders, files, handle in os.fwalk(folder):
         if prefixes and Path(path) == folder:
@@ -203,18 +209,13 @@ def _chown_new_folder(folder: Path) -> None:
         return
     parent_descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _chown_if_root_owned(folder.name, parent_descriptor, _folder_owner(folder.parent))
+        _chown_if_root_owned(folder.name, parent_descriptor, folder.parent.stat())
     finally:
         os.close(parent_descriptor)
 
 
-def _folder_owner(folder: Path) -> tuple[int, int]:
-    status = folder.stat()
-    return status.st_uid, status.st_gid
-
-
-def _chown_if_root_owned(name: str, folder_descriptor: int, owner: tuple[int, int]) -> None:
-    """Change the owner of one file or folder that root owns.
+def _chown_if_root_owned(name: str, folder_descriptor: int, owner: os.stat_result) -> None:
+    """Give one file or folder that root owns to `owner`.
 
     Skips a file with several hard links: the folder's owner could have linked a system
     file there to take it over.
@@ -227,7 +228,7 @@ def _chown_if_root_owned(name: str, folder_descriptor: int, owner: tuple[int, in
         status = os.fstat(handle)
         has_one_link = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
         if status.st_uid == _ROOT and (has_one_link or stat.S_ISDIR(status.st_mode)):
-            os.fchown(handle, *owner)
+            os.fchown(handle, owner.st_uid, owner.st_gid)
     finally:
         os.close(handle)
 
@@ -249,6 +250,18 @@ def sync_to_disk(path: Path) -> None:
 
 
 @contextlib.contextmanager
+def open_sqlite_file(
+    path: Path, mode: Literal["ro", "rw"], *, timeout: float = 5
+) -> Iterator[sqlite3.Connection]:
+    """Yield a connection to an existing SQLite file, without automatic transactions."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    with contextlib.closing(
+        sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
+    ) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
 def private_temp_folder(beside: Path) -> Iterator[Path]:
     """Yield a private temporary folder next to a file, and delete it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}.", dir=beside.parent))
@@ -262,9 +275,16 @@ def name_replaced_files_folder(now: dt.datetime) -> str:
     return f"{ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
 
 
-def list_replaced_files_folders(folder: Path) -> Iterator[tuple[Path, dt.datetime]]:
-    """Yield the folders that restores left in a folder and their times, oldest first."""
+class ReplacedFilesFolder(NamedTuple):
+    """A folder with the files that a restore replaced."""
+
+    path: Path
+    made_at: dt.datetime
+
+
+def list_replaced_files_folders(folder: Path) -> Iterator[ReplacedFilesFolder]:
+    """Yield the folders that restores left in a folder, oldest first."""
     for path in sorted(folder.glob(f"{ASIDE}*")):
         with contextlib.suppress(ValueError):  # not made by a restore
-            moment = path.name.removeprefix(ASIDE)
-            yield path, dt.datetime.strptime(f"{moment}+0000", f"{_MOMENT}%z")
+            moment = f"{path.name.removeprefix(ASIDE)}+0000"
+            yield ReplacedFilesFolder(path, dt.datetime.strptime(moment, f"{_MOMENT}%z"))

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
 from app.database.engine import is_disk_full_error
-from app.database.file_guards import file_lock
+from app.database.file_guards import file_lock, make_file_private, open_sqlite_file
 from app.resources import ROOT
 
 FOLDER = ROOT / "migrations"
@@ -39,8 +39,7 @@ class UnusableDatabaseError(Exception):
 
 
 def latest_revision() -> str:
-    """Return the number of the last migration. Files are named NNNN_what_it_does.py."""
-    return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
+    return max(_known_revisions())
 
 
 def is_schema_current(engine: Engine) -> bool:
@@ -61,15 +60,7 @@ def read_schema_revision(engine: Engine) -> str:
     if engine.dialect.name == "sqlite":
         return read_sqlite_file_revision(sqlite_file(engine))
     with engine.connect() as connection:
-        tables = {
-            name
-            for (name,) in connection.execute(
-                text(
-                    "SELECT table_name FROM information_schema.tables WHERE"
-                    " table_schema = current_schema() AND table_type = 'BASE TABLE'"
-                )
-            )
-        }
+        tables = set(inspect(connection).get_table_names())
         return _check_revision_usable(tables, lambda: _read_revision(connection), "the database")
 
 
@@ -94,9 +85,9 @@ def read_sqlite_file_revision(path: Path) -> str:
     if not path.exists():
         _expect_no_orphaned_wal(path)
         return ""
-    _expect_nonempty_file(path)
+    _expect_file_with_content(path)
     try:
-        with open_read_only(path) as connection:
+        with open_sqlite_file(path, "ro") as connection:
             return _read_checked_revision(path, connection)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -119,11 +110,10 @@ def describe_full_disk(folder: Path) -> str:
     return f"the disk of {folder} is full: free some space, then start again."
 
 
-@contextlib.contextmanager
-def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    address = f"{path.absolute().as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
-        yield connection
+def list_database_files(path: Path) -> list[Path]:
+    """Return the database file and the files SQLite stores next to it, as far as they exist."""
+    paths = (path, *(Path(f"{path}{end}") for end in SQLITE_SIDE_FILES))
+    return [path for path in paths if path.exists()]
 
 
 def _expect_no_orphaned_wal(path: Path) -> None:
@@ -135,7 +125,7 @@ def _expect_no_orphaned_wal(path: Path) -> None:
         )
 
 
-def _expect_nonempty_file(path: Path) -> None:
+def _expect_file_with_content(path: Path) -> None:
     if not stat.S_ISREG(path.stat().st_mode):
         raise UnusableDatabaseError(
             f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."
@@ -201,6 +191,7 @@ def _check_revision_usable(tables: set[str], revision: Callable[[], str], subjec
 
 
 def _known_revisions() -> set[str]:
+    """Return the numbers of the migrations. Files are named NNNN_what_it_does.py."""
     return {path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py")}
 
 
@@ -222,28 +213,22 @@ def downgrade_schema(engine: Engine, revision: str = "base") -> None:
 def _run_migration(engine: Engine, action: Callable[[Config], object]) -> None:
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
+    is_sqlite = engine.dialect.name == "sqlite"
     with engine.connect() as connection:
-        _run_without_foreign_keys(connection, config, action)
-
-
-def _run_without_foreign_keys(
-    connection: Connection, config: Config, action: Callable[[Config], object]
-) -> None:
-    # Batch mode rebuilds SQLite tables. With foreign keys on, dropping the old table
-    # would cascade to the rows that point to it.
-    sqlite = connection.dialect.name == "sqlite"
-    if sqlite:
-        connection.exec_driver_sql("COMMIT")
-        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    else:
-        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-    config.attributes["connection"] = connection
-    action(config)
-    connection.commit()
-    if sqlite:
-        connection.exec_driver_sql("COMMIT")
-        connection.exec_driver_sql("PRAGMA foreign_keys=ON")
+        # Batch mode rebuilds SQLite tables. With foreign keys on, dropping the old table
+        # would cascade to the rows that point to it.
+        if is_sqlite:
+            connection.exec_driver_sql("COMMIT")
+            connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        config.attributes["connection"] = connection
+        action(config)
+        connection.commit()
+        if is_sqlite:
+            connection.exec_driver_sql("COMMIT")
+            connection.exec_driver_sql("PRAGMA foreign_keys=ON")
 
 
 _KEY = int.from_bytes(b"headroom", "big")
@@ -263,7 +248,6 @@ def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
         revision = read_schema_revision(engine)
         if revision == latest_revision():
             return
-
         if revision:
             before(revision)
         upgrade_schema(engine)
@@ -286,11 +270,8 @@ def make_database_private(engine: Engine) -> None:
     """Make a SQLite database and the files next to it readable for their owner only."""
     if engine.dialect.name != "sqlite":
         return
-    path = sqlite_file(engine)
-    for name in (path, *(Path(f"{path}{end}") for end in SQLITE_SIDE_FILES)):
-        # Only the owner can change the mode; `headroom doctor` reports it otherwise.
-        with contextlib.suppress(FileNotFoundError, PermissionError):
-            name.chmod(0o600)
+    for path in list_database_files(sqlite_file(engine)):
+        make_file_private(path)
 
 
 @contextlib.contextmanager

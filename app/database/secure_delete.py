@@ -20,6 +20,8 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from app.database.file_guards import open_sqlite_file
+
 LARGEST_DAILY = 64 * 1024 * 1024
 """Maximum file size in bytes for a VACUUM while the server runs: a second or two."""
 LARGEST_AT_START = 512 * 1024 * 1024
@@ -83,7 +85,7 @@ def truncate_log(path: Path) -> bool:
     Writers wait only for the last part, at most `_BUSY_TIMEOUT_MS`.
     """
     try:
-        with _open_existing(path) as file:
+        with _open_with_secure_delete(path) as file:
             return _checkpoint_and_truncate(file)
     except sqlite3.Error as error:
         _log.warning("the log of the database was not emptied: %s", error)
@@ -92,7 +94,7 @@ def truncate_log(path: Path) -> bool:
 
 def vacuum_if_marked(path: Path, max_bytes: int, *, exclusive: bool = False) -> bool:
     """`vacuum_file` for a file of up to `max_bytes` bytes from which something was erased."""
-    with _open_existing(path) as file:
+    with _open_with_secure_delete(path) as file:
         (mark,) = file.execute("PRAGMA user_version").fetchone()
     if mark and path.stat().st_size > max_bytes:
         _log.warning(
@@ -119,7 +121,7 @@ def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
             f"to rewrite {path} takes {needed_bytes // 1_000_000:,} MB, and "
             f"{free_bytes // 1_000_000:,} MB are free"
         )
-    with _open_existing(path) as file:
+    with _open_with_secure_delete(path) as file:
         if exclusive:
             file.execute("PRAGMA locking_mode=EXCLUSIVE")
         else:
@@ -143,12 +145,7 @@ def _checkpoint_and_truncate(file: sqlite3.Connection) -> bool:
 
 
 @contextlib.contextmanager
-def _open_existing(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that never creates a file."""
-    address = f"{path.absolute().as_uri()}?mode=rw"
-    connection = sqlite3.connect(
-        address, uri=True, timeout=_BUSY_TIMEOUT_MS / 1000, isolation_level=None
-    )
-    with contextlib.closing(connection) as file:
+def _open_with_secure_delete(path: Path) -> Iterator[sqlite3.Connection]:
+    with open_sqlite_file(path, "rw", timeout=_BUSY_TIMEOUT_MS / 1000) as file:
         file.execute("PRAGMA secure_delete=ON")
         yield file

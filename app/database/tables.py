@@ -11,17 +11,7 @@ A regrade never changes its attempt; it is a separate row.
 import secrets
 from collections.abc import Mapping
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    false,
-)
+from sqlalchemy import BigInteger, Index, MetaData, Table, Text, UniqueConstraint, false
 from sqlmodel import Field, SQLModel
 
 from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
@@ -43,32 +33,33 @@ Caches, commands and the author pages hold such ids. SQLite would reuse the high
 after its row was deleted, and the id would then name another person's row. Rows of all
 other tables are looked up together with their learner.
 """
+EMPTY_BEFORE: Mapping[str, str] = {"server_default": ""}
+"""Options of a text column that is empty in rows written before the column existed."""
 
 
-def create_timestamp_column(*, nullable: bool = False) -> Column[int]:
-    """Return a column for a time in milliseconds since 1970 (UTC)."""
-    return Column(BigInteger, nullable=nullable)
+class _Row(SQLModel):
+    id: int | None = Field(default=None, primary_key=True)
 
 
-def added_text_column(max_length: int) -> Column[str]:
-    """Return a text column that is empty in rows written before the column existed."""
-    return Column(String(max_length), nullable=False, server_default="")
+class _LearnersRow(_Row):
+    """A row that belongs to a learner and is erased with them."""
+
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
 
 
-class ItemRevision(SQLModel, table=True):
+class ItemRevision(_Row, table=True):
     """A revision of an item that a learner answered. `body` is the parsed item as JSON."""
 
     __tablename__ = "item_revision"
     __table_args__ = (UniqueConstraint("item", "revision"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     item: str = Field(max_length=120)
     revision: str = Field(max_length=64)
-    body: str = Field(sa_column=Column(Text, nullable=False))
-    first_seen: int = Field(sa_column=create_timestamp_column())
+    body: str = Field(sa_type=Text)
+    first_seen: int = Field(sa_type=BigInteger)
 
 
-class PracticeRun(SQLModel, table=True):
+class PracticeRun(_Row, table=True):
     """A practice run. `items` is a JSON list of question ids.
 
     `mode` is how the questions were selected and `scope` from where: a topic, an
@@ -77,33 +68,31 @@ class PracticeRun(SQLModel, table=True):
 
     __tablename__ = "practice_run"
 
-    id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
     token: str = Field(max_length=64, unique=True)
     mode: str = Field(max_length=16)
     scope: str = Field(default="", max_length=120)
-    items: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=create_timestamp_column())
+    items: str = Field(sa_type=Text)
+    at: int = Field(sa_type=BigInteger)
 
 
-class ItemReport(SQLModel, table=True):
+class ItemReport(_Row, table=True):
     """A learner's report about an item, shown on the author pages."""
 
     __tablename__ = "item_report"
     __table_args__ = (Index("ix_item_report_item", "item", "at"), NEVER_REUSED)
 
-    id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
     token: str = Field(max_length=64, unique=True)
     item: str = Field(max_length=120)
     revision: str = Field(max_length=64)
-    seed: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
-    words: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=create_timestamp_column())
-    settled_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
+    seed: int | None = Field(default=None, sa_type=BigInteger)
+    words: str = Field(sa_type=Text)
+    at: int = Field(sa_type=BigInteger)
+    settled_at: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Attempt(SQLModel, table=True):
+class Attempt(_LearnersRow, table=True):
     """One graded answer to a question. `token` makes a repeated request harmless.
 
     Practice writes it at once, a mock exam when it is closed. `context` is page, quiz,
@@ -117,30 +106,28 @@ class Attempt(SQLModel, table=True):
         Index("ix_attempt_item", "item", "revision"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     token: str = Field(max_length=64, unique=True)
     item: str = Field(max_length=120)
     revision: str = Field(max_length=64)
     topic: str = Field(max_length=80)
-    seed: int = Field(sa_column=Column(BigInteger, nullable=False))
+    seed: int = Field(sa_type=BigInteger)
     context: str = Field(max_length=16)
     sitting_id: int | None = Field(default=None, index=True)
     run_id: int | None = Field(
         default=None, foreign_key="practice_run.id", ondelete="SET NULL", index=True
     )
-    raw: str = Field(sa_column=Column(Text, nullable=False))
-    parsed: str = Field(sa_column=Column(Text, nullable=False))
+    raw: str = Field(sa_type=Text)
+    parsed: str = Field(sa_type=Text)
     score: float
     first: bool
     certainty: int | None = None
     hints: int = 0
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
-class Regrade(SQLModel, table=True):
+class Regrade(_Row, table=True):
     """A new grade for an attempt, after the key of its question was corrected.
 
     The attempt itself does not change. `after` is the id of the previous regrade, 0 for
@@ -154,40 +141,36 @@ class Regrade(SQLModel, table=True):
         Index("ix_regrade_learner_id", "learner_id", "id"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     attempt_id: int = Field(foreign_key="attempt.id", ondelete="CASCADE")
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     after: int
     revision: str = Field(max_length=64)
     score: float
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
-class QuestionFlag(SQLModel, table=True):
+class QuestionFlag(_LearnersRow, table=True):
     """A question that a learner flagged. Removing the flag deletes the row."""
 
     __tablename__ = "question_flag"
     __table_args__ = (UniqueConstraint("learner_id", "item"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     item: str = Field(max_length=120)
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
-class AuthorLink(SQLModel, table=True):
+class AuthorLink(_Row, table=True):
     """A short-lived, single-use link that opens the author pages in a browser."""
 
     __tablename__ = "author_link"
 
-    id: int | None = Field(default=None, primary_key=True)
     digest: str = Field(max_length=64, unique=True)
-    created_at: int = Field(sa_column=create_timestamp_column())
-    expires_at: int = Field(sa_column=create_timestamp_column())
-    used_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
+    created_at: int = Field(sa_type=BigInteger)
+    expires_at: int = Field(sa_type=BigInteger)
+    used_at: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class AuthorSession(SQLModel, table=True):
+class AuthorSession(_Row, table=True):
     """A browser that may use the author pages. `digest` is the hash of its cookie.
 
     `last_used` is accurate to a day. The session expires a month later.
@@ -195,27 +178,25 @@ class AuthorSession(SQLModel, table=True):
 
     __tablename__ = "author_session"
 
-    id: int | None = Field(default=None, primary_key=True)
     digest: str = Field(max_length=64, unique=True)
     device: str = Field(default="", max_length=40)
-    created_at: int = Field(sa_column=create_timestamp_column())
-    last_used: int = Field(sa_column=create_timestamp_column())
-    revoked_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
+    created_at: int = Field(sa_type=BigInteger)
+    last_used: int = Field(sa_type=BigInteger)
+    revoked_at: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class AuditEntry(SQLModel, table=True):
+class AuditEntry(_Row, table=True):
     """Audit log entry of an author's action. `session` is the AuthorSession id, 0 for a command."""
 
     __tablename__ = "audit"
 
-    id: int | None = Field(default=None, primary_key=True)
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
     session: int = 0
     action: str = Field(max_length=40)
     subject: str = Field(default="", max_length=120)
 
 
-class Review(SQLModel, table=True):
+class Review(_LearnersRow, table=True):
     """One entry of the review log: a rating, a manual edit, or (`voids` set) an undo of one.
 
     `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in all other rows. `retention` is the
@@ -230,8 +211,6 @@ class Review(SQLModel, table=True):
         Index("ix_review_learner_id", "learner_id", "id"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     token: str = Field(max_length=64, unique=True)
     card: str = Field(max_length=120)
     rating: int
@@ -240,26 +219,24 @@ class Review(SQLModel, table=True):
     recall: float | None = None
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
-    at: int = Field(sa_column=create_timestamp_column())
-    act: str = Field(default="", sa_column=added_text_column(8))
+    at: int = Field(sa_type=BigInteger)
+    act: str = Field(default="", max_length=8, sa_column_kwargs=EMPTY_BEFORE)
     until_day: str | None = Field(default=None, max_length=10)
 
 
-class Suspension(SQLModel, table=True):
+class Suspension(_LearnersRow, table=True):
     """A suspended card. Unsuspending deletes the row."""
 
     __table_args__ = (UniqueConstraint("learner_id", "card"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     card: str = Field(max_length=120)
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
 _OF_A_DAY = ("suspended", "state", "note")
 
 
-class CardStateRow(SQLModel, table=True):
+class CardStateRow(_LearnersRow, table=True):
     """The current state of one card: a cache that replaying the review log can rebuild.
 
     `due_day` is a study day; `due_at` is the exact time during (re)learning steps.
@@ -272,7 +249,6 @@ class CardStateRow(SQLModel, table=True):
     """
 
     __tablename__ = "memory"
-
     __table_args__ = (
         UniqueConstraint("learner_id", "card"),
         # These cover all columns that queries for a day's cards read, so no row is
@@ -282,8 +258,6 @@ class CardStateRow(SQLModel, table=True):
         Index("ix_memory_learner_topic", "learner_id", "topic"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     card: str = Field(max_length=120)
     note: str = Field(max_length=120)
     topic: str = Field(max_length=80)
@@ -292,18 +266,18 @@ class CardStateRow(SQLModel, table=True):
     stability: float | None = None
     difficulty: float | None = None
     due_day: str = Field(max_length=10)
-    due_at: int = Field(sa_column=create_timestamp_column())
+    due_at: int = Field(sa_type=BigInteger)
     first_day: str = Field(default="", max_length=10)
     last_day: str = Field(default="", max_length=10)
-    last_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
+    last_at: int | None = Field(default=None, sa_type=BigInteger)
     reviews: int = 0
     lapses: int = 0
     turns: int = 0
     suspended: bool = False
-    set_day: str = Field(default="", sa_column=added_text_column(10))
+    set_day: str = Field(default="", max_length=10, sa_column_kwargs=EMPTY_BEFORE)
 
 
-class AddedCard(SQLModel, table=True):
+class AddedCard(_LearnersRow, table=True):
     """A card outside of the course's decks that a learner studies.
 
     `card` is q:ID for a missed question (`seed` fixes its numbers and the order of its
@@ -314,15 +288,13 @@ class AddedCard(SQLModel, table=True):
     __tablename__ = "added_card"
     __table_args__ = (UniqueConstraint("learner_id", "card"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     card: str = Field(max_length=120)
-    seed: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
+    seed: int | None = Field(default=None, sa_type=BigInteger)
     declined: bool = False
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
-class OwnCard(SQLModel, table=True):
+class OwnCard(_LearnersRow, table=True):
     """A card that a learner wrote or imported.
 
     `front` and `back` are sanitized HTML, `source` is what the learner typed, as JSON.
@@ -332,33 +304,29 @@ class OwnCard(SQLModel, table=True):
     __tablename__ = "own_card"
     __table_args__ = (UniqueConstraint("learner_id", "card"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     card: str = Field(max_length=120)
     deck: str = Field(default="", max_length=120)
-    front: str = Field(sa_column=Column(Text, nullable=False))
-    back: str = Field(sa_column=Column(Text, nullable=False))
-    source: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
-    at: int = Field(sa_column=create_timestamp_column())
-    guid: str = Field(default="", sa_column=added_text_column(100))
+    front: str = Field(sa_type=Text)
+    back: str = Field(sa_type=Text)
+    source: str = Field(default="", sa_type=Text, sa_column_kwargs=EMPTY_BEFORE)
+    at: int = Field(sa_type=BigInteger)
+    guid: str = Field(default="", max_length=100, sa_column_kwargs=EMPTY_BEFORE)
     ordinal: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    tags: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
+    tags: str = Field(default="", sa_type=Text, sa_column_kwargs=EMPTY_BEFORE)
 
 
-class OwnPicture(SQLModel, table=True):
+class OwnPicture(_LearnersRow, table=True):
     """A picture on a learner's own cards, in base64. `name` is its hash and file extension."""
 
     __tablename__ = "own_picture"
     __table_args__ = (UniqueConstraint("learner_id", "name"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     name: str = Field(max_length=80)
-    content: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=create_timestamp_column())
+    content: str = Field(sa_type=Text)
+    at: int = Field(sa_type=BigInteger)
 
 
-class CardImport(SQLModel, table=True):
+class CardImport(_Row, table=True):
     """The last card file that a learner imported, and its progress.
 
     `state` is running, done, cancelled, stopped (with the server), full or failed.
@@ -367,7 +335,6 @@ class CardImport(SQLModel, table=True):
 
     __tablename__ = "card_import"
 
-    id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", unique=True)
     file: str = Field(default="", max_length=80)
     state: str = Field(default="running", max_length=10)
@@ -378,12 +345,12 @@ class CardImport(SQLModel, table=True):
     same: int = 0
     grades: int = 0
     media: int = 0
-    refused: str = Field(default="{}", sa_column=Column(Text, nullable=False))
-    began_at: int = Field(sa_column=create_timestamp_column())
-    at: int = Field(sa_column=create_timestamp_column())
+    refused: str = Field(default="{}", sa_type=Text)
+    began_at: int = Field(sa_type=BigInteger)
+    at: int = Field(sa_type=BigInteger)
 
 
-class Sitting(SQLModel, table=True):
+class Sitting(_LearnersRow, table=True):
     """A mock exam in progress or finished. `paper` is the list of drawn questions as JSON.
 
     The server enforces `deadline_at`. `closed_by` is learner or time. `factor`
@@ -392,21 +359,19 @@ class Sitting(SQLModel, table=True):
 
     __table_args__ = (Index("ix_sitting_learner", "learner_id", "started_at"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     token: str = Field(max_length=64, unique=True)
     exam: str = Field(max_length=80)
-    seed: int = Field(sa_column=Column(BigInteger, nullable=False))
-    paper: str = Field(sa_column=Column(Text, nullable=False))
+    seed: int = Field(sa_type=BigInteger)
+    paper: str = Field(sa_type=Text)
     factor: float = 1.0
     target: int | None = None
-    started_at: int = Field(sa_column=create_timestamp_column())
-    deadline_at: int = Field(sa_column=create_timestamp_column())
-    closed_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
+    started_at: int = Field(sa_type=BigInteger)
+    deadline_at: int = Field(sa_type=BigInteger)
+    closed_at: int | None = Field(default=None, sa_type=BigInteger)
     closed_by: str = Field(default="", max_length=8)
 
 
-class SittingAnswer(SQLModel, table=True):
+class SittingAnswer(_Row, table=True):
     """The saved answer to one question of a sitting, updated at every change.
 
     `first` is the first answer entered, as JSON; empty if there is none or if the row
@@ -416,15 +381,14 @@ class SittingAnswer(SQLModel, table=True):
     __tablename__ = "sitting_answer"
     __table_args__ = (UniqueConstraint("sitting_id", "number"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     sitting_id: int = Field(foreign_key="sitting.id", ondelete="CASCADE")
     number: int
-    raw: str = Field(default="{}", sa_column=Column(Text, nullable=False))
-    first: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
+    raw: str = Field(default="{}", sa_type=Text)
+    first: str = Field(default="", sa_type=Text, sa_column_kwargs=EMPTY_BEFORE)
     flagged: bool = False
-    struck: str = Field(default="[]", sa_column=Column(Text, nullable=False))
+    struck: str = Field(default="[]", sa_type=Text)
     milliseconds: int = 0
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
 def create_person_id() -> str:
@@ -432,7 +396,7 @@ def create_person_id() -> str:
     return secrets.token_urlsafe(24)
 
 
-class Learner(SQLModel, table=True):
+class Learner(_Row, table=True):
     """A learner in one course. `key` is a permanent random id that seeds draws, no credential.
 
     A person has one row per course with saved data, all with the same `person`.
@@ -449,10 +413,9 @@ class Learner(SQLModel, table=True):
 
     __table_args__ = (Index("ix_learner_person", "person", "course", unique=True), NEVER_REUSED)
 
-    id: int | None = Field(default=None, primary_key=True)
     key: str = Field(max_length=43, unique=True)
     person: str = Field(default_factory=create_person_id, max_length=43)
-    course: str = Field(default="", max_length=80, sa_column_kwargs={"server_default": ""})
+    course: str = Field(default="", max_length=80, sa_column_kwargs=EMPTY_BEFORE)
     name: str = Field(default="", max_length=80)
     zone: str = Field(default="UTC", max_length=64)
     exam_day: str | None = Field(default=None, max_length=10)
@@ -464,25 +427,25 @@ class Learner(SQLModel, table=True):
     double_last_week: bool = False
     days_off: str = Field(default="", max_length=7)
     plan_begun: str | None = Field(default=None, max_length=10)
-    mock_days: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
+    mock_days: str = Field(default="", sa_type=Text, sa_column_kwargs=EMPTY_BEFORE)
     card_amount: str = Field(
-        default="normal", sa_column=Column(String(8), nullable=False, server_default="normal")
+        default="normal", max_length=8, sa_column_kwargs={"server_default": "normal"}
     )
     page_route: str = Field(
         default="auto", max_length=8, sa_column_kwargs={"server_default": "auto"}
     )
     reminder_hour: int | None = None
-    exam_result: str = Field(default="", sa_column=added_text_column(8))
-    mail: str = Field(default="", sa_column=added_text_column(254))
-    mail_key: str = Field(default="", sa_column=added_text_column(43))
+    exam_result: str = Field(default="", max_length=8, sa_column_kwargs=EMPTY_BEFORE)
+    mail: str = Field(default="", max_length=254, sa_column_kwargs=EMPTY_BEFORE)
+    mail_key: str = Field(default="", max_length=43, sa_column_kwargs=EMPTY_BEFORE)
     mail_confirmed: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
-    mailed: str = Field(default="", sa_column=added_text_column(10))
-    created_at: int = Field(sa_column=create_timestamp_column())
+    mailed: str = Field(default="", max_length=10, sa_column_kwargs=EMPTY_BEFORE)
+    created_at: int = Field(sa_type=BigInteger)
     changes: int = 0
     acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
-class LearnerSession(SQLModel, table=True):
+class LearnerSession(_Row, table=True):
     """A browser of a learner. `digest` is the hash of the key in its signed cookie.
 
     The row remains after the session is revoked, so that its cookie never counts as
@@ -491,28 +454,26 @@ class LearnerSession(SQLModel, table=True):
 
     __tablename__ = "learner_session"
 
-    id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
     digest: str = Field(max_length=64, unique=True)
     device: str = Field(default="", max_length=40)
-    created_at: int = Field(sa_column=create_timestamp_column())
-    last_seen: int = Field(sa_column=create_timestamp_column())
-    revoked_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
+    created_at: int = Field(sa_type=BigInteger)
+    last_seen: int = Field(sa_type=BigInteger)
+    revoked_at: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class DeviceCode(SQLModel, table=True):
+class DeviceCode(_Row, table=True):
     """A short-lived code that signs a learner in on another device."""
 
     __tablename__ = "device_code"
 
-    id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)
     digest: str = Field(max_length=64, unique=True)
-    expires_at: int = Field(sa_column=create_timestamp_column())
-    used_at: int | None = Field(default=None, sa_column=create_timestamp_column(nullable=True))
+    expires_at: int = Field(sa_type=BigInteger)
+    used_at: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class CalendarFeed(SQLModel, table=True):
+class CalendarFeed(_Row, table=True):
     """The URL at which a calendar program reads a learner's plan.
 
     Knowing `key` gives access to the plan and nothing else. A new key replaces the old
@@ -521,13 +482,12 @@ class CalendarFeed(SQLModel, table=True):
 
     __tablename__ = "calendar_feed"
 
-    id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", unique=True)
     key: str = Field(max_length=43, unique=True)
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
-class StudyDay(SQLModel, table=True):
+class StudyDay(_LearnersRow, table=True):
     """A learner's activity on a study day: a cache that the two logs can rebuild.
 
     `answers` and `reviews` exclude undone ones. `asked` counts reviews of cards past
@@ -539,8 +499,6 @@ class StudyDay(SQLModel, table=True):
     __tablename__ = "study_day"
     __table_args__ = (UniqueConstraint("learner_id", "day"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     day: str = Field(max_length=10)
     answers: int = 0
     reviews: int = 0
@@ -550,7 +508,7 @@ class StudyDay(SQLModel, table=True):
     milliseconds: int = 0
 
 
-class ScorePredictionRow(SQLModel, table=True):
+class ScorePredictionRow(_LearnersRow, table=True):
     """The exam score predicted for a learner on a study day.
 
     Only the first of a day is saved, to compare it with later results. `expected`,
@@ -562,8 +520,6 @@ class ScorePredictionRow(SQLModel, table=True):
     __tablename__ = "prediction"
     __table_args__ = (UniqueConstraint("learner_id", "exam", "day"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     exam: str = Field(max_length=80)
     day: str = Field(max_length=10)
     rule: str = Field(max_length=16)
@@ -574,10 +530,10 @@ class ScorePredictionRow(SQLModel, table=True):
     high: int
     target: int | None = None
     chance: float | None = None
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
-class DayListRow(SQLModel, table=True):
+class DayListRow(_LearnersRow, table=True):
     """The list of a study day, and the score estimate it was made from, both as JSON.
 
     Made at the first request of the day and then kept; `estimate` is empty without an exam.
@@ -586,40 +542,33 @@ class DayListRow(SQLModel, table=True):
     __tablename__ = "day_list"
     __table_args__ = (UniqueConstraint("learner_id", "day"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     day: str = Field(max_length=10)
-    tasks: str = Field(sa_column=Column(Text, nullable=False))
-    estimate: str = Field(sa_column=Column(Text, nullable=False))
-    at: int = Field(sa_column=create_timestamp_column())
+    tasks: str = Field(sa_type=Text)
+    estimate: str = Field(sa_type=Text)
+    at: int = Field(sa_type=BigInteger)
 
 
-class SectionRead(SQLModel, table=True):
+class SectionRead(_LearnersRow, table=True):
     """A section of a page that a learner has read, and when."""
 
     __tablename__ = "reading"
-
     __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     topic: str = Field(max_length=80)
     section: str = Field(max_length=120)
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
-class Note(SQLModel, table=True):
+class Note(_LearnersRow, table=True):
     """A learner's note on a section, or a bookmark on it."""
 
     __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
 
-    id: int | None = Field(default=None, primary_key=True)
-    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
     topic: str = Field(max_length=80)
     section: str = Field(max_length=120)
-    words: str = Field(default="", sa_column=Column(Text, nullable=False))
+    words: str = Field(default="", sa_type=Text)
     marked: bool = False
-    at: int = Field(sa_column=create_timestamp_column())
+    at: int = Field(sa_type=BigInteger)
 
 
 TABLES: Mapping[str, Table] = SQLModel.metadata.tables

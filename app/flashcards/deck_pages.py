@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -31,7 +31,7 @@ from app.flashcards.review_page import (
     parse_review_filter,
     showing_token,
 )
-from app.markup.model import Flashcard, Topic
+from app.markup.model import Flashcard
 from app.questions.question_form import excerpt_for_title
 from app.questions.question_type import normalize_search_text, split_query
 from app.spaced_repetition import added_cards, queue, review_log
@@ -54,6 +54,7 @@ from app.spaced_repetition.card_ids import (
     is_added_card,
     parse_card_id,
 )
+from app.spaced_repetition.queue import CardStatus
 from app.spaced_repetition.review_log import (
     ReviewHistoryRow,
     find_last_undoable_row,
@@ -61,8 +62,7 @@ from app.spaced_repetition.review_log import (
     record_manual_edit,
 )
 from app.spaced_repetition.scheduler import (
-    LEECH,
-    CardState,
+    LEECH_LAPSES,
     ManualEdit,
     explain_invalid_due_date,
     format_days,
@@ -126,10 +126,24 @@ def build_listed_card(
         words=excerpt_for_title(card_found.card.front) if card_found else name,
         state=describe_card_state(added.state, added.due, ctx.day),
         aside=added.aside and not added.declined,
-        leech=added.lapses >= LEECH,
+        leech=added.lapses >= LEECH_LAPSES,
         kind=_KINDS.get(kind, "own card"),
         declined=added.declined,
         gone=card_found is None,
+    )
+
+
+def _list_course_card(
+    ctx: RequestContext, card: str, status: CardStatus | None, kind: str = ""
+) -> ListedCard:
+    state = status.state if status else None
+    return ListedCard(
+        card=card,
+        words=excerpt_for_title(ctx.library.cards[card].front),
+        state=describe_card_state(state.state, state.due_day, ctx.day) if state else "new",
+        aside=status is not None and status.suspended,
+        leech=state is not None and state.lapses >= LEECH_LAPSES,
+        kind=kind,
     )
 
 
@@ -149,13 +163,6 @@ def describe_card_state(state: str, due: dt.date | None, day: dt.date) -> str:
     if days <= 0:
         return "due"
     return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
-
-
-def describe_schedule(state: CardState | None, ctx: RequestContext) -> str:
-    """Return the state of a course card in words."""
-    if state is None:
-        return "new"
-    return describe_card_state(state.state, state.due_day, ctx.day)
 
 
 CARDS_PER_PAGE = 50
@@ -188,15 +195,15 @@ def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]
         yield from added_cards.search_own_card_ids(db, learner, words)
         for kind in (QUESTION, TERM):
             for card in sorted(list_kept_added_cards(db, learner, kind)):
-                if _contains_words(_searchable_text(library, card), words):
+                if _contains_words(library, card, words):
                     yield card
     for card in library.cards:
-        if _contains_words(_searchable_text(library, card), words):
+        if _contains_words(library, card, words):
             yield card
 
 
-def _searchable_text(library: Library, card: str) -> str:
-    """Return the searchable text of a course card or of an added card's source."""
+def _contains_words(library: Library, card: str, words: list[str]) -> bool:
+    """Return whether a course card, or the source of an added card, contains every word."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
         question = library.questions.get(name)
@@ -208,10 +215,7 @@ def _searchable_text(library: Library, card: str) -> str:
         card_content = library.cards[card]
         title = library.topics[card_content.topic].title
         parts = [card_content.front.plain, card_content.back.plain, title, *card_content.tags]
-    return normalize_search_text(" ".join(parts))
-
-
-def _contains_words(text: str, words: list[str]) -> bool:
+    text = normalize_search_text(" ".join(parts))
     return all(word in text for word in words)
 
 
@@ -219,22 +223,14 @@ def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     added_names = [name for name in names if is_added_card(name)]
     added = added_cards.load_added_cards(ctx.db, ctx.learner.id, added_names)
     course_names = [name for name in names if not is_added_card(name)]
-    states = queue.load_card_states(ctx.db, ctx.learner.id, course_names)
+    statuses = queue.load_card_statuses(ctx.db, ctx.learner.id, course_names)
     cards = resolve_cards_once_per_request(ctx, added_names)
     for name in names:
         if name in added:
             yield build_listed_card(ctx, added[name], cards.get(name))
         elif parse_card_id(name)[0] != OWN:
-            state, suspended = states.get(name, (None, False))
-            card = ctx.library.cards[name]
-            yield ListedCard(
-                card=name,
-                words=excerpt_for_title(card.front),
-                state=describe_schedule(state, ctx),
-                aside=suspended,
-                leech=state is not None and state.lapses >= LEECH,
-                kind=ctx.library.topics[card.topic].title,
-            )
+            topic = ctx.library.topics[ctx.library.cards[name].topic]
+            yield _list_course_card(ctx, name, statuses.get(name), topic.title)
 
 
 router = APIRouter()
@@ -250,32 +246,18 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
     suspended = review_log.list_suspended(ctx.db, ctx.learner.id) if ctx.learner.id else ()
+    statuses = (
+        queue.load_card_statuses_of_topic(ctx.db, ctx.learner.id, topic.slug) if topic else {}
+    )
     return ctx.page(
         "flashcards/deck.html",
         topics=topics,
         topic=topic,
-        rows=_deck_rows(ctx, topic) if topic else [],
+        rows=[_list_course_card(ctx, c, statuses.get(c)) for c in topic.cards] if topic else [],
         own=page_of_added_cards(ctx, query.own),
         matches=search_cards(ctx, query.q),
         suspended_cards=[ctx.library.cards[c] for c in suspended if c in ctx.library.cards],
     )
-
-
-def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
-    states = queue.load_card_states_of_topic(ctx.db, ctx.learner.id, topic.slug)
-    rows = []
-    for card in topic.cards:
-        state, suspended = states.get(card, (None, False))
-        rows.append(
-            ListedCard(
-                card=card,
-                words=excerpt_for_title(ctx.library.cards[card].front),
-                state=describe_schedule(state, ctx),
-                aside=suspended,
-                leech=state is not None and state.lapses >= LEECH,
-            )
-        )
-    return rows
 
 
 @router.post("/{card}/addition")
@@ -326,17 +308,23 @@ class HistoryLine:
     undone: bool
 
 
+class CardFigure(NamedTuple):
+    """What is known of a card: a name, and a value in words."""
+
+    name: str
+    value: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardDetails:
     """A card on its own page; its due date can be set from `day` to `last`.
 
-    `facts` are names and values; `undo` is the log id of the last review or edit, if it was of this
-    card.
+    `undo` is the log id of the last review or edit, if it was of this card.
     """
 
     card: Flashcard
     links: tuple[tuple[str, str], ...]
-    facts: tuple[tuple[str, str], ...]
+    facts: tuple[CardFigure, ...]
     log: tuple[HistoryLine, ...]
     token: str
     aside: bool
@@ -356,9 +344,9 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     return CardDetails(
         card=resolved.card,
         links=resolved.links,
-        facts=tuple(_card_facts(ctx, record, history)),
+        facts=tuple(_card_figures(ctx, record, history)),
         log=tuple(_history_line(ctx, row) for row in history),
-        token=showing_token(name, record.turns),
+        token=showing_token(name, record.log_row_count),
         aside=record.suspended,
         own=parse_card_id(name)[0] == OWN,
         undo=last_undoable[0] if last_undoable and last_undoable[1] == name else 0,
@@ -367,36 +355,32 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     )
 
 
-def _card_facts(
+def _card_figures(
     ctx: RequestContext, record: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
-) -> list[tuple[str, str]]:
+) -> Iterator[CardFigure]:
     state = record.standing
-    facts = [("State", "put aside" if record.suspended else _describe_state(ctx, record))]
+    yield CardFigure("State", "put aside" if record.suspended else _describe_state(ctx, record))
     bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
     if state is None and bury_days and max(bury_days) > ctx.day.isoformat():
-        facts.append(
-            ("Skipped until", format_date_with_year(dt.date.fromisoformat(max(bury_days))))
-        )
-    if state is not None:
-        stability = format_days(max(1, round(state.stability)))
+        day = dt.date.fromisoformat(max(bury_days))
+        yield CardFigure("Skipped until", format_date_with_year(day))
+    if state is None:
+        return
+    if state.state == "review":  # FSRS knows too little about a card that is still in its steps
         recall_percent = f"{round(retrievability(state, ctx.day) * 100)}%"
-        # FSRS knows too little about a card that is still in its steps.
-        is_in_review = state.state == "review"
-        facts += [("Likely to be known today", recall_percent)] if is_in_review else []
-        facts += [
-            ("Falls to 90% after", stability),
-            ("Last review", format_date_with_year(state.last_day)),
-            ("Reviews", f"{state.reviews:,}"),
-            ("Forgotten after learning", f"{state.lapses:,}"),
-        ]
-    return facts
+        yield CardFigure("Likely to be known today", recall_percent)
+    yield CardFigure("Falls to 90% after", format_days(max(1, round(state.stability))))
+    yield CardFigure("Last review", format_date_with_year(state.last_day))
+    yield CardFigure("Reviews", f"{state.reviews:,}")
+    yield CardFigure("Forgotten after learning", f"{state.lapses:,}")
 
 
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
     if record.standing is None and is_added_card(record.card):
         added = added_cards.load_added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
         return describe_card_state("new", added.due if added else None, ctx.day)
-    return describe_schedule(record.standing, ctx)
+    state = record.standing
+    return describe_card_state(state.state, state.due_day, ctx.day) if state else "new"
 
 
 def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
@@ -425,16 +409,13 @@ async def edit_card_state(request: Request, card: str, form: PostedManualEdit) -
     The next card is looked up after the commit. The plan of the day is computed again, which takes
     long, and other writers would have to wait for it.
     """
-    log_row_id = await run_in_write_transaction(
-        request, lambda ctx: _save_manual_edit(ctx, card, form)
-    )
+    log_id = await run_in_write_transaction(request, lambda ctx: _save_manual_edit(ctx, card, form))
     if form.page:
         return RedirectResponse(f"/flashcards/{card}/more?done={form.act}", 303)
-
-    def respond(ctx: RequestContext) -> Response:
-        return next_card_response(ctx, parse_review_filter(ctx, form), undo=log_row_id)
-
-    return await run_in_read_session(request, respond)
+    return await run_in_read_session(
+        request,
+        lambda ctx: next_card_response(ctx, parse_review_filter(ctx, form), undo=log_id),
+    )
 
 
 def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:

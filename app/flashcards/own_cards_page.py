@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from html import escape
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -25,7 +25,7 @@ from app.markup.model import Flashcard
 from app.questions.question_form import new_submission_token
 from app.questions.question_type import CardFaces
 from app.spaced_repetition import added_cards, review_log
-from app.spaced_repetition.added_cards import CardToAdd, add_cards
+from app.spaced_repetition.added_cards import CardToAdd, OwnCardContent, add_cards
 from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, build_own_card, sanitize_card_html
 
 MAX_SIDE_LENGTH = 4_000
@@ -87,11 +87,6 @@ class OwnCardDraft:
             messages.append({"field": "back", "message": message})
         return messages
 
-    @property
-    def as_stored_source(self) -> str:
-        """Both sides as one text, which `restore_typed_draft` parses."""
-        return json.dumps([self.front, self.back], ensure_ascii=False)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedCard:
@@ -102,9 +97,14 @@ class RenderedCard:
     problems: Problems
 
     @property
+    def content(self) -> OwnCardContent:
+        """The card as it is stored; `restore_typed_draft` parses its source."""
+        source = json.dumps([self.typed.front, self.typed.back], ensure_ascii=False)
+        return OwnCardContent(self.faces, source)
+
+    @property
     def stored_bytes(self) -> int:
-        """The stored size in bytes."""
-        texts = (self.faces.front, self.faces.back, self.typed.as_stored_source)
+        texts = (self.faces.front, self.faces.back, self.content.source)
         return sum(len(text.encode()) for text in texts)
 
 
@@ -124,40 +124,28 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
         return f"\ue000{len(answers) - 1}\ue001"
 
     front_source = typed.front.replace("\ue000", "").replace("\ue001", "")
-    front_html, front_cells = _render_text_and_count_cells(_GAP.sub(mark_gap, front_source))
-    back, back_cells = _render_text_and_count_cells(typed.back)
+    sides = {
+        "front": _render_side(_GAP.sub(mark_gap, front_source)),
+        "back": _render_side(typed.back),
+    }
     problems = [
-        *_too_many_cells_problem("front", front_cells),
-        *_too_many_cells_problem("back", back_cells),
+        {
+            "field": field,
+            "message": f"The {field} has {side.cell_count:,} table cells, empty ones included, and "
+            f"at most {MOST_CELLS} are taken. Write fewer rows or columns.",
+        }
+        for field, side in sides.items()
+        if side.cell_count > MOST_CELLS
     ]
     if problems:
         return RenderedCard(typed, CardFaces("", ""), problems)
-    front = _fill_cloze(front_html, [f"[{hint}]" for hint in hints])
+    front = _fill_cloze(sides["front"].html, [f"[{hint}]" for hint in hints])
+    back = sides["back"].html
     if answers:
-        back = _fill_cloze(front_html, answers) + back
+        back = _fill_cloze(sides["front"].html, answers) + back
     # Anki trims fields, so untrimmed sides would count as changed on import.
     faces = CardFaces(sanitize_card_html(front).strip(), sanitize_card_html(back).strip())
-    return RenderedCard(typed, faces, _too_long_problem(faces))
-
-
-def _render_text_and_count_cells(text: str) -> tuple[str, int]:
-    """Return the text as HTML, and the number of its table cells."""
-    env: dict[str, Any] = {"cells": 0}
-    return _markdown.render(text, env), env["cells"]
-
-
-def _too_many_cells_problem(field: str, cells: int) -> Problems:
-    if cells <= MOST_CELLS:
-        return []
-    message = (
-        f"The {field} has {cells:,} table cells, empty ones included, and at most "
-        f"{MOST_CELLS} are taken. Write fewer rows or columns."
-    )
-    return [{"field": field, "message": message}]
-
-
-def _too_long_problem(faces: CardFaces) -> Problems:
-    return [
+    problems = [
         {
             "field": field,
             "message": f"The {field} has {len(face):,} characters once it is made "
@@ -167,6 +155,17 @@ def _too_long_problem(faces: CardFaces) -> Problems:
         for field, face in faces._asdict().items()
         if len(face) > LONGEST_FACE
     ]
+    return RenderedCard(typed, faces, problems)
+
+
+class RenderedSide(NamedTuple):
+    html: str
+    cell_count: int
+
+
+def _render_side(text: str) -> RenderedSide:
+    env: dict[str, Any] = {"cells": 0}
+    return RenderedSide(_markdown.render(text, env), env["cells"])
 
 
 def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
@@ -189,8 +188,6 @@ def _fill_cloze(html: str, answers: list[str]) -> str:
 
 router = APIRouter()
 _Words = Annotated[str, Form()]
-
-
 _PICTURES = {"jpg": "image/jpeg"}
 _A_YEAR = 31_536_000
 
@@ -237,19 +234,16 @@ async def add_own_card(
     """Save a new card, due from today on; a course card that it replaces is suspended."""
     if form.problems:
         return await run_in_read_session(
-            request,
-            lambda ctx: _render_refused_draft(
-                ctx, form, form.problems, token=token, replaced=replaced
-            ),
+            request, lambda ctx: _render_refused_draft(ctx, form, token=token, replaced=replaced)
         )
     try:
         await run_in_write_transaction(
             request, lambda ctx: _save_own_card(ctx, form, token, replaced)
         )
     except ConflictError as error:
-        problem = {"field": "front", "message": f"{error.message} {error.hint}"}
+        conflict = f"{error.message} {error.hint}"
         return await run_in_read_session(
-            request, lambda ctx: _render_refused_draft(ctx, form, [problem], token=token)
+            request, lambda ctx: _render_refused_draft(ctx, form, token=token, conflict=conflict)
         )
     add_bytes_to_quota(request, form.stored_bytes)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
@@ -263,8 +257,7 @@ def _save_own_card(
         review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
     identity = f"{ctx.learner.key}:{token or new_submission_token()}"
     card = f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
-    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.as_stored_source)
-    added_cards.insert_own_card(ctx.db, ctx.learner.id, card, own_card_content, ctx.now)
+    added_cards.insert_own_card(ctx.db, ctx.learner.id, card, rendered.content, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
 
 
@@ -285,7 +278,7 @@ def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
 async def change_own_card(request: Request, card: str, form: SentCard) -> Response:
     if form.problems:
         return await run_in_read_session(
-            request, lambda ctx: _render_refused_draft(ctx, form, form.problems, card)
+            request, lambda ctx: _render_refused_draft(ctx, form, card)
         )
     await run_in_write_transaction(request, lambda ctx: _save_change(ctx, card, form))
     add_bytes_to_quota(request, form.stored_bytes)
@@ -294,11 +287,10 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
 
 def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
-    own_card_content = added_cards.OwnCardContent(rendered.faces, rendered.typed.as_stored_source)
-    added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, own_card_content)
+    added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, rendered.content)
 
 
-def _require_own_card(ctx: RequestContext, card: str) -> added_cards.OwnCardContent:
+def _require_own_card(ctx: RequestContext, card: str) -> OwnCardContent:
     own_card = added_cards.load_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
     if own_card is None:
         raise NotFoundError(f"There is no card “{card}” of yours.")
@@ -315,34 +307,30 @@ def _require_course_card(ctx: RequestContext, card: str) -> Flashcard:
 def _render_refused_draft(
     ctx: RequestContext,
     rendered: RenderedCard,
-    problems: Problems,
     card: str = "",
     *,
     token: str = "",
     replaced: str = "",
+    conflict: str = "",
 ) -> HTMLResponse:
-    """Return the form with everything that was typed, and the problems."""
+    """Return the form with everything that was typed, and its problems or the conflict."""
     if card:
         _require_own_card(ctx, card)
-    status = 422 if rendered.problems else 409
-    more = {"problems": problems, "token": token or new_submission_token(), "replaced": replaced}
-    return _render_card_form(ctx, rendered.typed, card, status=status, **more)
+    problems = [{"field": "front", "message": conflict}] if conflict else rendered.problems
+    status = 409 if conflict else 422
+    more: dict[str, Any] = {"problems": problems, "replaced": replaced}
+    return _render_card_form(ctx, rendered.typed, card, token=token, status=status, **more)
 
 
 def _render_card_form(
-    ctx: RequestContext, draft: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
+    ctx: RequestContext, draft: OwnCardDraft, card: str = "", *, token: str = "", **more: Any
 ) -> HTMLResponse:
-    empty = {
-        "lacks_formatting": False,
-        "problems": [],
-        "token": new_submission_token(),
-        "replaced": "",
-    }
+    defaults = {"lacks_formatting": False, "problems": [], "replaced": ""}
     return ctx.page(
         "flashcards/own.html",
-        status=status,
         draft=draft,
         card=card,
+        token=token or new_submission_token(),
         saved=ctx.request.query_params.get("kept") == "yes",
-        **{**empty, **more},
+        **{**defaults, **more},
     )

@@ -2,7 +2,9 @@
 
 import dataclasses
 import datetime as dt
+import functools
 import hashlib
+from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -90,15 +92,14 @@ class ReviewFilter:
     card: str = ""
 
     @property
-    def query(self) -> str:
-        """The filter as a query string, without the single card."""
-        pairs = {"topic": self.topic, "more": self.more, "task": self.task}
-        encoded = urlencode({name: value for name, value in pairs.items() if value})
-        return f"?{encoded}" if encoded else ""
-
-    @property
     def address(self) -> str:
-        return f"/flashcards{self.query}"
+        """The URL of the filter, without the single card."""
+        return self.url_with({})
+
+    def url_with(self, parameters: Mapping[str, object]) -> str:
+        pairs = {"topic": self.topic, "more": self.more, "task": self.task, **parameters}
+        query = urlencode({name: value for name, value in pairs.items() if value})
+        return f"/flashcards?{query}" if query else "/flashcards"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,7 +119,6 @@ class CardView:
     """
 
     card: Flashcard
-    held: CardRecord
     token: str
     who: str
     since: int
@@ -166,9 +166,9 @@ class ReviewPage:
     counters: tuple[QueueCounter, ...]
     turn: CardView | None
     rest: NoCardsDueInfo | None
-    undo: int = 0
-    leech: ResolvedCard | None = None
-    already: str = ""
+    undo: int
+    leech: ResolvedCard | None
+    already: str
 
 
 def build_review_page(
@@ -178,10 +178,14 @@ def build_review_page(
     show: bool = False,
     since: int = 0,
     token: str = "",
+    undo: int = 0,
+    leech: ResolvedCard | None = None,
+    earlier_rating: int = 0,
 ) -> ReviewPage:
     """Build the page with the most urgent card, or the reason why there is none.
 
-    `token` identifies the showing of the card, if it was shown before.
+    `token` identifies the showing of the card, if it was shown before. `undo` is the log id of the
+    review to undo, 0 for the last of this study day.
     """
     listed = load_cards_on_day_list(ctx)
     if listed is not None and review_filter.task:
@@ -206,6 +210,9 @@ def build_review_page(
             build_card_view(ctx, record, show=show, since=since, token=token) if record else None
         ),
         rest=None if record else _explain_no_cards_due(ctx, review_filter, todays_queue, listed),
+        undo=undo or _find_undoable_review_today(ctx),
+        leech=leech,
+        already=GRADES[earlier_rating - 1] if earlier_rating else "",
     )
 
 
@@ -256,8 +263,7 @@ def build_card_view(
     card, sources = resolved.card, ctx.library.sources
     return CardView(
         card=card,
-        held=record,
-        token=token or showing_token(record.card, record.turns),
+        token=token or showing_token(record.card, record.log_row_count),
         who=learner_marker(ctx.learner),
         since=since or to_milliseconds(ctx.now),
         note=describe_origin_and_recall(record, ctx.day, resolved.origin),
@@ -303,15 +309,15 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
 
 
 def _next_card_to_show(
-    ctx: RequestContext, review_filter: ReviewFilter, stack: TodaysQueue
+    ctx: RequestContext, review_filter: ReviewFilter, todays_queue: TodaysQueue
 ) -> CardRecord | None:
-    db, learner, queue = ctx.db, ctx.learner.id, stack.queue
+    db, learner, queue = ctx.db, ctx.learner.id, todays_queue.queue
     if review_filter.card:
         return review_log.load_card_record(db, learner, review_filter.card)
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
-    if stack.new:
-        return review_log.load_unseen_card(db, learner, stack.new[0])
+    if todays_queue.new:
+        return review_log.load_unseen_card(db, learner, todays_queue.new[0])
     waiting_state = queue.first and queue.first.standing
     return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _AHEAD else None
 
@@ -319,16 +325,16 @@ def _next_card_to_show(
 def _explain_no_cards_due(
     ctx: RequestContext,
     review_filter: ReviewFilter,
-    stack: TodaysQueue,
+    todays_queue: TodaysQueue,
     listed: CardsOnDayList | None,
 ) -> NoCardsDueInfo:
-    learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
-    next_due = store.find_next_due_day(ctx.db, learner, limits)
+    queue, limits = todays_queue.queue, todays_queue.limits
+    next_due = store.find_next_due_day(ctx.db, ctx.learner.id, limits)
     state = queue.first.standing if queue.first else None
     unseen = count_unseen_by_topic(ctx, limits, begun_first=listed is not None)
     new = choose_new_cards(ctx, limits, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
-    topic = library.topics.get(library.cards[new[0]].topic) if new else None
+    topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
     more = len(choose_new_cards(ctx, limits, [topic.slug], _OFFER)) if topic else 0
     extra_new_count = 0
     if listed is not None and not review_filter.topic:
@@ -371,28 +377,16 @@ def next_card_response(
         pairs = {
             "card": review_filter.card,
             "leech": leech.card.id if leech else "",
-            "graded": earlier_rating or "",
+            "graded": earlier_rating,
         }
-        query = urlencode({name: value for name, value in pairs.items() if value})
-        separator = "&" if review_filter.query else "?"
-        url = (
-            f"/flashcards{review_filter.query}{separator}{query}"
-            if query
-            else review_filter.address
-        )
-        return RedirectResponse(url, 303)
-    page = dataclasses.replace(
-        build_review_page(ctx, review_filter),
-        undo=undo or find_undoable_review_today(ctx),
-        leech=leech,
-        already=rating_label(earlier_rating),
-    )
-    status = 409 if earlier_rating else 200
+        return RedirectResponse(review_filter.url_with(pairs), 303)
     response = render_page(
         ctx.request,
         "flashcards/_review.html",
-        status=status,
-        table=page,
+        status=409 if earlier_rating else 200,
+        table=build_review_page(
+            ctx, review_filter, undo=undo, leech=leech, earlier_rating=earlier_rating
+        ),
         review_filter=review_filter,
     )
     if earlier_rating:  # for a request from any part of the page
@@ -400,12 +394,7 @@ def next_card_response(
     return response
 
 
-def rating_label(rating: int) -> str:
-    """Return the name of a rating; empty for 0."""
-    return GRADES[rating - 1] if rating else ""
-
-
-def find_undoable_review_today(ctx: RequestContext) -> int:
+def _find_undoable_review_today(ctx: RequestContext) -> int:
     """Return the log id of the last review of this study day; 0 if there is none."""
     if not ctx.learner.id:
         return 0
@@ -416,7 +405,7 @@ def find_undoable_review_today(ctx: RequestContext) -> int:
 _LONGEST_LOOK = 10 * 60 * 1000
 
 
-def require_same_learner(ctx: RequestContext, marker: str) -> None:
+def _require_same_learner(ctx: RequestContext, marker: str) -> None:
     """Raise ConflictError if the rating was given by another learner of this browser."""
     if marker and marker != learner_marker(ctx.learner):
         raise ConflictError(
@@ -424,12 +413,14 @@ def require_same_learner(ctx: RequestContext, marker: str) -> None:
         )
 
 
-def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
+def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -> Response:
     """Save a rating that waited in the browser; the response has no next card.
 
     Raises InvalidInputError if it is too old, and ConflictError if the same showing already has
     another rating.
     """
+    card = find_card(ctx, card_id).card
+    _require_same_learner(ctx, graded.who)
     rated_at = from_milliseconds(graded.given)
     if is_rating_too_old(rated_at, ctx.now):
         raise InvalidInputError(
@@ -444,10 +435,11 @@ def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeFor
     review_event = ReviewEvent(
         graded.rating, review_time, ctx.learner.study_day(review_time), ctx.learner.retention
     )
-    submission = review_log.ReviewSubmission(graded.token, _reported_review_milliseconds(graded))
+    submission = review_log.ReviewSubmission(
+        graded.token, _review_milliseconds(graded.since, graded.given)
+    )
     if review_log.record_review(ctx.db, ctx.learner.id, card, review_event, submission) is None:
-        learner = ctx.learner.id
-        earlier = review_log.find_rating(ctx.db, learner, card.id, graded.token)
+        earlier = review_log.find_rating(ctx.db, ctx.learner.id, card.id, graded.token)
         if earlier != graded.rating:
             raise ConflictError(
                 f"A card was graded {GRADES[earlier - 1]} on another page already, so "
@@ -456,13 +448,10 @@ def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeFor
     return Response(status_code=204)
 
 
-def _reported_review_milliseconds(graded: GradeForm) -> int | None:
-    """Return the milliseconds from showing the card to its rating, by the browser's clock.
-
-    None if that is not plausible.
-    """
-    duration = graded.given - graded.since
-    return duration if graded.since and 0 <= duration <= _LONGEST_LOOK else None
+def _review_milliseconds(shown_at: int, rated_at: int) -> int | None:
+    """Return the milliseconds from showing a card to its rating; None if not plausible."""
+    duration = rated_at - shown_at
+    return duration if shown_at and 0 <= duration <= _LONGEST_LOOK else None
 
 
 router = APIRouter()
@@ -479,16 +468,18 @@ def show_review(
     review_filter = parse_review_filter(ctx, query, "" if earlier_rating else query.card)
     show = query.show and not earlier_rating
     token = query.token if review_filter.card else ""
-    page = build_review_page(ctx, review_filter, show=show, since=query.since, token=token)
-    leech = resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech)
-    rating_name = rating_label(earlier_rating or query.graded)
+    page = build_review_page(
+        ctx,
+        review_filter,
+        show=show,
+        since=query.since,
+        token=token,
+        leech=resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech),
+        earlier_rating=earlier_rating or query.graded,
+    )
+    has_cards = ctx.library.cards or page.turn or page.done or (page.rest and page.rest.on)
     return ctx.page(
-        "flashcards/index.html",
-        table=dataclasses.replace(
-            page, undo=find_undoable_review_today(ctx), leech=leech, already=rating_name
-        ),
-        review_filter=review_filter,
-        empty=not ctx.library.cards and _has_no_cards(page),
+        "flashcards/index.html", table=page, review_filter=review_filter, empty=not has_cards
     )
 
 
@@ -515,19 +506,6 @@ def _find_earlier_rating(ctx: RequestContext, card: str, token: str) -> int:
     return review_log.find_rating(ctx.db, ctx.learner.id, card, token)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _ReviewOutcome:
-    """What the page shows after a rating: the log id to undo, and a leech warning.
-
-    `graded` is the rating that this showing already had.
-    """
-
-    review_filter: ReviewFilter
-    undo: int = 0
-    leech: ResolvedCard | None = None
-    graded: int = 0
-
-
 async def grade_review(request: Request) -> Response:
     """Save a rating once, and return the next card.
 
@@ -542,43 +520,31 @@ async def grade_review(request: Request) -> Response:
             return await run_in_thread_unless_sqlite(
                 db, lambda: _save_delayed_rating(ctx, card, graded)
             )
-        outcome = await run_in_thread_unless_sqlite(db, lambda: _save_rating(ctx, card, graded))
+        respond = await run_in_thread_unless_sqlite(db, lambda: _save_rating(ctx, card, graded))
     async with read_only_session(request) as db:
-        next_ctx = await build_request_context(request, learner, db)
         # In a thread: on some days the first rating waits for the plan of the day.
-        return await run_in_threadpool(
-            next_card_response,
-            next_ctx,
-            outcome.review_filter,
-            undo=outcome.undo,
-            leech=outcome.leech,
-            earlier_rating=outcome.graded,
-        )
+        return await run_in_threadpool(respond, await build_request_context(request, learner, db))
 
 
-def _save_delayed_rating(ctx: RequestContext, card: str, graded: GradeForm) -> Response:
+def _save_rating(
+    ctx: RequestContext, card: str, graded: GradeForm
+) -> Callable[[RequestContext], Response]:
+    """Save a rating; returns the function that makes the response after the commit."""
     resolved = find_card(ctx, card)
-    require_same_learner(ctx, graded.who)
-    return record_delayed_rating(ctx, resolved.card, graded)
-
-
-def _save_rating(ctx: RequestContext, card: str, graded: GradeForm) -> _ReviewOutcome:
-    resolved = find_card(ctx, card)
-    require_same_learner(ctx, graded.who)
-    review_filter = parse_review_filter(ctx, graded)
+    _require_same_learner(ctx, graded.who)
+    respond = functools.partial(next_card_response, review_filter=parse_review_filter(ctx, graded))
     review_event = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
     submission = review_log.ReviewSubmission(
-        graded.token, _measure_review_milliseconds(ctx, graded.since)
+        graded.token, _review_milliseconds(graded.since, to_milliseconds(ctx.now))
     )
     saved = review_log.record_review(
         ctx.db, ctx.learner.id, resolved.card, review_event, submission
     )
     if saved is None:
-        return _ReviewOutcome(
-            review_filter, graded=_find_earlier_rating(ctx, resolved.card.id, graded.token)
-        )
+        earlier = _find_earlier_rating(ctx, resolved.card.id, graded.token)
+        return functools.partial(respond, earlier_rating=earlier)
     leech = saved.lapsed and is_leech_warning_due(saved.standing.lapses)
-    return _ReviewOutcome(review_filter, saved.number, resolved if leech else None)
+    return functools.partial(respond, undo=saved.number, leech=resolved if leech else None)
 
 
 @router.post("/undo")
@@ -588,11 +554,9 @@ async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
     The card is rendered after the commit, as with a rating.
     """
     card = await run_in_write_transaction(request, lambda ctx: _undo_log_entry(ctx, undone))
-
-    def respond(ctx: RequestContext) -> Response:
-        return next_card_response(ctx, parse_review_filter(ctx, undone, card))
-
-    return await run_in_read_session(request, respond)
+    return await run_in_read_session(
+        request, lambda ctx: next_card_response(ctx, parse_review_filter(ctx, undone, card))
+    )
 
 
 def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
@@ -611,11 +575,9 @@ async def suspend_card(request: Request, card: str, form: PostedSuspension) -> R
     if form.deck:
         fragment_or_query = "#own" if is_added_card(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{fragment_or_query}", 303)
-
-    def respond(ctx: RequestContext) -> Response:
-        return next_card_response(ctx, parse_review_filter(ctx, form))
-
-    return await run_in_read_session(request, respond)
+    return await run_in_read_session(
+        request, lambda ctx: next_card_response(ctx, parse_review_filter(ctx, form))
+    )
 
 
 def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
@@ -624,17 +586,6 @@ def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm)
     parse_review_filter(ctx, form)  # validate before anything is written
     review_log.set_suspended(ctx.db, ctx.learner.id, flashcard, ctx.now, suspended=form.aside)
     return flashcard.topic
-
-
-def _has_no_cards(page: ReviewPage) -> bool:
-    """Return whether there is no card at all, now or later."""
-    return not (page.turn or page.done or (page.rest and page.rest.on))
-
-
-def _measure_review_milliseconds(ctx: RequestContext, since: int) -> int | None:
-    """Return the milliseconds from showing the card to its rating; None if not plausible."""
-    duration = to_milliseconds(ctx.now) - since
-    return duration if since and 0 <= duration <= _LONGEST_LOOK else None
 
 
 _MAX_OFFLINE_CARDS = 100
@@ -668,12 +619,12 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
 def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
     """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
     today, later = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
-    turns_by_card = {record.card: record.turns for record in (*today, *later)}
+    log_rows_by_card = {record.card: record.log_row_count for record in (*today, *later)}
     todays_ids = {record.card for record in today}
-    resolved = resolve_cards_once_per_request(ctx, list(turns_by_card)[:_MAX_OFFLINE_CARDS])
+    resolved = resolve_cards_once_per_request(ctx, list(log_rows_by_card)[:_MAX_OFFLINE_CARDS])
     return [
         OfflineCard(
-            content.card, showing_token(card, turns_by_card[card]), later=card not in todays_ids
+            content.card, showing_token(card, log_rows_by_card[card]), later=card not in todays_ids
         )
         for card, content in resolved.items()
         if not content.sat

@@ -22,7 +22,7 @@ from app.accounts.current_learner import (
     run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
-from app.accounts.learner_store import questions_in_running_exam
+from app.accounts.learner_store import list_questions_in_running_exam
 from app.clock import Now, time_zone_or_utc
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
@@ -300,4 +300,4 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
 
 
 def _cards_in_running_exam(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
-    return {question_card_id(item) for item in questions_in_running_exam(db, learner.id, now)}
+    return {question_card_id(item) for item in list_questions_in_running_exam(db, learner.id, now)}

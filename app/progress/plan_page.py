@@ -264,7 +264,6 @@ def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> H
 
 @router.post("/plan")
 def save_plan_settings(
-    request: Request,
     ctx: WriteContext,
     exam_day: Annotated[str, Form()] = "",
     minutes_a_day: Annotated[str, Form()] = "",
@@ -272,16 +271,15 @@ def save_plan_settings(
     page_route: Annotated[str, Form()] = "",
 ) -> Response:
     """Save the exam day, daily minutes, amount of new cards and pages; other settings stay."""
-    learner, db = ctx.learner, ctx.db
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
-    typed = settings_as_typed(learner).model_copy(update=changed)
-    values, problems = typed.parse_values(ctx.day, learner.exam_day)
-    if problems:
-        return render_settings_page(request, learner, db, typed, problems)
-    change_settings(db, learner.id, values)
-    has_list = load_newest_list(db, learner.id, ctx.day) is not None
+    typed = settings_as_typed(ctx.learner).model_copy(update=changed)
+    parsed = typed.parse_values(ctx.day, ctx.learner.exam_day)
+    if parsed.problems:
+        return render_settings_page(ctx, typed, parsed.problems)
+    change_settings(ctx.db, ctx.learner.id, parsed.values)
+    has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day) is not None
     return RedirectResponse("/plan" if has_list and exam_day else "/", 303)
 
 

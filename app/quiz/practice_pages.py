@@ -13,7 +13,7 @@ from app.accounts.current_learner import (
     run_in_read_session,
     run_in_write_transaction,
 )
-from app.accounts.learner_store import questions_in_past_exams
+from app.accounts.learner_store import list_questions_in_past_exams
 from app.content.course_facts import (
     cached_course_facts,
     domain_by_objective,
@@ -213,7 +213,7 @@ def _title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: b
 
 def _questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
-    met = questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
+    met = list_questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
     return unmet_exam_only_questions(ctx.library, met)
 
 

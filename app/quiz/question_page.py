@@ -16,7 +16,7 @@ from app.accounts.current_learner import (
     build_request_context,
     open_learner_write_transaction,
 )
-from app.accounts.learner_store import questions_in_past_exams, questions_in_running_exam
+from app.accounts.learner_store import list_questions_in_past_exams, list_questions_in_running_exam
 from app.clock import to_milliseconds
 from app.content.course_facts import unmet_exam_only_questions
 from app.content.library import Library
@@ -266,7 +266,7 @@ def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
 
 def refuse_if_excluded_from_practice(ctx: RequestContext, question: Question) -> None:
     """Raise ConflictError if the question is in a mock exam in progress."""
-    if question.id in questions_in_running_exam(ctx.db, ctx.learner.id, ctx.now):
+    if question.id in list_questions_in_running_exam(ctx.db, ctx.learner.id, ctx.now):
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
@@ -284,8 +284,8 @@ def questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
     Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = ctx.db, ctx.learner.id
-    kept = unmet_exam_only_questions(ctx.library, questions_in_past_exams(db, learner, ctx.now))
-    return kept | questions_in_running_exam(db, learner, ctx.now)
+    kept = unmet_exam_only_questions(ctx.library, list_questions_in_past_exams(db, learner, ctx.now))
+    return kept | list_questions_in_running_exam(db, learner, ctx.now)
 
 
 def open_question(

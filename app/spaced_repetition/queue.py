@@ -5,10 +5,11 @@ import dataclasses
 import datetime as dt
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 from sqlalchemy import (
+    ColumnElement,
     Engine,
     Float,
     Select,
@@ -50,7 +51,7 @@ class TimeSpent:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CardPace:
+class SecondsPerCard:
     """Seconds for a new card's first day, and for a later review."""
 
     new_card_seconds: float = NEW_SECONDS
@@ -62,7 +63,7 @@ class CardPace:
         return self.review_seconds / LOOK_SECONDS
 
 
-USUAL = CardPace()
+USUAL = SecondsPerCard()
 
 
 def shrink_mean_toward_usual(spent: TimeSpent, usual: float) -> float:
@@ -101,7 +102,7 @@ def daily_card_seconds(minutes: int) -> float:
 
 
 def count_allowed_new_cards(
-    minutes: int, day: DayCounts, extra: int = 0, pace: CardPace = USUAL
+    minutes: int, day: DayCounts, extra: int = 0, pace: SecondsPerCard = USUAL
 ) -> int:
     """Return how many more new cards may be started on a study day.
 
@@ -325,7 +326,7 @@ def load_cards_due_on_day(
 
 
 def _card_from_row(row: Any) -> CardRecord:
-    return CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
+    return CardRecord(row.card, card_state_from_row(row), row.turns, has_memory_row=True)
 
 
 _SEEN_COUNT = (
@@ -407,27 +408,30 @@ def find_next_due_day(
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
-def load_card_states_of_topic(
-    db: Session, learner_id: int, topic: str
-) -> dict[str, tuple[CardState | None, bool]]:
-    rows = db.connection().execute(
-        select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
-            MEMORY.c.learner_id == learner_id, MEMORY.c.topic == topic
-        )
-    )
-    return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
+class CardStatus(NamedTuple):
+    """The state of a card, None before its first review, and whether it is suspended."""
+
+    state: CardState | None
+    suspended: bool
 
 
-def load_card_states(
-    db: Session, learner_id: int, cards: Sequence[str]
-) -> dict[str, tuple[CardState | None, bool]]:
-    """Return the same for the given cards, of any topic."""
+def load_card_statuses_of_topic(db: Session, learner_id: int, topic: str) -> dict[str, CardStatus]:
+    return _load_card_statuses(db, learner_id, MEMORY.c.topic == topic)
+
+
+def load_card_statuses(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, CardStatus]:
+    return _load_card_statuses(db, learner_id, MEMORY.c.card.in_(cards))
+
+
+def _load_card_statuses(
+    db: Session, learner_id: int, condition: ColumnElement[bool]
+) -> dict[str, CardStatus]:
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
-            MEMORY.c.learner_id == learner_id, MEMORY.c.card.in_(cards)
+            MEMORY.c.learner_id == learner_id, condition
         )
     )
-    return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
+    return {row.card: CardStatus(card_state_from_row(row), row.suspended) for row in rows}
 
 
 _kept: weakref.WeakKeyDictionary[
@@ -508,20 +512,22 @@ _SPENT = select(
     _scalar_subquery(func.sum(_LOG.c.milliseconds), *_pace_later),
     _scalar_subquery(func.count(_LOG.c.id), *_pace_later),
 )
-_PACE_CACHE: StudyDayCache[CardPace] = StudyDayCache()
+_PACE_CACHE: StudyDayCache[SecondsPerCard] = StudyDayCache()
 
 
-def load_card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
+def load_seconds_per_card(db: Session, learner_id: int, day: dt.date) -> SecondsPerCard:
     """Return the learner's pace as of the start of a study day."""
     if not learner_id:
-        return CardPace()
-    return _PACE_CACHE.get_or_load(db, learner_id, day, lambda: _load_pace(db, learner_id, day))
+        return SecondsPerCard()
+    return _PACE_CACHE.get_or_load(
+        db, learner_id, day, lambda: _query_seconds_per_card(db, learner_id, day)
+    )
 
 
-def _load_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
+def _query_seconds_per_card(db: Session, learner_id: int, day: dt.date) -> SecondsPerCard:
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_SPENT, values).one()
     first, look = (TimeSpent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
-    return CardPace(
+    return SecondsPerCard(
         shrink_mean_toward_usual(first, NEW_SECONDS), shrink_mean_toward_usual(look, LOOK_SECONDS)
     )

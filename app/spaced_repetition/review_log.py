@@ -328,14 +328,13 @@ BY_TIME = (LOG.c.at, LOG.c.id)
 class CardRecord:
     """A card of a learner; `standing` is None before the first review.
 
-    `turns` counts its log rows, `known` says that it has a memory row, and `suspended` that it is
-    suspended.
+    A card has a memory row from its first review on, or once it is suspended or added.
     """
 
     card: str
     standing: CardState | None = None
-    turns: int = 0
-    known: bool = False
+    log_row_count: int = 0
+    has_memory_row: bool = False
     suspended: bool = False
 
 
@@ -372,7 +371,7 @@ _COUNT_TURNS = _TURNS
 def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
     row = db.connection().execute(_FIND, card_query_parameters(learner_id, card)).one()
     if row.state is None:
-        return CardRecord(card, turns=row.turns)
+        return CardRecord(card, log_row_count=row.turns)
     return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
 
 
@@ -380,8 +379,10 @@ def load_unseen_card(db: Session, learner_id: int, card: str) -> CardRecord:
     """Return a card that has no memory row; its log may hold reviews that were all undone."""
     if not learner_id:
         return CardRecord(card)
-    turns = db.connection().execute(_COUNT_TURNS, card_query_parameters(learner_id, card)).one()[0]
-    return CardRecord(card, turns=turns)
+    log_row_count = (
+        db.connection().execute(_COUNT_TURNS, card_query_parameters(learner_id, card)).one()[0]
+    )
+    return CardRecord(card, log_row_count=log_row_count)
 
 
 _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
@@ -418,13 +419,13 @@ def record_review(
     )
     if number is None:
         return None
-    CARD_LOG.raise_if_exceeded(held.turns + 1)
+    CARD_LOG.raise_if_exceeded(held.log_row_count + 1)
     standing = apply_review(held.standing, review, card.id)
     if held.standing is not None and review.at < held.standing.last_at:
         # The clock was set back, so the review is replayed at its place in time.
         standing = rebuild_card_state(db, learner_id, card) or standing
-    values = {**state_columns(standing), "turns": held.turns + 1}
-    _write_card_row(db, learner_id, card, values, known=held.known)
+    values = {**state_columns(standing), "turns": held.log_row_count + 1}
+    _write_card_row(db, learner_id, card, values, known=held.has_memory_row)
     add_review_to_day(db, learner_id, held.standing, review, submission.milliseconds)
     lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
     return RecordedReview(number, standing, lapsed=lapsed)
@@ -535,16 +536,16 @@ def set_suspended(
     if suspended:
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
-    if held.known and (held.standing is not None or suspended):
+    if held.has_memory_row and (held.standing is not None or suspended):
         update_memory_row(db, learner_id, card.id, {"suspended": suspended})
-    elif held.known:
+    elif held.has_memory_row:
         rebuild_card_state(db, learner_id, card, suspended=False)
     elif suspended:
         insert_memory_row(
             db,
             learner_id,
             card,
-            {**columns_of_new_card(None), "turns": held.turns, "suspended": True},
+            {**columns_of_new_card(None), "turns": held.log_row_count, "suspended": True},
         )
 
 
@@ -602,7 +603,7 @@ def rebuild_card_state(
     values = columns_of_replayed_card(now, len(rows), begin, suspended=away)
     if values is None:
         delete_memory_row(db, learner_id, name)
-    elif held.known:
+    elif held.has_memory_row:
         update_memory_row(db, learner_id, name, values)
     else:
         insert_memory_row(db, learner_id, card, values)
@@ -637,7 +638,7 @@ def record_manual_edit(
         },
     )
     if number is not None:
-        CARD_LOG.raise_if_exceeded(load_card_record(db, learner_id, card.id).turns + 1)
+        CARD_LOG.raise_if_exceeded(load_card_record(db, learner_id, card.id).log_row_count + 1)
         rebuild_card_state(db, learner_id, card)
         bump_manual_edit_counter(db, learner_id)
     return number

@@ -311,7 +311,8 @@ def latest_allowed_due_day(today: dt.date, exam: dt.date | None) -> dt.date:
     return exam - dt.timedelta(days=1)
 
 
-LEECH = 8
+LEECH_LAPSES = 8
+"""Lapses of one learner at one card from which it is a leech."""
 _WARN_EVERY = 4
 
 
@@ -320,7 +321,7 @@ def is_leech_warning_due(lapses: int) -> bool:
 
     True at the eighth lapse, and at every fourth after it.
     """
-    return lapses >= LEECH and (lapses - LEECH) % _WARN_EVERY == 0
+    return lapses >= LEECH_LAPSES and (lapses - LEECH_LAPSES) % _WARN_EVERY == 0
 
 
 OLDEST = dt.timedelta(days=30)

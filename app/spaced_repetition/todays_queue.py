@@ -20,12 +20,12 @@ from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_ro
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,
     USUAL,
-    CardPace,
     DayCounts,
     QueueScope,
     ReviewQueue,
+    SecondsPerCard,
     count_allowed_new_cards,
-    load_card_pace,
+    load_seconds_per_card,
     shared_note_id,
 )
 from app.spaced_repetition.review_log import CardRecord
@@ -71,7 +71,7 @@ class CardsLeft:
     fresh: int = 0
     learning: int = 0
     added: int = 0
-    pace: CardPace = USUAL
+    pace: SecondsPerCard = USUAL
 
     @property
     def reviews(self) -> int:
@@ -140,7 +140,7 @@ def load_todays_queue(
             break
         gone = limits.strays.gone | {loaded.first.card}
         limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
-    pace = load_card_pace(ctx.db, ctx.learner.id, ctx.day)
+    pace = load_seconds_per_card(ctx.db, ctx.learner.id, ctx.day)
     new = () if followed is None else _unstarted_cards_on_list(ctx, followed)
     fresh = len(new)
     if followed is None or (choice.more and not new):
@@ -209,7 +209,7 @@ def count_unseen_by_topic(
 def _unstarted_cards_on_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
     course = [card for card in listed.new if card in ctx.library.cards]
-    known = queue.load_card_states(ctx.db, ctx.learner.id, course) if course else {}
+    known = queue.load_card_statuses(ctx.db, ctx.learner.id, course) if course else {}
     return tuple(card for card in course if card not in known)
 
 
@@ -278,7 +278,7 @@ def _most_urgent_card(
     ):
         if rows:
             row = rows[0]
-            card = CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
+            card = CardRecord(row.card, card_state_from_row(row), row.turns, has_memory_row=True)
             return MostUrgentCard(card, kind)
     return MostUrgentCard(None, "")
 

@@ -18,7 +18,7 @@ from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.queue import load_card_pace
+from app.spaced_repetition.queue import load_seconds_per_card
 from app.spaced_repetition.review_log import count_review_days_by_card
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
 from app.study_plan.cards import LATER_REVIEWS
@@ -51,7 +51,7 @@ def load_learner_facts(
     values = {"learner": learner.id}
     answers, missed, seconds = _load_answers(db, values, day)
     cards, added, unavailable = _load_cards(db, values, library, day)
-    pace = load_card_pace(db, learner.id, day)
+    pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
         day=day,

@@ -268,7 +268,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._abort_when_client_stops_reading()
 
 
-def create_protocol_class(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+def create_protocol_factory(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """Return the protocol class for uvicorn. It counts the connections of one process."""
     made = functools.partial(GuardedProtocol, limits=limits, clients={})
     # uvicorn only calls it, so a partial works like a class

@@ -97,7 +97,7 @@ def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
     rows = list(belongings.read_exported_rows(session, learners, second))
     assert [row["course"] for row in rows] == ["aid", "sizing"]
     assert len(list(belongings.read_exported_rows(session, notes, second))) == 2
-    assert "person" not in belongings.exported_columns(learners)
+    assert "person" not in belongings.list_exported_columns(learners)
     assert belongings.count_records(session, first)["note"] == 2
 
     belongings.erase_learner(session, second)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.estimate import estimate_command
+from app.cli.estimate import run_estimate
 from evidence.accuracy.__main__ import main
 from evidence.accuracy.export import PATH, format_accuracy_json, label_of_kind
 from evidence.accuracy.report import (
@@ -245,7 +245,7 @@ def test_the_commands_of_fifty_cases_give_the_numbers_of_the_report(
     for case in random.Random(50).sample(asked, 50):  # noqa: S311 - a fixed choice
         headroom, estimate, *words = shlex.split(case["command"])
         assert (headroom, estimate) == ("headroom", "estimate")
-        assert estimate_command([*words, "--json"]) == 0
+        assert run_estimate([*words, "--json"]) == 0
         figures = json.loads(capsys.readouterr().out)["figures"]
         found = next(f for f in figures if f["name"] == case["figure"])
         factor = case["predicted"] / found["value"]

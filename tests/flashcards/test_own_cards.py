@@ -40,21 +40,15 @@ def test_a_gap_is_open_in_front_and_filled_behind():
 
 def test_what_was_typed_comes_back_while_the_card_is_as_it_was_made():
     typed = OwnCardDraft("a {{b}}", "c")
-    faces = render_card(typed).faces
+    content = render_card(typed).content
+    source, faces = content.source, content.faces
 
-    assert restore_typed_draft(typed.as_stored_source, faces) == typed
-    assert (
-        restore_typed_draft(typed.as_stored_source, render_card(OwnCardDraft("other")).faces)
-        is None
-    )
+    assert restore_typed_draft(source, faces) == typed
+    assert restore_typed_draft(source, render_card(OwnCardDraft("other")).faces) is None
     assert restore_typed_draft("", faces) is None
     # So they were kept before: with a line end, which Anki cuts off.
-    assert (
-        restore_typed_draft(
-            typed.as_stored_source, CardFaces(f"{faces.front}\n", f"{faces.back}\n")
-        )
-        == typed
-    )
+    untrimmed = CardFaces(f"{faces.front}\n", f"{faces.back}\n")
+    assert restore_typed_draft(source, untrimmed) == typed
 
 
 WIDE = "\n".join(["|a" * 130, "|-" * 130, *["|"] * 900])
