@@ -45,7 +45,11 @@ from app.spaced_repetition.added_cards import (
     load_added_cards_page,
     set_declined_if_added,
 )
-from app.spaced_repetition.card_content import ResolvedCard, resolve_cards_once_per_request
+from app.spaced_repetition.card_content import (
+    CardLink,
+    ResolvedCard,
+    resolve_cards_once_per_request,
+)
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
@@ -224,8 +228,8 @@ def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     for name in names:
         if name in added:
             yield build_listed_card(ctx, added[name], cards.get(name))
-        elif parse_card_id(name)[0] != OWN:
-            state, suspended = states.get(name, (None, False))
+        elif parse_card_id(name).kind != OWN:
+            state, suspended = states.get(name, queue.StateAndSuspension())
             card = ctx.library.cards[name]
             yield ListedCard(
                 card=name,
@@ -265,7 +269,7 @@ def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
     states = queue.load_card_states_of_topic(ctx.db, ctx.learner.id, topic.slug)
     rows = []
     for card in topic.cards:
-        state, suspended = states.get(card, (None, False))
+        state, suspended = states.get(card, queue.StateAndSuspension())
         rows.append(
             ListedCard(
                 card=card,
@@ -335,7 +339,7 @@ class CardDetails:
     """
 
     card: Flashcard
-    links: tuple[tuple[str, str], ...]
+    links: tuple[CardLink, ...]
     facts: tuple[tuple[str, str], ...]
     log: tuple[HistoryLine, ...]
     token: str
@@ -360,8 +364,8 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
         log=tuple(_history_line(ctx, row) for row in history),
         token=showing_token(name, record.turns),
         aside=record.suspended,
-        own=parse_card_id(name)[0] == OWN,
-        undo=last_undoable[0] if last_undoable and last_undoable[1] == name else 0,
+        own=parse_card_id(name).kind == OWN,
+        undo=last_undoable.id if last_undoable and last_undoable.card == name else 0,
         day=ctx.day,
         last=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
     )
@@ -441,8 +445,11 @@ def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> i
     """Save the manual edit; returns its log id, 0 if it was already saved."""
     flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
-    when = (ctx.now, ctx.day, form.token)
-    return record_manual_edit(ctx.db, ctx.learner.id, flashcard, _parse_edit(ctx, form), when) or 0
+    edit = _parse_edit(ctx, form)
+    log_id = record_manual_edit(
+        ctx.db, ctx.learner.id, flashcard, edit, ctx.now, ctx.day, form.token
+    )
+    return log_id or 0
 
 
 def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:

@@ -36,6 +36,7 @@ from app.markup.model import CitedSource, Flashcard
 from app.spaced_repetition import queue as store
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_content import (
+    CardLink,
     ResolvedCard,
     describe_origin_and_recall,
     is_card_visible,
@@ -59,14 +60,12 @@ from app.spaced_repetition.scheduler import (
 from app.spaced_repetition.todays_queue import (
     CardsOnDayList,
     QueueCounter,
-    QueueRequest,
     TodaysQueue,
-    choose_new_cards,
     count_by_queue,
     count_extra_new_cards,
-    count_unseen_by_topic,
     load_cards_until_tomorrow,
     load_todays_queue,
+    take_first_unseen_cards,
 )
 from app.study_plan.cards import last_day_for_new_cards, planned_review_day
 from app.study_plan.facts import CardFact
@@ -123,7 +122,7 @@ class CardView:
     who: str
     since: int
     note: str
-    links: tuple[tuple[str, str], ...]
+    links: tuple[CardLink, ...]
     question: str
     sources: tuple[CitedSource, ...]
     day: dt.date
@@ -191,9 +190,7 @@ def build_review_page(
             if is_review
             else CardsOnDayList(new=listed.new, is_task=True)
         )
-    todays_queue = load_todays_queue(
-        ctx, listed, QueueRequest(review_filter.topic, review_filter.more)
-    )
+    todays_queue = load_todays_queue(ctx, listed, review_filter.topic, review_filter.more)
     done, record = todays_queue.queue.finished, _next_card_to_show(ctx, review_filter, todays_queue)
     cards_left = max(todays_queue.left.cards, 1) if record else 0
     return ReviewPage(
@@ -230,7 +227,7 @@ def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
     resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
-    if resolved.sat:
+    if resolved.is_in_exam:
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it comes back.",
@@ -311,7 +308,7 @@ def _next_card_to_show(
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
     if stack.new:
-        return review_log.load_unseen_card(db, learner, stack.new[0])
+        return review_log.load_card_record(db, learner, stack.new[0])
     waiting_state = queue.first and queue.first.standing
     return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _AHEAD else None
 
@@ -322,25 +319,27 @@ def _explain_no_cards_due(
     stack: TodaysQueue,
     listed: CardsOnDayList | None,
 ) -> NoCardsDueInfo:
-    learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
-    next_due = store.find_next_due_day(ctx.db, learner, limits)
+    learner, library, queue, scope = ctx.learner.id, ctx.library, stack.queue, stack.scope
+    next_due = store.find_next_due_day(ctx.db, learner, scope)
     state = queue.first.standing if queue.first else None
-    unseen = count_unseen_by_topic(ctx, limits, begun_first=listed is not None)
-    new = choose_new_cards(ctx, limits, unseen, 1)
+    unseen = store.count_unseen_by_topic(
+        ctx.db, learner, library, scope, begun_first=listed is not None
+    )
+    new = take_first_unseen_cards(ctx, scope, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
-    more = len(choose_new_cards(ctx, limits, [topic.slug], _OFFER)) if topic else 0
+    more = len(take_first_unseen_cards(ctx, scope, [topic.slug], _OFFER)) if topic else 0
     extra_new_count = 0
     if listed is not None and not review_filter.topic:
         extra_new_count = count_extra_new_cards(listed, queue)
     return NoCardsDueInfo(
-        on=next_due[0] if next_due else None,
-        count=next_due[1] if next_due else 0,
+        on=next_due.day if next_due else None,
+        count=next_due.cards if next_due else 0,
         wait=format_wait(state.due_at - ctx.now) if state else "",
         more=more,
         wanted=max(extra_new_count, review_filter.more if listed is None else 0) + more,
         topic=topic.title if topic else "",
-        tomorrow=bool(next_due and (next_due[0] - ctx.day).days == 1),
+        tomorrow=bool(next_due and (next_due.day - ctx.day).days == 1),
         reverses=bool(unseen) and not new,
         too_late=last_new is not None and last_new < ctx.day,
         has_list=listed is not None,
@@ -410,7 +409,7 @@ def find_undoable_review_today(ctx: RequestContext) -> int:
     if not ctx.learner.id:
         return 0
     last = review_log.find_last_undoable_row(ctx.db, ctx.learner.id, ctx.day)
-    return last[0] if last else 0
+    return last.id if last else 0
 
 
 _LONGEST_LOOK = 10 * 60 * 1000
@@ -444,9 +443,11 @@ def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeFor
     review_event = ReviewEvent(
         graded.rating, review_time, ctx.learner.study_day(review_time), ctx.learner.retention
     )
-    submission = review_log.ReviewSubmission(graded.token, _reported_review_milliseconds(graded))
-    if review_log.record_review(ctx.db, ctx.learner.id, card, review_event, submission) is None:
-        learner = ctx.learner.id
+    learner, milliseconds = ctx.learner.id, _reported_review_milliseconds(graded)
+    saved = review_log.record_review(
+        ctx.db, learner, card, review_event, graded.token, milliseconds
+    )
+    if saved is None:
         earlier = review_log.find_rating(ctx.db, learner, card.id, graded.token)
         if earlier != graded.rating:
             raise ConflictError(
@@ -567,18 +568,16 @@ def _save_rating(ctx: RequestContext, card: str, graded: GradeForm) -> _ReviewOu
     require_same_learner(ctx, graded.who)
     review_filter = parse_review_filter(ctx, graded)
     review_event = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
-    submission = review_log.ReviewSubmission(
-        graded.token, _measure_review_milliseconds(ctx, graded.since)
-    )
+    milliseconds = _measure_review_milliseconds(ctx, graded.since)
     saved = review_log.record_review(
-        ctx.db, ctx.learner.id, resolved.card, review_event, submission
+        ctx.db, ctx.learner.id, resolved.card, review_event, graded.token, milliseconds
     )
     if saved is None:
         return _ReviewOutcome(
             review_filter, graded=_find_earlier_rating(ctx, resolved.card.id, graded.token)
         )
     leech = saved.lapsed and is_leech_warning_due(saved.standing.lapses)
-    return _ReviewOutcome(review_filter, saved.number, resolved if leech else None)
+    return _ReviewOutcome(review_filter, saved.log_id, resolved if leech else None)
 
 
 @router.post("/undo")
@@ -598,9 +597,10 @@ async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
 def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
     parse_review_filter(ctx, undone)  # validate before anything is written
-    when = (ctx.now, ctx.day)
-    cards = ctx.library.cards
-    return review_log.undo_review(ctx.db, ctx.learner.id, undone.review, when, cards) or ""
+    undone_card = review_log.undo_log_row(
+        ctx.db, ctx.learner.id, undone.review, ctx.now, ctx.day, ctx.library.cards
+    )
+    return undone_card or ""
 
 
 @router.post("/{card}/suspension")
@@ -676,5 +676,5 @@ def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
             content.card, showing_token(card, turns_by_card[card]), later=card not in todays_ids
         )
         for card, content in resolved.items()
-        if not content.sat
+        if not content.is_in_exam
     ]

@@ -414,7 +414,7 @@ def _schedule_added_cards(
         else:
             starts_at = now + already_waiting // cards_per_day * _DAY_MS
             already_waiting += 1
-        is_question = parse_card_id(card.card)[0] == QUESTION
+        is_question = parse_card_id(card.card).kind == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
         row = {"learner_id": learner.id, "card": card.card, "seed": seed}
         rows.append({**row, "declined": False, "at": starts_at})

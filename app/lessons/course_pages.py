@@ -497,7 +497,7 @@ def show_glossary(
         terms=sorted_glossary_entries(ctx.library),
         choosing=choosing,
         cards={
-            parse_card_id(card)[1] for card in list_kept_added_cards(ctx.db, ctx.learner.id, TERM)
+            parse_card_id(card).name for card in list_kept_added_cards(ctx.db, ctx.learner.id, TERM)
         },
     )
 
