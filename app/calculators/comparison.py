@@ -30,7 +30,7 @@ from app.estimator.units import (
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
 from app.widgets.calculator_form import CourseLinks, FormField, build_form_fields, build_query
 from app.widgets.estimate_view import calculator_url, format_interval_or_exact
-from app.widgets.svg import SIGNS, VerdictIcon
+from app.widgets.svg import VERDICT_ICONS, VerdictIcon
 
 LETTERS = ("a", "b", "c")
 _PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
@@ -396,7 +396,7 @@ def _scenario_columns(
         columns.append(
             ScenarioColumn(
                 letter=letter.upper(),
-                sign=SIGNS[estimate.verdict.status],
+                sign=VERDICT_ICONS[estimate.verdict.status],
                 lead=estimate.verdict.lead,
                 text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,

@@ -211,7 +211,7 @@ class RunFrame:
     """The run around a question: its place, and the scores so far.
 
     `scores` has one entry per question, None for unanswered ones, and `results` their keys in
-    `SIGNS`. `placing` says that it is a placement test. `review` has the places to look at again,
+    `VERDICT_ICONS`. `placing` says that it is a placement test. `review` has the places to look at again,
     if that is what the learner does.
     """
 

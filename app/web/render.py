@@ -30,7 +30,7 @@ from app.web.formatting import (
     format_percent,
     format_time_spent,
 )
-from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares
+from app.widgets.svg import VERDICT_ICONS, draw_meter, draw_meters, draw_shares
 
 _SMALL = 400  # bytes; below this, compression saves no packet
 _LONG = 32_000  # bytes; above this, compression takes milliseconds and runs in a thread
@@ -206,7 +206,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     )
     for words in (format_date_with_year, format_date_with_weekday, *times, *counts):
         environment.globals[words.__name__] = words
-    environment.globals["SIGNS"] = SIGNS
+    environment.globals["VERDICT_ICONS"] = VERDICT_ICONS
     for drawn in (draw_meter, draw_meters, draw_shares):
         environment.globals[drawn.__name__] = drawn
     environment.globals["asset"] = static.versioned_url

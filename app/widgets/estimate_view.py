@@ -30,7 +30,7 @@ from app.estimator.result import (
 from app.estimator.units import NBSP, format_range, format_value
 from app.widgets.bar_charts import draw_bar, segment_styles
 from app.widgets.line_charts import draw_line_chart, draw_timeline
-from app.widgets.svg import SIGNS, SvgChart, VerdictIcon
+from app.widgets.svg import VERDICT_ICONS, SvgChart, VerdictIcon
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
@@ -247,12 +247,12 @@ def build_estimate_view(
     text = given_inputs.inputs_to_query(inputs)
     query = encode_inputs_query(text)
     short = len(query) <= LONGEST_LINK
-    sign = SIGNS[estimate.verdict.status]
+    sign = VERDICT_ICONS[estimate.verdict.status]
     keys = {
-        segment.label: look.key
+        segment.label: style.legend_class
         for picture in estimate.pictures
         if isinstance(picture, StackedBar)
-        for segment, look in zip(picture.segments, segment_styles(picture), strict=True)
+        for segment, style in zip(picture.segments, segment_styles(picture), strict=True)
     }
     figures = tuple(build_figure_view(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.interval}
@@ -287,7 +287,7 @@ def _section_view(section: SubEstimate) -> SectionView:
     return SectionView(
         heading=section.heading,
         title=entry.title,
-        sign=SIGNS[verdict.status],
+        sign=VERDICT_ICONS[verdict.status],
         lead=verdict.lead,
         text=verdict.text,
         figures=_most_important_figures(entry, section.estimate, figures),

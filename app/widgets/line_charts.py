@@ -43,7 +43,7 @@ class _ChartArea:
     x: Axis
     y: Axis
 
-    def to_percent_and_pixels(self, point: tuple[float, float]) -> tuple[float, float]:
+    def to_percent_and_pixels(self, point: Point) -> Point:
         return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
 
     def to_nested_coordinates(self, point: Point) -> Point:

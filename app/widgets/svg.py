@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Literal, NamedTuple, Protocol
 
@@ -176,7 +176,7 @@ class VerdictIcon(NamedTuple):
     word: str = ""
 
 
-SIGNS = {
+VERDICT_ICONS = {
     # Verdicts of an estimate.
     "fits": VerdictIcon("good", "i-check"),
     "tight": VerdictIcon("warn", "i-tight"),
@@ -246,10 +246,10 @@ def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
     )
 
 
-def draw_meters(meters: Sequence[tuple[str, float]], alt_text: str) -> Markup:
+def draw_meters(share_by_name: Mapping[str, float], alt_text: str) -> Markup:
     """Draw bars one below the other, each with its name before it."""
     marks: list[str] = []
-    for row, (name, share) in enumerate(meters):
+    for row, (name, share) in enumerate(share_by_name.items()):
         top = row * _ROW
         marks.append(draw_text(name, 0, top + 10))
         marks.append(draw_rect_in_percent("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
@@ -258,7 +258,7 @@ def draw_meters(meters: Sequence[tuple[str, float]], alt_text: str) -> Markup:
                 "fill", _METERS_LEFT, top, _clamped_percent(share) * (1 - _METERS_LEFT / 100), 12
             )
         )
-    return build_svg_element(marks, len(meters) * _ROW - 6, alt_text)
+    return build_svg_element(marks, len(share_by_name) * _ROW - 6, alt_text)
 
 
 class OptionBar(Protocol):
@@ -372,7 +372,7 @@ def count_axis(top: float, unit: str = "") -> Axis:
     >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
-    axis = _axis_from_zero(max(top, 1.0), _whole_number_step, unit, 1.0)
+    axis = _axis_from_zero(max(top, 1.0), lambda largest: max(1.0, _axis_step(largest)), unit, 1.0)
     return dataclasses.replace(axis, counted=True)
 
 
@@ -430,11 +430,6 @@ def _axis_step(top: float) -> float:
     return -min(usable)[1]
 
 
-def _whole_number_step(top: float) -> float:
-    """Return a whole-number step: one for small counts."""
-    return max(1.0, _axis_step(top))
-
-
 def _format_tick(value: float, scientific_from: float) -> str:
     shown = _drop_float_error(value)
     if _SHORT <= abs(shown) < scientific_from or not shown:
@@ -463,15 +458,6 @@ def draw_ticks_below(axis: Axis, y: float) -> tuple[str, ...]:
 
 SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
 """Axis of shares from 0% to 100%."""
-
-
-def format_in_percent(share: float) -> str:
-    """Format a share as a tick label in percent.
-
-    >>> format_in_percent(0.5)
-    '50%'
-    """
-    return f"{share:.0%}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
