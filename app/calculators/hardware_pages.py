@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from app.accounts.current_learner import CurrentLearner
 from app.content.library import Library
-from app.errors import NotFoundError
+from app.errors import HelpLink, NotFoundError
 from app.estimator import data_files, registry
 from app.estimator.hardware.catalog import Accelerator, System, sparse_peak_rate
 from app.estimator.hardware.part_values import (
@@ -597,6 +597,6 @@ def _require_part(name: str) -> CatalogPart:
     """Return the part in the URL; raises NotFoundError."""
     part = find_part(name)
     if part is None:
-        onward = "/hardware", "See all parts"
-        raise NotFoundError(f"There is no part “{name}”.", onward=onward)
+        help_link = HelpLink("/hardware", "See all parts")
+        raise NotFoundError(f"There is no part “{name}”.", help_link=help_link)
     return part

@@ -23,7 +23,7 @@ from app.accounts.current_learner import CurrentLearner, LearnerProfile
 from app.calculators import accuracy_page, comparison, exports
 from app.calculators.comparison import split_scenarios
 from app.content.library import Library
-from app.errors import InvalidInputError, NotFoundError
+from app.errors import HelpLink, InvalidInputError, NotFoundError
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.part_values import find_part
@@ -344,8 +344,8 @@ def _require_calculator(name: str) -> EstimateSpec:
     """Return the calculator in the URL; raises NotFoundError."""
     entry = registry.find_estimate(name)
     if entry is None or entry.name != name:
-        onward = "/calculators", "See all calculators"
-        raise NotFoundError(f"There is no calculator “{name}”.", onward=onward)
+        help_link = HelpLink("/calculators", "See all calculators")
+        raise NotFoundError(f"There is no calculator “{name}”.", help_link=help_link)
     return entry
 
 
