@@ -53,7 +53,7 @@ from app.web.visitor import SessionCookies
 
 # Check the course files at most twenty times a second. Authors do not save and reload
 # faster, and each check takes a millisecond from other requests.
-_GLANCE = 0.05
+_FILE_CHECK_SECONDS = 0.05
 # Requests that a process works on at a time; others wait. Rendering pages is limited by
 # the single CPU core that Python uses: with more at a time, each would only take
 # longer. Forms have separate slots, so that they do not wait behind pages, nor pages
@@ -115,7 +115,7 @@ def open_courses(settings: Settings, library: LiveLibrary | None) -> CourseRegis
     cache_folder, last_good_folder = settings.data / "cache", settings.data / "last-good"
     return CourseRegistry.find_courses(
         settings.content,
-        lambda folder: LiveLibrary(folder, cache_folder, _GLANCE, last_good_folder),
+        lambda folder: LiveLibrary(folder, cache_folder, _FILE_CHECK_SECONDS, last_good_folder),
     )
 
 

@@ -49,9 +49,9 @@ from app.widgets.calculator_form import (
     MOST_FIELDS,
     CourseLinks,
     build_calculator_form,
-    build_query,
     catalog_options,
     comparison_url,
+    encode_typed_query,
     find_unwritten_values,
     first_nonempty_values,
     inputs_from_query,
@@ -312,7 +312,7 @@ def _price_link(
 ) -> PriceLink:
     names = dict.fromkeys(_part_name_or_id(price.part) for price in prices)
     return PriceLink(
-        link=calculator_url(entry.name, build_query({**typed, **form_values})),
+        link=calculator_url(entry.name, encode_typed_query({**typed, **form_values})),
         part=", ".join(names),
         label=", ".join(price.words for price in prices),
         day=min(price.day for price in prices),
@@ -465,7 +465,7 @@ def show_posted_calculator(
     library: CurrentLibrary,
 ) -> Response:
     entry = _require_calculator(name)
-    query = build_query(typed)
+    query = encode_typed_query(typed)
     if len(query) > LONGEST_LINK:
         query = _normalized_query_or_empty(entry, typed)
     if query and len(query) <= LONGEST_LINK:

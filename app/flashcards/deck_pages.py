@@ -39,9 +39,9 @@ from app.spaced_repetition.added_cards import (
     AddedCardRecord,
     CardToAdd,
     add_cards,
-    count_added,
+    count_added_cards,
     find_missed_question_card,
-    list_kept_added_cards,
+    list_undeclined_cards_of_kind,
     load_added_cards_page,
     set_declined_if_added,
 )
@@ -71,7 +71,7 @@ from app.spaced_repetition.scheduler import (
     explain_invalid_due_date,
     format_days,
     latest_allowed_due_day,
-    retrievability,
+    retrievability_on_day,
 )
 from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
@@ -112,7 +112,7 @@ class AddedCardsPage:
 def page_of_added_cards(ctx: RequestContext, page_number: int) -> AddedCardsPage:
     """Return page `page_number` of the added cards, or the last page if there are fewer."""
     db, learner = ctx.db, ctx.learner.id
-    count = count_added(db, learner)
+    count = count_added_cards(db, learner)
     pages = max(1, -(-count // _PAGE))
     number = min(max(page_number, 1), pages)
     added = load_added_cards_page(db, learner, limit=_PAGE, offset=(number - 1) * _PAGE)
@@ -191,7 +191,7 @@ def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]
     if learner:
         yield from added_cards.search_own_card_ids(db, learner, words)
         for kind in (QUESTION, TERM):
-            for card in sorted(list_kept_added_cards(db, learner, kind)):
+            for card in sorted(list_undeclined_cards_of_kind(db, learner, kind)):
                 if _contains_words(_searchable_text(library, card), words):
                     yield card
     for card in library.cards:
@@ -374,7 +374,7 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
 def _card_facts(
     ctx: RequestContext, record: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
 ) -> list[tuple[str, str]]:
-    state = record.standing
+    state = record.card_state
     facts = [("State", "put aside" if record.suspended else _describe_state(ctx, record))]
     bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
     if state is None and bury_days and max(bury_days) > ctx.day.isoformat():
@@ -383,7 +383,7 @@ def _card_facts(
         )
     if state is not None:
         stability = format_days(max(1, round(state.stability)))
-        recall_percent = f"{round(retrievability(state, ctx.day) * 100)}%"
+        recall_percent = f"{round(retrievability_on_day(state, ctx.day) * 100)}%"
         # FSRS knows too little about a card that is still in its steps.
         is_in_review = state.state == "review"
         facts += [("Likely to be known today", recall_percent)] if is_in_review else []
@@ -397,10 +397,10 @@ def _card_facts(
 
 
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
-    if record.standing is None and is_added_card(record.card):
+    if record.card_state is None and is_added_card(record.card):
         added = added_cards.load_added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
         return describe_card_state("new", added.due if added else None, ctx.day)
-    return describe_schedule(record.standing, ctx)
+    return describe_schedule(record.card_state, ctx)
 
 
 def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:

@@ -212,11 +212,11 @@ def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
     The list counts steps left unfinished on an earlier day as due.
     """
     first_record = queue.queue.first
-    if record.standing is None:
+    if record.card_state is None:
         return "new"
     if first_record is not None and first_record.card == record.card:
         return "due" if queue.queue.kind == "review" else "learning"
-    return "due" if record.standing.state == "review" else "learning"
+    return "due" if record.card_state.state == "review" else "learning"
 
 
 def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
@@ -269,12 +269,12 @@ def build_card_view(
 
 def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
     review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
-    outcomes = preview_ratings(record.standing, review_event, record.card)
+    outcomes = preview_ratings(record.card_state, review_event, record.card)
     calendar, exam = ctx.learner.plan_calendar(ctx.day), ctx.learner.exam_day
     is_exam_ahead, later_reviews = exam is not None and exam > ctx.day, 0
-    if is_exam_ahead and record.standing is not None:
+    if is_exam_ahead and record.card_state is not None:
         days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card)
-        later_reviews = days.get(record.card, 0) - (record.standing.last_day == ctx.day)
+        later_reviews = days.get(record.card, 0) - (record.card_state.last_day == ctx.day)
 
     def interval(outcome: CardState) -> str:
         """Return when the plan asks for the card again, which is sooner than FSRS if it must be."""
@@ -309,7 +309,7 @@ def _next_card_to_show(
         return queue.first
     if stack.new:
         return review_log.load_card_record(db, learner, stack.new[0])
-    waiting_state = queue.first and queue.first.standing
+    waiting_state = queue.first and queue.first.card_state
     return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _AHEAD else None
 
 
@@ -321,7 +321,7 @@ def _explain_no_cards_due(
 ) -> NoCardsDueInfo:
     learner, library, queue, scope = ctx.learner.id, ctx.library, stack.queue, stack.scope
     next_due = store.find_next_due_day(ctx.db, learner, scope)
-    state = queue.first.standing if queue.first else None
+    state = queue.first.card_state if queue.first else None
     unseen = store.count_unseen_by_topic(
         ctx.db, learner, library, scope, begun_first=listed is not None
     )
@@ -438,7 +438,7 @@ def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeFor
         )
     record = review_log.load_card_record(ctx.db, ctx.learner.id, card.id)
     review_time = clamp_review_time(
-        rated_at, ctx.now, record.standing.last_at if record.standing else None
+        rated_at, ctx.now, record.card_state.last_at if record.card_state else None
     )
     review_event = ReviewEvent(
         graded.rating, review_time, ctx.learner.study_day(review_time), ctx.learner.retention
@@ -448,7 +448,7 @@ def record_delayed_rating(ctx: RequestContext, card: Flashcard, graded: GradeFor
         ctx.db, learner, card, review_event, graded.token, milliseconds
     )
     if saved is None:
-        earlier = review_log.find_rating(ctx.db, learner, card.id, graded.token)
+        earlier = review_log.find_recorded_rating(ctx.db, learner, card.id, graded.token)
         if earlier != graded.rating:
             raise ConflictError(
                 f"A card was graded {GRADES[earlier - 1]} on another page already, so "
@@ -513,7 +513,7 @@ def _find_earlier_rating(ctx: RequestContext, card: str, token: str) -> int:
     """Return the rating already saved for a showing of a card; 0 for none."""
     if not token or not ctx.learner.id:
         return 0
-    return review_log.find_rating(ctx.db, ctx.learner.id, card, token)
+    return review_log.find_recorded_rating(ctx.db, ctx.learner.id, card, token)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -576,7 +576,7 @@ def _save_rating(ctx: RequestContext, card: str, graded: GradeForm) -> _ReviewOu
         return _ReviewOutcome(
             review_filter, graded=_find_earlier_rating(ctx, resolved.card.id, graded.token)
         )
-    leech = saved.lapsed and is_leech_warning_due(saved.standing.lapses)
+    leech = saved.lapsed and is_leech_warning_due(saved.card_state.lapses)
     return _ReviewOutcome(review_filter, saved.log_id, resolved if leech else None)
 
 

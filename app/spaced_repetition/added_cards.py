@@ -63,7 +63,7 @@ class AddedCardRecord:
     lapses: int
 
 
-def choose_first_due_day_by_kind(card: str, added_on: dt.date) -> dt.date:
+def compute_first_due_day(card: str, added_on: dt.date) -> dt.date:
     """Return the study day on which a card added on `added_on` is first due.
 
     A missed question was just explained to the learner, so it is due the next day.
@@ -93,7 +93,7 @@ def add_cards(
             "card": w.card,
             "note": w.card,
             "topic": w.topic,
-            **columns_of_new_card(choose_first_due_day_by_kind(w.card, day)),
+            **columns_of_new_card(compute_first_due_day(w.card, day)),
         }
         for w in wanted
         if w.card in added
@@ -124,7 +124,7 @@ def schedule_missed_questions_for_tomorrow(
     values = {
         "of_learner": learner_id,
         "cards": [w.card for w in again],
-        "tomorrow": choose_first_due_day_by_kind(again[0].card, day).isoformat(),
+        "tomorrow": compute_first_due_day(again[0].card, day).isoformat(),
     }
     db.connection().execute(_SOONER, values)
 
@@ -160,13 +160,13 @@ def load_added_cards_page(
     return [_added_card_from_row(row) for row in rows]
 
 
-def count_added(db: Session, learner_id: int) -> int:
+def count_added_cards(db: Session, learner_id: int) -> int:
     if not learner_id:
         return 0
     return db.connection().execute(_COUNT, {"of_learner": learner_id}).scalar() or 0
 
 
-def list_kept_added_cards(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
+def list_undeclined_cards_of_kind(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "begin": f"{card_kind}:"}

@@ -23,7 +23,7 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
 )
 from app.spaced_repetition.review_log import CardRecord
-from app.spaced_repetition.scheduler import retrievability
+from app.spaced_repetition.scheduler import retrievability_on_day
 from app.web.formatting import format_date
 
 
@@ -113,20 +113,20 @@ def _day_in_sentence(day: dt.date, today: dt.date) -> str:
 
 def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) -> str:
     """Return where the card comes from, when it was last seen, and its retrievability."""
-    standing = record.standing
-    if standing is None:
+    card_state = record.card_state
+    if card_state is None:
         return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
-    if standing.state != "review":
-        now = standing.last_day >= day
+    if card_state.state != "review":
+        now = card_state.last_day >= day
         seen = "You are still learning this card."
         origin = origin or (seen if now else "You have seen this card before.")
         return f"{origin} Say the answer aloud first."
-    days = max(0, (day - standing.last_day).days)
+    days = max(0, (day - card_state.last_day).days)
     note = f"{origin} Say it aloud or write it down first. Last seen ".lstrip()
     if not days:
         return f"{note}today."
     ago = "yesterday" if days == 1 else f"{days} days ago"
-    chance = round(retrievability(standing, day) * 100)
+    chance = round(retrievability_on_day(card_state, day) * 100)
     return f"{note}{ago}. Chance that you still know it: about {chance}%."
 
 

@@ -24,7 +24,7 @@ from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
 from app.spaced_repetition.added_cards import (
     ADDED,
-    choose_first_due_day_by_kind,
+    compute_first_due_day,
     set_declined_if_added,
 )
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
@@ -49,7 +49,7 @@ from app.spaced_repetition.scheduler import (
     ReviewEvent,
     apply_review,
     replay_log,
-    retrievability,
+    retrievability_on_day,
 )
 
 LEARNER = TABLES["learner"]
@@ -119,10 +119,10 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
         return now
     if start.since <= from_milliseconds(rows[-1].at):
         return now
-    if now.standing is None:
+    if now.card_state is None:
         return ReplayedCard()
-    due = min(now.standing.due_day, start.due)
-    return ReplayedCard(dataclasses.replace(now.standing, due_day=due))
+    due = min(now.card_state.due_day, start.due)
+    return ReplayedCard(dataclasses.replace(now.card_state, due_day=due))
 
 
 def columns_of_replayed_card(
@@ -136,8 +136,8 @@ def columns_of_replayed_card(
     held: dict[str, Any] = {"turns": log_row_count, "suspended": suspended}
     if replayed.until is not None:
         held["set_day"] = replayed.until.isoformat()
-    if replayed.standing is not None:
-        return {**state_columns(replayed.standing), **held}
+    if replayed.card_state is not None:
+        return {**state_columns(replayed.card_state), **held}
     due = replayed.until or (start.due if start else None)
     if due is None and not suspended:
         return None
@@ -148,7 +148,7 @@ def _start_from_row(row: Any) -> AddedCardStart:
     since = from_milliseconds(row.at)
     day = study_day_at(since, row.zone)
     missed = parse_card_id(row.card).kind == QUESTION
-    return AddedCardStart(choose_first_due_day_by_kind(row.card, day), since, row.declined, missed)
+    return AddedCardStart(compute_first_due_day(row.card, day), since, row.declined, missed)
 
 
 DAYS = TABLES["study_day"]
@@ -281,11 +281,11 @@ def _add_statement(dialect: str) -> Any:
     )
 
 
-def compute_review_state_retrievability(before: CardState | None, day: dt.date) -> float | None:
+def retrievability_if_past_steps(before: CardState | None, day: dt.date) -> float | None:
     """Return the probability of recall before a review; None while the card is in its steps."""
     if before is None or before.state != "review":
         return None
-    return retrievability(before, day)
+    return retrievability_on_day(before, day)
 
 
 def _was_last_reviewed_on(before: CardState | None, day: dt.date) -> bool:
@@ -294,14 +294,14 @@ def _was_last_reviewed_on(before: CardState | None, day: dt.date) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardRecord:
-    """A card of a learner; `standing` is None before the first review.
+    """A card of a learner; `card_state` is None before the first review.
 
     `turns` counts its log rows, `known` says that it has a memory row, and `suspended` that it is
     suspended.
     """
 
     card: str
-    standing: CardState | None = None
+    card_state: CardState | None = None
     turns: int = 0
     known: bool = False
     suspended: bool = False
@@ -312,7 +312,7 @@ class RecordedReview:
     """A review that was saved: its log id and the resulting state."""
 
     log_id: int
-    standing: CardState
+    card_state: CardState
     lapsed: bool
 
 
@@ -340,7 +340,7 @@ def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
 _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 
-def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
+def find_recorded_rating(db: Session, learner_id: int, card: str, token: str) -> int:
     """Return the rating already saved for this showing of a card, 0 if there is none."""
     kept = hash_form_token(learner_id, card, token)
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
@@ -372,7 +372,7 @@ def record_review(
     Raises ConflictError if the card's log is full.
     """
     held = load_card_record(db, learner_id, card.id)
-    recall = compute_review_state_retrievability(held.standing, review.day)
+    recall = retrievability_if_past_steps(held.card_state, review.day)
     log_id = _insert_log_row(
         db,
         learner_id,
@@ -388,17 +388,17 @@ def record_review(
     if log_id is None:
         return None
     CARD_LOG.raise_if_exceeded(held.turns + 1)
-    standing = apply_review(held.standing, review, card.id)
-    if held.standing is not None and review.at < held.standing.last_at:
+    card_state = apply_review(held.card_state, review, card.id)
+    if held.card_state is not None and review.at < held.card_state.last_at:
         # The clock was set back, so the review is replayed at its place in time.
-        standing = rebuild_card_state(db, learner_id, card) or standing
-    values = {**state_columns(standing), "turns": held.turns + 1}
+        card_state = rebuild_card_state(db, learner_id, card) or card_state
+    values = {**state_columns(card_state), "turns": held.turns + 1}
     save_memory_row(db, learner_id, card, values, has_row=held.known)
-    again = _was_last_reviewed_on(held.standing, review.day)
+    again = _was_last_reviewed_on(held.card_state, review.day)
     totals = totals_of_review(review.rating, recall, milliseconds, seen_that_day=again)
     add_to_day_totals(db, learner_id, review.day.isoformat(), totals)
-    lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
-    return RecordedReview(log_id, standing, lapsed=lapsed)
+    lapsed = card_state.lapses > (held.card_state.lapses if held.card_state else 0)
+    return RecordedReview(log_id, card_state, lapsed=lapsed)
 
 
 _NEWEST = (
@@ -468,9 +468,9 @@ def undo_log_row(
         voids=log_id,
         act="" if graded else "undo",
     )
-    standing = rebuild_card_state(db, learner_id, cards.get(card, card))
+    card_state = rebuild_card_state(db, learner_id, cards.get(card, card))
     if done is not None and graded:
-        again = _was_last_reviewed_on(standing, dt.date.fromisoformat(last.study_day))
+        again = _was_last_reviewed_on(card_state, dt.date.fromisoformat(last.study_day))
         totals = totals_of_review(last.rating, last.recall, last.milliseconds, seen_that_day=again)
         add_to_day_totals(db, learner_id, last.study_day, -totals)
     elif done is not None:
@@ -500,7 +500,7 @@ def set_suspended(
     if suspended:
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
-    if held.known and (held.standing is not None or suspended):
+    if held.known and (held.card_state is not None or suspended):
         update_memory_row(db, learner_id, card.id, {"suspended": suspended})
     elif held.known:
         rebuild_card_state(db, learner_id, card, suspended=False)
@@ -556,7 +556,7 @@ def rebuild_card_state(
         delete_memory_row(db, learner_id, name)
     else:
         save_memory_row(db, learner_id, card, values, has_row=held.known)
-    return now.standing
+    return now.card_state
 
 
 def record_manual_edit(

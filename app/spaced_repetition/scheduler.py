@@ -190,7 +190,7 @@ def retrievability_after(days: int, stability: float) -> float:
     return math.pow(1 + _FACTOR * days / stability, _DECAY)
 
 
-def retrievability(state: CardState, day: dt.date) -> float:
+def retrievability_on_day(state: CardState, day: dt.date) -> float:
     """Return the probability (0..1) that the card is still recalled on a study day."""
     return retrievability_after(max(0, (day - state.last_day).days), state.stability)
 
@@ -242,10 +242,10 @@ class ManualEdit:
 class ReplayedCard:
     """The result of replaying a card's log; `until` is a manually set day.
 
-    `standing` is None for a card without a review, or without one since it was forgotten.
+    `card_state` is None for a card without a review, or without one since it was forgotten.
     """
 
-    standing: CardState | None = None
+    card_state: CardState | None = None
     until: dt.date | None = None
 
 
@@ -256,12 +256,12 @@ def apply_manual_edit(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
     """
     if act.kind == "forget" or act.until is None:
         return ReplayedCard()
-    until, standing = act.until, before.standing
-    if standing is None:
+    until, card_state = act.until, before.card_state
+    if card_state is None:
         return ReplayedCard(None, until)
     if act.kind == "bury":
-        until = max(until, standing.due_day)
-    return ReplayedCard(dataclasses.replace(standing, due_day=until), until)
+        until = max(until, card_state.due_day)
+    return ReplayedCard(dataclasses.replace(card_state, due_day=until), until)
 
 
 def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> ReplayedCard:
@@ -271,7 +271,7 @@ def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> Repla
         if isinstance(one, ManualEdit):
             now = apply_manual_edit(now, one)
         else:
-            now = ReplayedCard(apply_review(now.standing, one, card))
+            now = ReplayedCard(apply_review(now.card_state, one, card))
     return now
 
 

@@ -270,16 +270,18 @@ def load_cards_until_tomorrow(
 
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:
-    standing = card.standing
-    return standing is not None and standing.state != "review" and standing.last_day == ctx.day
+    card_state = card.card_state
+    return (
+        card_state is not None and card_state.state != "review" and card_state.last_day == ctx.day
+    )
 
 
 def _is_waiting_for_step(card: CardRecord, ctx: RequestContext) -> bool:
     """Return whether a card is in a learning step that is not over."""
-    standing = card.standing
-    if standing is None or standing.state == "review":
+    card_state = card.card_state
+    if card_state is None or card_state.state == "review":
         return False
-    return standing.due_day <= ctx.day and standing.due_at > ctx.now
+    return card_state.due_day <= ctx.day and card_state.due_at > ctx.now
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

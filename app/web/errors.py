@@ -18,11 +18,11 @@ from app.markup.expressions import ExpressionError
 from app.web.render import is_htmx_request, render_page
 
 _log = logging.getLogger("headroom")
-_NOWHERE = "There is no page at this address."
+_NO_SUCH_PAGE = "There is no page at this address."
 # These errors are temporary: the same request may succeed later.
-_NOT_NOW = {429, 503, 507}
+_TEMPORARY_STATUSES = {429, 503, 507}
 # Form fields that the learner did not enter.
-_UNSAID = {
+_HIDDEN_FIELDS = {
     *("age", "back", "context", "go", "hints", "move", "place", "revision", "run"),
     *("seed", "settled", "shown", "since", "token", "who"),
 }
@@ -42,7 +42,7 @@ _LABELS = {
     "what": "What to remove",
     "words": "Your words",
 }
-_ALLOWED = {
+_VALIDATION_MESSAGES = {
     "bool_parsing": "choose yes or no",
     "greater_than_equal": "enter {ge} or more",
     "int_parsing": "enter a whole number",
@@ -111,7 +111,7 @@ def error_response(
     if below.startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
     fragment = is_htmx_request(request)
-    again = status in _NOT_NOW and not fragment
+    again = status in _TEMPORARY_STATUSES and not fragment
     response = render_page(
         request,
         "shared/_problems.html" if fragment else "shared/error.html",
@@ -146,7 +146,8 @@ def _read_submitted_fields(request: Request) -> list[_SubmittedField]:
     except ValueError:  # not a URL-encoded form
         return []
     return [
-        _SubmittedField(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs
+        _SubmittedField(n, v, "" if n in _HIDDEN_FIELDS or not v else _LABELS.get(n, n))
+        for n, v in pairs
     ]
 
 
@@ -168,7 +169,7 @@ def _moved_response(request: Request, moved: TopicMovedError) -> Response:
 
 def _validation_error_response(request: Request, error: RequestValidationError) -> Response:
     if any(e["loc"][0] == "path" for e in error.errors()):
-        return error_response(request, 404, [_problem(_NOWHERE)])
+        return error_response(request, 404, [_problem(_NO_SUCH_PAGE)])
     problems = [_problem(_format_validation_error(e), str(e["loc"][-1])) for e in error.errors()]
     return error_response(request, 422, problems)
 
@@ -179,7 +180,7 @@ def _format_validation_error(error: Mapping[str, Any]) -> str:
     label = _LABELS.get(name, name)
     if error["type"] == "missing":
         return f"{label}: this field is required, and was not sent."
-    allowed = _ALLOWED.get(error["type"], "").format(**error.get("ctx", {}))
+    allowed = _VALIDATION_MESSAGES.get(error["type"], "").format(**error.get("ctx", {}))
     message = allowed or error["msg"].removeprefix("Value error, ")
     return f"{label}: {message} (given: {_quote_shortened_value(error.get('input'))})"
 
@@ -191,7 +192,7 @@ def _quote_shortened_value(given: object) -> str:
 
 
 def _http_error_response(request: Request, error: HTTPException) -> Response:
-    words = {404: _NOWHERE, 405: "This cannot be done here."}
+    words = {404: _NO_SUCH_PAGE, 405: "This cannot be done here."}
     message = words.get(error.status_code, str(error.detail))
     response = error_response(request, error.status_code, [_problem(message)])
     response.headers.update(error.headers or {})

@@ -31,12 +31,12 @@ from app.web.request_limits import (
     RateLimiter,
     RequestGuard,
     client_of_scope,
-    rate_limit_of_request,
+    rate_limit_kind_of_request,
     read_form_body,
 )
 from app.web.visitor import (
     HOST_PREFIX,
-    YEAR,
+    YEAR_SECONDS,
     SessionCookies,
     Visitor,
     format_set_cookie,
@@ -54,9 +54,9 @@ _URL_HEADERS = {
     *(b"location", b"content-location"),
     *(b"hx-redirect", b"hx-location", b"hx-push-url", b"hx-replace-url"),
 }
-_TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
+_TEXT_TYPES = (b"text/", b"application/json", b"image/svg", b"application/problem")
 # These pages show a person's name. After sign-out, Back must not show them.
-_PERSONAL = ("/settings", "/continue")
+_PATHS_WITH_NAMES = ("/settings", "/continue")
 # Tells the service worker to drop its cached pages, which belonged to another learner.
 _NEW_BROWSER_HEADER = (b"x-new-browser", b"yes")
 _POLICY = (
@@ -143,13 +143,13 @@ class HttpExchange:
         """Send the recorded response; 304 if the browser already has the same page."""
         recorded = dict(self._recorded)
         content_type = recorded.get(b"content-type", b"")
-        usual = b"no-store" if self.path.startswith(_PERSONAL) else b"private, no-cache"
+        usual = b"no-store" if self.path.startswith(_PATHS_WITH_NAMES) else b"private, no-cache"
         caching = recorded.get(b"cache-control", usual)
         replaced = {b"content-length", b"cache-control"}
         headers = [pair for pair in self._recorded if pair[0] not in replaced]
         headers += [(b"cache-control", caching), (b"x-request-id", self.request_id.encode())]
         headers += self._cookie_headers()
-        if not content_type.startswith(_TEXT):
+        if not content_type.startswith(_TEXT_TYPES):
             await self.send(self.status, headers, self.body)
             return
         if self.course_prefix and content_type.startswith(b"text/html"):
@@ -226,12 +226,12 @@ def _cookie_name(line: bytes) -> str:
     return line.partition(b"=")[0].decode("latin-1")
 
 
-_OF_SERVER = ("/static/", "/api/")
+_PATH_STARTS_WITHOUT_COURSE = ("/static/", "/api/")
 # A service worker must not be redirected, or the browser would keep the old one
 # forever.
-_PATHS_OF_SERVER = {"/courses", "/sw.js", *monitoring.ADDRESSES}
+_PATHS_WITHOUT_COURSE = {"/courses", "/sw.js", *monitoring.MONITORING_PATHS}
 # These pages belong to the person, not to a course. Any course may serve them.
-_OF_PERSON = ("/continue", "/settings", "/authoring", "/calendar/")
+_PATH_STARTS_OF_ANY_COURSE = ("/continue", "/settings", "/authoring", "/calendar/")
 
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
@@ -253,7 +253,7 @@ class CourseRoute:
     cookie: bytes = b""
 
 
-def resolve_course(
+def resolve_course_or_redirect(
     courses: CourseRegistry, scope: Scope, cookies: Mapping[str, str]
 ) -> CourseRoute:
     """Determine the course of a request, and whether to redirect it."""
@@ -261,7 +261,7 @@ def resolve_course(
     path: str = scope["path"].removeprefix(site)
     query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
     last = cookies.get("course", "")
-    of_server = path in _PATHS_OF_SERVER or path.startswith(_OF_SERVER)
+    of_server = path in _PATHS_WITHOUT_COURSE or path.startswith(_PATH_STARTS_WITHOUT_COURSE)
     if not courses.has_several_courses or of_server:
         return CourseRoute(scope)
     if path.startswith("/courses/"):
@@ -273,11 +273,11 @@ def resolve_course(
         # Only page visits count as choosing a course, not requests made by a page.
         mode = dict(scope["headers"]).get(b"sec-fetch-mode", b"navigate")
         chosen = mode == b"navigate" and last != name
-        line = format_set_cookie("course", name, YEAR) if chosen else b""
+        line = format_set_cookie("course", name, YEAR_SECONDS) if chosen else b""
         return CourseRoute({**scope, "root_path": f"{site}/courses/{name}"}, name, cookie=line)
     # a URL without a course: the same page in the last one
     if last not in courses.libraries:
-        if len(courses.libraries) > 1 and not path.startswith(_OF_PERSON):
+        if len(courses.libraries) > 1 and not path.startswith(_PATH_STARTS_OF_ANY_COURSE):
             return CourseRoute(scope, redirect="/courses")
         last = courses.default_course
     return CourseRoute(scope, redirect=f"/courses/{last}{quote(path)}{query}")
@@ -320,7 +320,7 @@ class EdgeMiddleware:
             return
         scope = _add_path_prefix(scope, self._config.path_prefix)
         cookies = parse_cookies(scope["headers"])
-        route = resolve_course(self._config.courses, scope, cookies)
+        route = resolve_course_or_redirect(self._config.courses, scope, cookies)
         secure = self._config.https or scope["scheme"] == "https"
         exchange = HttpExchange(
             route.scope, send, self._security, self._config.path_prefix, secure=secure
@@ -334,7 +334,7 @@ class EdgeMiddleware:
                 *await self._config.static.respond(exchange.path, exchange.query, exchange.headers)
             )
             self._record_metrics(exchange, "static")
-        elif exchange.path in monitoring.ADDRESSES and exchange.method in {"GET", "HEAD"}:
+        elif exchange.path in monitoring.MONITORING_PATHS and exchange.method in {"GET", "HEAD"}:
             await self._app(route.scope, receive, send)  # works even if everything else is broken
         else:
             # `__Host-` cookies need HTTPS and the path “/”
@@ -383,7 +383,7 @@ class EdgeMiddleware:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
         config.guard.check_host_origin_and_text(inner)
-        kind = rate_limit_of_request(exchange.method, exchange.path, exchange.query)
+        kind = rate_limit_kind_of_request(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.sent_key_digest
         config.rates.check_and_count(kind, exchange.client, browser)
         if exchange.is_write:

@@ -63,8 +63,8 @@ from app.database.quotas import StorageLimit
 from app.errors import StorageFullError
 
 router = APIRouter(include_in_schema=False)
-ADDRESS = "/metrics"
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
+METRICS_PATH = "/metrics"
+SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _METHODS = {"GET", "HEAD", "POST"}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
@@ -129,7 +129,7 @@ class Metrics:
 
     def render(self) -> bytes:
         self._problems.set(self._count_problems())
-        folder = os.environ.get(SHARED)
+        folder = os.environ.get(SHARED_FOLDER_VARIABLE)
         if folder is None:
             return generate_latest(self._registry)
         _delete_dead_process_metrics(Path(folder))
@@ -153,7 +153,7 @@ class Metrics:
         self._writes.observe(time.perf_counter() - begun)
 
 
-@router.api_route(ADDRESS, methods=["GET", "HEAD"])
+@router.api_route(METRICS_PATH, methods=["GET", "HEAD"])
 async def show_metrics(request: Request) -> Response:
     """Respond with the metrics if the request has the token; 404 without the setting."""
     metrics: Metrics | None = request.app.state.metrics
@@ -170,7 +170,7 @@ def share_metrics_between_processes(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in folder.glob("*.db"):
         file.unlink()
-    os.environ[SHARED] = str(folder)
+    os.environ[SHARED_FOLDER_VARIABLE] = str(folder)
 
 
 def _delete_dead_process_metrics(folder: Path) -> None:
@@ -191,9 +191,9 @@ def _is_process_alive(process: int) -> bool:
 _MIN_FREE_BYTES = 64 * 1024 * 1024
 _CHECK_SECONDS = 1.0  # for which the result of a check is cached
 _DISK_SECONDS = 10.0  # of the disk check, which waits for a sync
-_PATIENCE = 0.8  # seconds to wait for another writing process
-_LIMIT = 3.0  # seconds after which a check counts as failed
-_PROBE = 64 * 1024  # bytes that are written to test the disk
+_LOCK_WAIT_SECONDS = 0.8  # seconds to wait for another writing process
+_MAX_CHECK_SECONDS = 3.0  # seconds after which a check counts as failed
+_PROBE_BYTES = 64 * 1024  # bytes that are written to test the disk
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -250,10 +250,10 @@ class _CachedCheck:
 
     async def run_if_due(self) -> HealthCheckResult:
         if time.monotonic() >= self._due_at:
-            message = f"There was no answer within {_LIMIT:.0f} seconds. "
+            message = f"There was no answer within {_MAX_CHECK_SECONDS:.0f} seconds. "
             message += "See that database and disk can be reached."
             self._result = HealthCheckResult(self._name, message)
-            with anyio.move_on_after(_LIMIT):
+            with anyio.move_on_after(_MAX_CHECK_SECONDS):
                 self._result = await to_thread.run_sync(
                     self._check, abandon_on_cancel=True, limiter=self._thread
                 )
@@ -307,7 +307,7 @@ def _check_disk_and_quota(folders: Sequence[Path], storage: StorageLimit) -> Hea
 
 def _raise_if_not_writable(folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder) as probe:
-        probe.write(bytes(_PROBE))
+        probe.write(bytes(_PROBE_BYTES))
         probe.flush()
         os.fsync(probe.fileno())
 
@@ -360,17 +360,17 @@ def _begin_write_or_see_commit(connection: sqlite3.Connection) -> None:
     With many learners writing one after another, this may not get the lock in time.
     Then a commit by others shows that the database is writable.
     """
-    (before,) = connection.execute(_CHANGES).fetchone()
+    (before,) = connection.execute(_DATA_VERSION).fetchone()
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError:
-        (after,) = connection.execute(_CHANGES).fetchone()
+        (after,) = connection.execute(_DATA_VERSION).fetchone()
         if after == before:
             raise
 
 
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
-_CHANGES = "PRAGMA data_version"  # changes after each commit of others
+_DATA_VERSION = "PRAGMA data_version"  # changes after each commit of others
 _DAMAGED = "The database is damaged. Stop the server, and restore a backup."
 _SQLITE_ERROR_MESSAGES = {
     sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "
@@ -387,7 +387,7 @@ def _connect_outside_pool(path: Path) -> contextlib.closing[sqlite3.Connection]:
     """Open a separate connection, which never creates a missing file."""
     address = f"file:{quote(str(path.absolute()))}?mode=rw"
     return contextlib.closing(
-        sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+        sqlite3.connect(address, uri=True, timeout=_LOCK_WAIT_SECONDS, isolation_level=None)
     )
 
 
@@ -407,7 +407,7 @@ _READ_ONLY = (
     "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean"
 )
 
-ADDRESSES = frozenset({"/healthz", "/readyz", ADDRESS})
+MONITORING_PATHS = frozenset({"/healthz", "/readyz", METRICS_PATH})
 _FRESH = {"cache-control": "no-store"}
 
 
@@ -428,7 +428,7 @@ async def respond_ready(request: Request) -> PlainTextResponse:
 
 
 LogFormat = Literal["text", "json"]
-_WRITTEN = (
+_LOGGED_FIELDS = (
     *("time", "level", "logger", "message"),
     *("request", "method", "route", "status", "milliseconds", "exc_info"),
 )
@@ -436,7 +436,7 @@ _MINUTE = 60.0  # seconds
 _FAULT = 500
 # uvicorn logs this for every client that requests a WebSocket. There is none here, and
 # `ws="none"` does not silence it.
-_ADVICE = "No supported WebSocket library"
+_WEBSOCKET_ADVICE = "No supported WebSocket library"
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 _RaisedOrNot = _Raised | tuple[None, None, None]
 
@@ -474,7 +474,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(JsonFormatter):
-    """Log lines as JSON, with those fields of `_WRITTEN` that are set."""
+    """Log lines as JSON, with those fields of `_LOGGED_FIELDS` that are set."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = _TextFormatter.default_time_format
@@ -485,7 +485,7 @@ class _JsonFormatter(JsonFormatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", rename_fields=names)
 
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
-        return {name: log_data[name] for name in _WRITTEN if name in log_data}
+        return {name: log_data[name] for name in _LOGGED_FIELDS if name in log_data}
 
     def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
         return _format_error_chain(ei[1])
@@ -541,7 +541,7 @@ class RepeatedLineFilter(logging.Filter):
         self._hidden: collections.Counter[str] = collections.Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if str(record.msg).startswith(_ADVICE):
+        if str(record.msg).startswith(_WEBSOCKET_ADVICE):
             return False
         kind = _line_kind_to_count(record)
         if not kind:

@@ -197,7 +197,7 @@ def _content_type(name: str) -> bytes:
     return f"{kind}; charset=utf-8".encode() if text else kind.encode()
 
 
-INTERFACE = "en"
+INTERFACE_LANGUAGE = "en"
 """The language of the user interface."""
 
 
@@ -317,7 +317,7 @@ def isolate_left_to_right_text(html: str) -> str:
         if match["amount"]:
             return f"\u2066{match[0]}\u2069"
         if match["lead"]:
-            return f'<{match["b"]} lang="{INTERFACE}" dir="ltr">'
+            return f'<{match["b"]} lang="{INTERFACE_LANGUAGE}" dir="ltr">'
         return match[0]
 
     return _ISOLATED.sub(isolate, html)
@@ -339,14 +339,15 @@ def template_language_marks(language: str) -> dict[str, Any]:
     >>> print(template_language_marks("de")["authored_after_colon"]("Read: Druck"))
     Read: <bdi lang="de">Druck</bdi>
     """
-    if same_language(language, INTERFACE):
+    if same_language(language, INTERFACE_LANGUAGE):
         same = {"authored": escape, "authored_after_colon": escape}
         return {"lang": Markup(), "english": Markup(), **same}
     authored = functools.partial(Markup('<bdi lang="{}">{}</bdi>').format, language)
     right_to_left = text_direction(language) == "rtl"
     return {
         "lang": Markup(' lang="{}"').format(language) + Markup(' dir="rtl"') * right_to_left,
-        "english": Markup(' lang="{}"').format(INTERFACE) + Markup(' dir="ltr"') * right_to_left,
+        "english": Markup(' lang="{}"').format(INTERFACE_LANGUAGE)
+        + Markup(' dir="ltr"') * right_to_left,
         "authored": authored,
         "authored_after_colon": functools.partial(_mark_text_after_colon, authored),
     }

@@ -34,7 +34,7 @@ _RATE = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS)})")
 class RateLimit:
     """The maximum number per second, minute, hour or day, in fixed windows."""
 
-    most: int
+    max_requests: int
     unit: str
 
     @property
@@ -55,7 +55,7 @@ def parse_rate_limits(setting: str) -> tuple[RateLimit, ...]:
     return tuple(RateLimit(int(match[1]), match[2]) for match in matches if match)
 
 
-_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
+_MAX_COUNTED_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
 _EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
 _SEARCHES = {"/search", "/flashcards/deck"}
 SLOTS_OF_SLOW_REQUESTS = {
@@ -65,7 +65,7 @@ SLOTS_OF_SLOW_REQUESTS = {
     "imports": "files",
 }
 """Slow kinds of requests, and the slots they use."""
-_BY_START = (
+_KIND_BY_PATH_START = (
     ("/calculators/compare", "comparisons"),
     ("/calculators/", "estimates"),
     ("/api/v1/estimates/", "estimates"),
@@ -74,11 +74,11 @@ _BY_START = (
 
 
 class _RateKey(NamedTuple):
-    """What is counted. `who` is an address, or a browser for limits named `…_browser`."""
+    """What is counted. `client_or_browser` is an address, or a browser for limits named `…_browser`."""
 
     limit: str
     rate: RateLimit
-    who: str
+    client_or_browser: str
 
 
 class _WindowCount(NamedTuple):
@@ -99,7 +99,7 @@ class RateLimiter:
     ) -> None:
         self._kinds = {kind: parse_rate_limits(words) for kind, words in kinds.items()}
         self._clock = clock
-        self._counts: LRUCache[_RateKey, _WindowCount] = LRUCache(_CLIENTS)
+        self._counts: LRUCache[_RateKey, _WindowCount] = LRUCache(_MAX_COUNTED_CLIENTS)
 
     def check_and_count(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request of a client. Raises HTTPException 429 if it exceeds a limit.
@@ -113,7 +113,7 @@ class RateLimiter:
     def raise_if_over_limit(self, kind: str, client: str, browser: str = "") -> None:
         """Raise HTTPException 429 if one more request would exceed a limit."""
         for key in self._rate_keys(kind, client, browser):
-            if self._count(key) >= key.rate.most:
+            if self._count(key) >= key.rate.max_requests:
                 raise self._too_many_requests_error(key)
 
     def count_request(self, kind: str, client: str, browser: str = "") -> None:
@@ -124,7 +124,7 @@ class RateLimiter:
     def seconds_until_allowed(self, kind: str, client: str, browser: str = "") -> int:
         """Return the seconds until one more would be allowed, 0 for now. Counts nothing."""
         keys = self._rate_keys(kind, client, browser)
-        full = [key.rate for key in keys if self._count(key) >= key.rate.most]
+        full = [key.rate for key in keys if self._count(key) >= key.rate.max_requests]
         return max(map(self._seconds_left, full), default=0)
 
     def _rate_keys(self, kind: str, client: str, browser: str) -> list[_RateKey]:
@@ -132,8 +132,8 @@ class RateLimiter:
         if browser:
             limits = [(f"{kind}_browser", browser), (kind, client)]
         return [
-            _RateKey(limit, rate, who)
-            for limit, who in limits
+            _RateKey(limit, rate, client_or_browser)
+            for limit, client_or_browser in limits
             for rate in self._kinds.get(limit, ())
         ]
 
@@ -155,13 +155,13 @@ class RateLimiter:
         left = self._seconds_left(key.rate)
         source = "browser" if key.limit.endswith("_browser") else "address"
         words = (
-            f"This was asked more than {key.rate.most:,} times in one {key.rate.unit}"
+            f"This was asked more than {key.rate.max_requests:,} times in one {key.rate.unit}"
             f" from your {source}. Wait {left} seconds, then try again."
         )
         return HTTPException(429, words, {"retry-after": str(left)})
 
 
-def rate_limit_of_request(method: str, path: str, query: bytes) -> str:
+def rate_limit_kind_of_request(method: str, path: str, query: bytes) -> str:
     """Return the rate limit kind of a request; empty if it is not limited."""
     if path in _SEARCHES or path.startswith("/search/"):
         return "searches" if query else ""
@@ -169,7 +169,7 @@ def rate_limit_of_request(method: str, path: str, query: bytes) -> str:
         return "imports" if method == "POST" else ""
     if path in _EXPORTS:
         return "exports"
-    return next((kind for start, kind in _BY_START if path.startswith(start)), "")
+    return next((kind for start, kind in _KIND_BY_PATH_START if path.startswith(start)), "")
 
 
 def client_of_address(host: str) -> str:
@@ -191,7 +191,7 @@ FORM_BYTES = 256 * 1024
 """Maximum size of a form in bytes. Larger bodies are files and need a slot."""
 _COOKIE_BYTES = 8 * 1024
 _QUERY_BYTES = 16 * 1024
-_READS = {"GET", "HEAD", "OPTIONS"}
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class RequestGuard:
         Browsers send one of the two headers with every write, and pages cannot change
         them. A request with neither comes from a program, which has no cookie to abuse.
         """
-        if method in _READS:
+        if method in _SAFE_METHODS:
             return True
         site = headers.get(b"sec-fetch-site")
         if site is not None:
@@ -261,7 +261,7 @@ def _refuse_nul_character(text: bytes) -> None:
 
 
 _HALF_LIFE = 5.0  # seconds
-_FORGOTTEN = 0.01  # use that counts as none
+_LEAST_USE_SECONDS = 0.01  # use that counts as none
 _PATIENCE = 5.0  # seconds until a slow transfer is displaced
 
 
@@ -320,7 +320,9 @@ class FairSlots:
         if now - self._halved_at > _HALF_LIFE:
             self._halved_at = now
             self._used = {
-                name: seconds / 2 for name, seconds in self._used.items() if seconds > _FORGOTTEN
+                name: seconds / 2
+                for name, seconds in self._used.items()
+                if seconds > _LEAST_USE_SECONDS
             }
         self._used[client] = self._used.get(client, 0.0) + now - begun
 

@@ -49,7 +49,7 @@ def first_nonempty_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return typed
 
 
-def build_query(typed: Mapping[str, str]) -> str:
+def encode_typed_query(typed: Mapping[str, str]) -> str:
     """Return the inputs as a query string, without empty fields."""
     return urlencode({name: value for name, value in typed.items() if value})
 
@@ -282,7 +282,7 @@ def build_calculator_form(
     """
     inputs, view = None, None
     problems: tuple[InputProblem, ...] = ()
-    query = build_query(typed)
+    query = encode_typed_query(typed)
     compare = calculator_url(entry.name, query, part="compare")
     try:
         inputs = given_inputs.parse_inputs(entry.inputs, typed)

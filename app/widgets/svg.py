@@ -219,15 +219,15 @@ def standalone_svg(drawing: SvgChart, tokens_css: str, rules_css: str) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
         f' height="{format_coordinate(height + 2 * _ABOVE)}" class="g">'
-        f"<style>{chart_rules_with_colors(tokens_css, rules_css)}</style>{_PATTERNS}"
+        f"<style>{inline_chart_colors(tokens_css, rules_css)}</style>{_PATTERNS}"
         f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
     )
 
 
-def chart_rules_with_colors(tokens_css: str, rules_css: str) -> str:
+def inline_chart_colors(tokens_css: str, rules_css: str) -> str:
     """Return the chart rules with every color written out, in the light theme.
 
-    >>> chart_rules_with_colors("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
+    >>> inline_chart_colors("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
     colors = dict(_TOKEN.findall(tokens_css))
@@ -511,13 +511,13 @@ _ABOVE_MARK, _BELOW_MARK = -12.0, 24.0
 class LabeledLine:
     """A line with its name: its points in percent across and pixels down.
 
-    `mark` is a single point with a name; `apart` are points without a line.
+    One with `is_mark` is a single point; with `is_scattered` it is points without a line.
     """
 
     words: str
     places: Sequence[Point]
-    mark: bool = False
-    apart: bool = False
+    is_mark: bool = False
+    is_scattered: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -546,7 +546,7 @@ def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -
     """
     placed: list[LineLabel] = []
     wanted = [one for one in lines if one.words and one.places]
-    wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
+    wanted.sort(key=lambda one: (not one.is_mark, -one.places[-1][1]))
     for one in wanted:
         positions = [
             (_count_label_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
@@ -563,7 +563,7 @@ def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
     """Yield places above and below the end of a line, its start, its end again; or a mark."""
     across, down = line.places[-1]
     late = across > 50
-    if line.mark:
+    if line.is_mark:
         for before in (late, not late):
             yield LineLabel(line, across, down + _ABOVE_MARK, before)
             yield LineLabel(line, across, down + _BELOW_MARK, before)
@@ -599,7 +599,7 @@ def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]
         for x, y in _points_between(line, (start, end), middle)
         if abs(y - middle) < _LABEL_GAP
     }
-    marks = (place for line in lines if line.mark for place in line.places)
+    marks = (place for line in lines if line.is_mark for place in line.places)
     hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _LABEL_GAP + _MARK for x, y in marks)
     return len(parts) + _PARTS * sum(hit)
 
@@ -611,7 +611,7 @@ def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator
     """
     start, end = extent
     high, low = middle - _LABEL_GAP, middle + _LABEL_GAP
-    if line.apart:
+    if line.is_scattered:
         yield from ((x, y) for x, y in line.places if start <= x <= end)
         return
     for (x, y), (next_x, next_y) in zip(line.places, line.places[1:], strict=False):

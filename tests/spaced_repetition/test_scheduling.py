@@ -24,7 +24,7 @@ from app.spaced_repetition.scheduler import (
     is_leech_warning_due,
     preview_ratings,
     replay_log,
-    retrievability,
+    retrievability_on_day,
 )
 
 NOON = dt.time(12, tzinfo=dt.UTC)
@@ -42,7 +42,7 @@ def reviewed(ratings: list[tuple[int, int]]) -> CardState:
     for rating, days in ratings:
         day += dt.timedelta(days=days)
         grades.append(grade(rating, day))
-    standing = replay_log(grades).standing
+    standing = replay_log(grades).card_state
     assert standing is not None
     return standing
 
@@ -82,7 +82,7 @@ def test_a_thousand_histories_agree_with_the_reference(
                 later = standing.last_day + dt.timedelta(days=seed % 50)
                 at = dt.datetime.combine(later, NOON)
                 expected = reference.get_card_retrievability(card, at)
-                assert retrievability(standing, later) == expected
+                assert retrievability_on_day(standing, later) == expected
                 if standing.state == "review":
                     assert standing.due_day == card.due.date()
 
@@ -118,8 +118,10 @@ def test_stored_reference_values_still_hold(subtests: pytest.Subtests) -> None:
 def test_recall_falls_to_the_wanted_share_after_one_stability() -> None:
     standing = reviewed([(4, 0)])
 
-    assert retrievability(standing, START) == 1
-    assert retrievability(standing, START + dt.timedelta(days=8)) == pytest.approx(0.9, abs=0.01)
+    assert retrievability_on_day(standing, START) == 1
+    assert retrievability_on_day(standing, START + dt.timedelta(days=8)) == pytest.approx(
+        0.9, abs=0.01
+    )
 
 
 def test_wanting_to_know_more_brings_cards_back_sooner() -> None:
@@ -145,7 +147,7 @@ def answered_at(zone: str, *moments: str) -> CardState:
     for words in moments:
         at = dt.datetime.fromisoformat(words).replace(tzinfo=place).astimezone(dt.UTC)
         grades.append(ReviewEvent(3, at, learner.study_day(at)))
-    standing = replay_log(grades).standing
+    standing = replay_log(grades).card_state
     assert standing is not None
     return standing
 
@@ -253,10 +255,10 @@ def test_fuzz_stays_in_its_range(days: int, previous: int, seed: str) -> None:
 def test_fuzz_spreads_cards_and_repeats_itself() -> None:
     history = [grade(3), grade(3), grade(4, START + dt.timedelta(days=2))]
 
-    dues = {str(n): replay_log(history, str(n)).standing for n in range(40)}
+    dues = {str(n): replay_log(history, str(n)).card_state for n in range(40)}
 
     assert len({s.due_day for s in dues.values() if s}) > 2
-    assert dues["7"] == replay_log(history, "7").standing
+    assert dues["7"] == replay_log(history, "7").card_state
     assert len({s.stability for s in dues.values() if s}) == 1
 
 

@@ -174,19 +174,19 @@ def replay_for_anki(
     retention = DEFAULT_RETENTION
     entry = None
     for entry in log_entries:
-        previous_state = replayed.standing
+        previous_state = replayed.card_state
         if isinstance(entry, DatedEdit):
             replayed = apply_manual_edit(replayed, entry.edit)
             # Anki has no log row for burying a card, nor for a card that was not started.
             if previous_state is not None and entry.edit.kind != "bury":
-                log.append(_build_manual_revlog_entry(previous_state, replayed.standing, entry))
+                log.append(_build_manual_revlog_entry(previous_state, replayed.card_state, entry))
             continue
         state = apply_review(previous_state, entry.review, card)
         log.append(_build_review_revlog_entry(previous_state, state, entry))
         replayed, retention = ReplayedCard(state), entry.review.retention
     buried = entry if isinstance(entry, DatedEdit) and entry.edit.kind == "bury" else None
     return CardHistory(
-        card, replayed.standing, retention, tuple(log), suspended, added_info, buried
+        card, replayed.card_state, retention, tuple(log), suspended, added_info, buried
     )
 
 
