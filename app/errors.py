@@ -1,21 +1,27 @@
 """Errors with a message for people, which handlers turn into responses."""
 
+from typing import NamedTuple
+
+
+class HelpLink(NamedTuple):
+    """A link to a page that helps."""
+
+    url: str
+    text: str
+
 
 class AppError(Exception):
-    """The request cannot be done. `message` says why, `hint` what to do.
-
-    `onward` is the URL and the link text of a page that helps.
-    """
+    """The request cannot be done. `message` says why, `hint` what to do."""
 
     status = 400
     retry_after = 0
     """Seconds after which the same request may succeed; 0 if unknown."""
 
-    def __init__(self, message: str, hint: str = "", onward: tuple[str, str] | None = None) -> None:
+    def __init__(self, message: str, hint: str = "", help_link: HelpLink | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.onward = onward
+        self.help_link = help_link
 
 
 class NotFoundError(AppError):

@@ -4,7 +4,7 @@ import contextlib
 import datetime as dt
 import functools
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
@@ -53,7 +53,7 @@ from app.web.visitor import SessionCookies
 
 # Check the course files at most twenty times a second. Authors do not save and reload
 # faster, and each check takes a millisecond from other requests.
-_GLANCE = 0.05
+_FILE_CHECK_SECONDS = 0.05
 # Requests that a process works on at a time; others wait. Rendering pages is limited by
 # the single CPU core that Python uses: with more at a time, each would only take
 # longer. Forms have separate slots, so that they do not wait behind pages, nor pages
@@ -79,7 +79,8 @@ def create_app(
     app.state.reading_room = create_read_semaphore()
     app.state.courses = courses = open_courses(settings, library)
     app.state.library = courses.libraries[courses.default_course]
-    app.state.static, app.state.templates = load_assets()
+    assets = load_assets()
+    app.state.static, app.state.templates = assets.static, assets.templates
     app.state.session_cookies = create_session_cookies(settings)
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
     app.state.rates = RateLimiter(settings.rates)
@@ -88,7 +89,9 @@ def create_app(
     app.state.turn = _create_write_session_factory(app)
     app.state.log_truncation = WalTruncation(app.state.engine)
     app.state.imports = BackgroundImports(app.state.turn, clock)
-    app.state.storage, app.state.daily_quota, app.state.downloads = _create_storage_limits(app)
+    app.state.storage = StorageLimit(app.state.engine, settings.data, settings.max_data_gb)
+    app.state.daily_quota = DailyQuota(settings.client_data_mb * 1e6)
+    app.state.downloads = DownloadQueue(app.state.engine, app.state.storage)
     app.state.statistics = {
         name: StatisticsCache(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
@@ -112,7 +115,7 @@ def open_courses(settings: Settings, library: LiveLibrary | None) -> CourseRegis
     cache_folder, last_good_folder = settings.data / "cache", settings.data / "last-good"
     return CourseRegistry.find_courses(
         settings.content,
-        lambda folder: LiveLibrary(folder, cache_folder, _GLANCE, last_good_folder),
+        lambda folder: LiveLibrary(folder, cache_folder, _FILE_CHECK_SECONDS, last_good_folder),
     )
 
 
@@ -140,17 +143,19 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     Otherwise the first page would wait until a course is parsed, which takes seconds without a
     cache.
     """
-    state = app.state
+    state, settings = app.state, app.state.settings
+    installation = Installation(
+        settings.data, settings.database, settings.secret, settings.backups_folder
+    )
+    mail_server = MailServer(settings.smtp, settings.mail_from, settings.url)
     for live in state.courses.libraries.values():
         with contextlib.suppress(Exception):  # /readyz and each page say what is wrong with it
             await run_in_threadpool(live.current)
     async with contextlib.AsyncExitStack() as background_tasks:
         for task in (
-            run_daily_backups(_create_installation(state.settings), state.clock),
+            run_daily_backups(installation, state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
-            run_weekly_mails(
-                state.engine, state.courses, _mail_server(state.settings), state.clock
-            ),
+            run_weekly_mails(state.engine, state.courses, mail_server, state.clock),
             state.imports.lifespan(),
         ):
             await background_tasks.enter_async_context(task)
@@ -159,15 +164,16 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     await state.log_truncation.truncate_and_stop()
 
 
-def _mail_server(settings: Settings) -> MailServer:
-    return MailServer(settings.smtp, settings.mail_from, settings.url)
+class Assets(NamedTuple):
+    static: StaticAssets
+    templates: Environment
 
 
 @functools.cache
-def load_assets() -> tuple[StaticAssets, Environment]:
+def load_assets() -> Assets:
     """Load static files and templates, once per process."""
     static = StaticAssets(ROOT / "static")
-    return static, create_template_env(ROOT / "templates", static)
+    return Assets(static, create_template_env(ROOT / "templates", static))
 
 
 @functools.cache
@@ -181,7 +187,7 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     combined_router = APIRouter(routes=[*pages.quick, *flashcards.quick])
     combined_router.include_router(pages.router, dependencies=calculator_dependencies)
     combined_router.include_router(hardware_pages.router, dependencies=calculator_dependencies)
-    combined_router.include_router(monitoring.health_router)
+    combined_router.include_router(monitoring.router)
     combined_router.include_router(course_chooser.worker_router)
     combined_router.include_router(course_chooser.router)
     combined_router.include_router(accounts.router)
@@ -208,27 +214,16 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         static=state.static,
         courses=state.courses,
         cookies=state.session_cookies,
-        intake=BodyReceiver(BodyLimits(settings.request_seconds)),
+        body_receiver=BodyReceiver(BodyLimits(settings.request_seconds)),
         slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,
         routes=RouteTemplates(app),
         guard=RequestGuard(settings.host_names, settings.origin),
-        site=settings.path_prefix,
+        path_prefix=settings.path_prefix,
         https=settings.https,
         metrics=state.metrics,
-        uploads=anki_card_pages.REQUEST_LIMITS,
+        max_upload_bytes=anki_card_pages.REQUEST_LIMITS,
     )
-
-
-def _create_storage_limits(app: FastAPI) -> tuple[StorageLimit, DailyQuota, DownloadQueue]:
-    settings, engine = app.state.settings, app.state.engine
-    limit = StorageLimit(engine, settings.data, settings.max_data_gb)
-    quota = DailyQuota(settings.client_data_mb * 1e6)
-    return limit, quota, DownloadQueue(engine, limit)
-
-
-def _create_installation(settings: Settings) -> Installation:
-    return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
 
 
 def _create_metrics(app: FastAPI) -> Metrics | None:
@@ -242,4 +237,4 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
 def _create_write_session_factory(app: FastAPI) -> OpenWriteSession:
     open_write_session = make_write_session_factory(app.state.engine)
     metrics: Metrics | None = app.state.metrics
-    return metrics.measure_write_turns(open_write_session) if metrics else open_write_session
+    return metrics.measure_write_sessions(open_write_session) if metrics else open_write_session

@@ -5,7 +5,7 @@ import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -13,10 +13,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.resources import IN_WHEEL, ROOT
 from app.web.request_limits import parse_rate_limits
-from app.web.visitor import AUTHOR, CHOICES, COOKIE
+from app.web.visitor import AUTHOR_COOKIE, PREFERENCE_COOKIES, SESSION_COOKIE
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
-_HIDDEN = {"secret", "metrics_token", "smtp"}
+_SECRETS = {"secret", "metrics_token", "smtp"}
 PREFIX = "HEADROOM_"
 # Kubernetes sets these in containers if a service is named headroom; the tests read the
 # last.
@@ -53,7 +53,7 @@ def _validate_proxies(words: str) -> str:
 
 
 def _validate_cookie(name: str) -> str:
-    if not _COOKIE_NAME.fullmatch(name) or name in {AUTHOR, *CHOICES}:
+    if not _COOKIE_NAME.fullmatch(name) or name in {AUTHOR_COOKIE, *PREFERENCE_COOKIES}:
         raise ValueError(
             "write letters, digits, - and _, at most 40; theme, zone, keys, score, "
             "course and headroom-author are taken"
@@ -135,7 +135,7 @@ class Settings(BaseSettings):
         "proxy says that the connection is HTTPS.",
     )
     cookie: Annotated[str, AfterValidator(_validate_cookie)] = Field(
-        COOKIE,
+        SESSION_COOKIE,
         description="Name of the cookie with a learner's key. Servers that share a host need "
         "different names. Over HTTPS without a path, the name gets the prefix "
         "__Host-.",
@@ -272,17 +272,24 @@ class Settings(BaseSettings):
         return {name.removeprefix("rate_"): getattr(self, name) for name in names}
 
 
-def settings_rows(settings: Settings) -> list[tuple[str, str, str, str]]:
-    """Return each setting as (variable, value, default, meaning). Secrets are hidden."""
-    return [
-        (
-            f"{PREFIX}{name.upper()}",
-            _mask_secret_setting(name, getattr(settings, name)),
-            str(field.default),
-            field.description or "",
-        )
-        for name, field in Settings.model_fields.items()
-    ]
+class SettingRow(NamedTuple):
+    """A setting as text."""
+
+    variable: str
+    value: str
+    default: str
+    meaning: str
+
+
+def list_settings_without_secrets(settings: Settings) -> list[SettingRow]:
+    """Return each setting; a secret that is set has the value “(set)”."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        shown = "(set)" if name in _SECRETS and value else str(value)
+        variable = f"{PREFIX}{name.upper()}"
+        rows.append(SettingRow(variable, shown, str(field.default), field.description or ""))
+    return rows
 
 
 def unknown_variable_messages() -> list[str]:
@@ -299,7 +306,3 @@ def _unknown_variable_message(name: str, known: set[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     hint = f"Did you mean {near[0]}?" if near else "`headroom settings` lists all."
     return f"There is no setting {name}. {hint}"
-
-
-def _mask_secret_setting(name: str, value: Any) -> str:
-    return "(set)" if name in _HIDDEN and value else str(value)

@@ -30,7 +30,7 @@ from tests.kept import keep_compiled, kept
 
 hypothesis.settings.register_profile("ours", EXAMPLES)
 hypothesis.settings.load_profile("ours")
-keep_compiled(load_assets()[1])
+keep_compiled(load_assets().templates)
 # What is committed is on the disk, and tests of exams and cards wait for that for about a
 # sixth of their time. Memory has no such wait. Containers have little of it; the drills are
 # done to a real disk.

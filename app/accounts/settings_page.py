@@ -20,7 +20,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, plan_mock_exam_days
 from app.learner_defaults import DEFAULT_RETENTION
-from app.web.visitor import YEAR
+from app.web.visitor import YEAR_SECONDS
 
 Problems = list[dict[str, str]]
 _DIGITS = 9  # of a number: parsing thousands of digits takes long or fails
@@ -296,5 +296,5 @@ def _redirect_with_appearance(theme: str | None, keys: str | None) -> Response:
     ):
         if chosen is not None:
             value = chosen if chosen in kept_values else ""
-            response.set_cookie(name, value, max_age=YEAR if value else 0, samesite="lax")
+            response.set_cookie(name, value, max_age=YEAR_SECONDS if value else 0, samesite="lax")
     return response

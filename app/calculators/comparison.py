@@ -28,9 +28,14 @@ from app.estimator.units import (
     split_number_and_unit,
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
-from app.widgets.calculator_form import CourseLinks, FormField, build_form_fields, build_query
+from app.widgets.calculator_form import (
+    CourseLinks,
+    FormField,
+    build_form_fields,
+    encode_typed_query,
+)
 from app.widgets.estimate_view import calculator_url, format_interval_or_exact
-from app.widgets.svg import SIGNS, LegendEntry, VerdictIcon
+from app.widgets.svg import VERDICT_ICONS, LegendEntry, VerdictIcon
 
 LETTERS = ("a", "b", "c")
 _PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
@@ -280,7 +285,7 @@ def comparison_links(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> 
         view: calculator_url(entry.name, build_scenarios_query(typed_by_letter), part="compare")
         for view, typed_by_letter in views.items()
     }
-    first_alone = calculator_url(entry.name, build_query(a))
+    first_alone = calculator_url(entry.name, encode_typed_query(a))
     return {**links, "one": first_alone, "query": build_scenarios_query(inputs_by_letter)}
 
 
@@ -395,7 +400,7 @@ def _scenario_columns(
         columns.append(
             ScenarioColumn(
                 letter=letter.upper(),
-                sign=SIGNS[estimate.verdict.status],
+                sign=VERDICT_ICONS[estimate.verdict.status],
                 lead=estimate.verdict.lead,
                 text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from app.accounts.current_learner import ReadContext
 from app.content.library import Library
-from app.errors import NotFoundError
+from app.errors import HelpLink, NotFoundError
 from app.estimator import data_files, registry
 from app.estimator.hardware.catalog import Accelerator, System, sparse_peak_rate
 from app.estimator.hardware.part_values import (
@@ -534,8 +534,8 @@ def compare_parts(
 def show_part(ctx: ReadContext, name: str) -> Response:
     part = find_part(name)
     if part is None:
-        onward = "/hardware", "See all parts"
-        raise NotFoundError(f"There is no part “{name}”.", onward=onward)
+        help_link = HelpLink("/hardware", "See all parts")
+        raise NotFoundError(f"There is no part “{name}”.", help_link=help_link)
     category = part_category(part)
     facts = [part.get(field) for field in _FACTS[category.name]]
     return ctx.page(

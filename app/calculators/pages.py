@@ -23,7 +23,7 @@ from app.accounts.current_learner import ReadContext, RequestContext
 from app.calculators import accuracy_page, comparison, exports
 from app.calculators.comparison import is_number, split_scenarios
 from app.content.library import Library
-from app.errors import InvalidInputError, NotFoundError
+from app.errors import HelpLink, InvalidInputError, NotFoundError
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.part_values import find_part
@@ -49,9 +49,9 @@ from app.widgets.calculator_form import (
     MOST_FIELDS,
     CourseLinks,
     build_calculator_form,
-    build_query,
     catalog_options,
     comparison_url,
+    encode_typed_query,
     find_unwritten_values,
     first_nonempty_values,
     inputs_from_query,
@@ -309,7 +309,7 @@ def _price_link(
 ) -> PriceLink:
     part_ids = dict.fromkeys(price.part for price in prices)
     return PriceLink(
-        link=calculator_url(entry.name, build_query({**typed, **form_values})),
+        link=calculator_url(entry.name, encode_typed_query({**typed, **form_values})),
         part=", ".join(part.name if (part := find_part(name)) else name for name in part_ids),
         label=", ".join(price.words for price in prices),
         day=min(price.day for price in prices),
@@ -331,8 +331,8 @@ def _require_calculator(name: str) -> EstimateSpec:
     """Return the calculator in the URL; raises NotFoundError."""
     entry = registry.find_estimate(name)
     if entry is None or entry.name != name:
-        onward = "/calculators", "See all calculators"
-        raise NotFoundError(f"There is no calculator “{name}”.", onward=onward)
+        help_link = HelpLink("/calculators", "See all calculators")
+        raise NotFoundError(f"There is no calculator “{name}”.", help_link=help_link)
     return entry
 
 
@@ -429,7 +429,7 @@ def show_calculator(ctx: ReadContext, name: str, typed: QueriedInputs) -> Respon
 @run_in_thread_if_slow
 def show_posted_calculator(ctx: ReadContext, name: str, typed: PostedInputs) -> Response:
     entry = _require_calculator(name)
-    query = build_query(typed)
+    query = encode_typed_query(typed)
     if len(query) > LONGEST_LINK:
         query = _normalized_query_or_empty(entry, typed)
     if query and len(query) <= LONGEST_LINK:

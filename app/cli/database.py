@@ -47,7 +47,7 @@ from app.database.schema import (
     sqlite_file,
 )
 from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
-from app.settings import Settings, settings_rows, unknown_variable_messages
+from app.settings import Settings, list_settings_without_secrets, unknown_variable_messages
 from app.web.dependencies import url_to_print
 
 
@@ -67,7 +67,7 @@ def read_settings() -> Settings:
 
 def list_settings(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
-    for variable, value, default, meaning in settings_rows(read_settings()):
+    for variable, value, default, meaning in list_settings_without_secrets(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
             value = redact_url_passwords(value)  # noqa: PLW2901 - without its password
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")

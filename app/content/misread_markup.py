@@ -82,7 +82,7 @@ _FOREIGN = tuple(
 
 # A task state. In an item it would be an option that cannot be read.
 _TASK = (re.compile(r"^\[[-/<>!?~]\][ \t]", re.MULTILINE), "Write [ ] or [x] in the box.")
-_STARS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
+_EMPHASIS_MARKS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
 # Markup that plain text shows literally.
 _MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]")
 
@@ -98,7 +98,7 @@ def report_markup_in_plain_value(
 
 def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
-        match = _STARS.search(child.content) if child.type == "text" else None
+        match = _EMPHASIS_MARKS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
             first = first_line(inline)
             location = source_file.locate_text(match[0], first, first + inline.content.count("\n"))

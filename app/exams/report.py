@@ -21,7 +21,6 @@ from app.widgets.svg import (
     draw_line,
     draw_rect_in_percent,
     draw_text,
-    format_in_percent,
 )
 
 
@@ -369,7 +368,7 @@ def _draw_trend(
     day_of: Callable[[dt.datetime], dt.date],
     alt_text: str,
 ) -> Markup:
-    marks = _PLANE.draw_ticks(format_in_percent)
+    marks = _PLANE.draw_ticks(format_percent)
     if target:
         target_y = _PLANE.y_pixels(target / 100)
         marks.append(draw_line("dash", 0, target_y, _PLANE.box.width, target_y))

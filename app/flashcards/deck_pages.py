@@ -39,13 +39,16 @@ from app.spaced_repetition.added_cards import (
     AddedCardRecord,
     CardToAdd,
     add_cards,
-    count_added,
+    count_added_cards,
     find_missed_question_card,
-    list_kept_added_cards,
+    list_undeclined_cards_of_kind,
     load_added_cards_page,
     set_declined_if_added,
 )
-from app.spaced_repetition.card_content import ResolvedCard, resolve_cards_once_per_request
+from app.spaced_repetition.card_content import (
+    ResolvedCard,
+    resolve_cards_once_per_request,
+)
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
@@ -67,7 +70,7 @@ from app.spaced_repetition.scheduler import (
     explain_invalid_due_date,
     format_days,
     latest_allowed_due_day,
-    retrievability,
+    retrievability_on_day,
 )
 from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
@@ -108,7 +111,7 @@ class AddedCardsPage:
 def page_of_added_cards(ctx: RequestContext, page_number: int) -> AddedCardsPage:
     """Return page `page_number` of the added cards, or the last page if there are fewer."""
     db, learner = ctx.db, ctx.learner.id
-    count = count_added(db, learner)
+    count = count_added_cards(db, learner)
     pages = max(1, -(-count // _PAGE))
     number = min(max(page_number, 1), pages)
     added = load_added_cards_page(db, learner, limit=_PAGE, offset=(number - 1) * _PAGE)
@@ -141,7 +144,7 @@ def _list_course_card(
         card=card,
         words=excerpt_for_title(ctx.library.cards[card].front),
         state=describe_card_state(state.state, state.due_day, ctx.day) if state else "new",
-        aside=status is not None and status.suspended,
+        aside=status is not None and status.is_suspended,
         leech=state is not None and state.lapses >= LEECH_LAPSES,
         kind=kind,
     )
@@ -194,7 +197,7 @@ def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]
     if learner:
         yield from added_cards.search_own_card_ids(db, learner, words)
         for kind in (QUESTION, TERM):
-            for card in sorted(list_kept_added_cards(db, learner, kind)):
+            for card in sorted(list_undeclined_cards_of_kind(db, learner, kind)):
                 if _contains_words(library, card, words):
                     yield card
     for card in library.cards:
@@ -348,8 +351,8 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
         log=tuple(_history_line(ctx, row) for row in history),
         token=showing_token(name, record.log_row_count),
         aside=record.suspended,
-        own=parse_card_id(name)[0] == OWN,
-        undo=last_undoable[0] if last_undoable and last_undoable[1] == name else 0,
+        own=parse_card_id(name).kind == OWN,
+        undo=last_undoable.id if last_undoable and last_undoable.card == name else 0,
         day=ctx.day,
         last=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
     )
@@ -358,7 +361,7 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
 def _card_figures(
     ctx: RequestContext, record: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
 ) -> Iterator[CardFigure]:
-    state = record.standing
+    state = record.card_state
     yield CardFigure("State", "put aside" if record.suspended else _describe_state(ctx, record))
     bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
     if state is None and bury_days and max(bury_days) > ctx.day.isoformat():
@@ -367,7 +370,7 @@ def _card_figures(
     if state is None:
         return
     if state.state == "review":  # FSRS knows too little about a card that is still in its steps
-        recall_percent = f"{round(retrievability(state, ctx.day) * 100)}%"
+        recall_percent = f"{round(retrievability_on_day(state, ctx.day) * 100)}%"
         yield CardFigure("Likely to be known today", recall_percent)
     yield CardFigure("Falls to 90% after", format_days(max(1, round(state.stability))))
     yield CardFigure("Last review", format_date_with_year(state.last_day))
@@ -376,10 +379,10 @@ def _card_figures(
 
 
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
-    if record.standing is None and is_added_card(record.card):
+    if record.card_state is None and is_added_card(record.card):
         added = added_cards.load_added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
         return describe_card_state("new", added.due if added else None, ctx.day)
-    state = record.standing
+    state = record.card_state
     return describe_card_state(state.state, state.due_day, ctx.day) if state else "new"
 
 
@@ -422,8 +425,11 @@ def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> i
     """Save the manual edit; returns its log id, 0 if it was already saved."""
     flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
-    when = (ctx.now, ctx.day, form.token)
-    return record_manual_edit(ctx.db, ctx.learner.id, flashcard, _parse_edit(ctx, form), when) or 0
+    edit = _parse_edit(ctx, form)
+    log_id = record_manual_edit(
+        ctx.db, ctx.learner.id, flashcard, edit, ctx.now, ctx.day, form.token
+    )
+    return log_id or 0
 
 
 def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:

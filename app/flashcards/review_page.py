@@ -38,6 +38,7 @@ from app.markup.model import CitedSource, Flashcard
 from app.spaced_repetition import queue as store
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_content import (
+    CardLink,
     ResolvedCard,
     describe_origin_and_recall,
     is_card_visible,
@@ -61,14 +62,12 @@ from app.spaced_repetition.scheduler import (
 from app.spaced_repetition.todays_queue import (
     CardsOnDayList,
     QueueCounter,
-    QueueRequest,
     TodaysQueue,
-    choose_new_cards,
     count_by_queue,
     count_extra_new_cards,
-    count_unseen_by_topic,
     load_cards_until_tomorrow,
     load_todays_queue,
+    take_first_unseen_cards,
 )
 from app.study_plan.cards import last_day_for_new_cards, planned_review_day
 from app.study_plan.facts import CardFact
@@ -123,7 +122,7 @@ class CardView:
     who: str
     since: int
     note: str
-    links: tuple[tuple[str, str], ...]
+    links: tuple[CardLink, ...]
     question: str
     sources: tuple[CitedSource, ...]
     day: dt.date
@@ -195,9 +194,7 @@ def build_review_page(
             if is_review
             else CardsOnDayList(new=listed.new, is_task=True)
         )
-    todays_queue = load_todays_queue(
-        ctx, listed, QueueRequest(review_filter.topic, review_filter.more)
-    )
+    todays_queue = load_todays_queue(ctx, listed, review_filter.topic, review_filter.more)
     done, record = todays_queue.queue.finished, _next_card_to_show(ctx, review_filter, todays_queue)
     cards_left = max(todays_queue.left.cards, 1) if record else 0
     return ReviewPage(
@@ -222,11 +219,11 @@ def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
     The list counts steps left unfinished on an earlier day as due.
     """
     first_record = queue.queue.first
-    if record.standing is None:
+    if record.card_state is None:
         return "new"
     if first_record is not None and first_record.card == record.card:
         return "due" if queue.queue.kind == "review" else "learning"
-    return "due" if record.standing.state == "review" else "learning"
+    return "due" if record.card_state.state == "review" else "learning"
 
 
 def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
@@ -237,7 +234,7 @@ def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
     resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
-    if resolved.sat:
+    if resolved.is_in_exam:
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it comes back.",
@@ -278,12 +275,12 @@ def build_card_view(
 
 def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
     review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
-    outcomes = preview_ratings(record.standing, review_event, record.card)
+    outcomes = preview_ratings(record.card_state, review_event, record.card)
     calendar, exam = ctx.learner.plan_calendar(ctx.day), ctx.learner.exam_day
     is_exam_ahead, later_reviews = exam is not None and exam > ctx.day, 0
-    if is_exam_ahead and record.standing is not None:
+    if is_exam_ahead and record.card_state is not None:
         days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card)
-        later_reviews = days.get(record.card, 0) - (record.standing.last_day == ctx.day)
+        later_reviews = days.get(record.card, 0) - (record.card_state.last_day == ctx.day)
 
     def interval(outcome: CardState) -> str:
         """Return when the plan asks for the card again, which is sooner than FSRS if it must be."""
@@ -317,8 +314,8 @@ def _next_card_to_show(
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
     if todays_queue.new:
-        return review_log.load_unseen_card(db, learner, todays_queue.new[0])
-    waiting_state = queue.first and queue.first.standing
+        return review_log.load_card_record(db, learner, todays_queue.new[0])
+    waiting_state = queue.first and queue.first.card_state
     return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _AHEAD else None
 
 
@@ -328,25 +325,27 @@ def _explain_no_cards_due(
     todays_queue: TodaysQueue,
     listed: CardsOnDayList | None,
 ) -> NoCardsDueInfo:
-    queue, limits = todays_queue.queue, todays_queue.limits
-    next_due = store.find_next_due_day(ctx.db, ctx.learner.id, limits)
-    state = queue.first.standing if queue.first else None
-    unseen = count_unseen_by_topic(ctx, limits, begun_first=listed is not None)
-    new = choose_new_cards(ctx, limits, unseen, 1)
+    queue, scope = todays_queue.queue, todays_queue.scope
+    next_due = store.find_next_due_day(ctx.db, ctx.learner.id, scope)
+    state = queue.first.card_state if queue.first else None
+    unseen = store.count_unseen_by_topic(
+        ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
+    )
+    new = take_first_unseen_cards(ctx, scope, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
-    more = len(choose_new_cards(ctx, limits, [topic.slug], _OFFER)) if topic else 0
+    more = len(take_first_unseen_cards(ctx, scope, [topic.slug], _OFFER)) if topic else 0
     extra_new_count = 0
     if listed is not None and not review_filter.topic:
         extra_new_count = count_extra_new_cards(listed, queue)
     return NoCardsDueInfo(
-        on=next_due[0] if next_due else None,
-        count=next_due[1] if next_due else 0,
+        on=next_due.day if next_due else None,
+        count=next_due.cards if next_due else 0,
         wait=format_wait(state.due_at - ctx.now) if state else "",
         more=more,
         wanted=max(extra_new_count, review_filter.more if listed is None else 0) + more,
         topic=topic.title if topic else "",
-        tomorrow=bool(next_due and (next_due[0] - ctx.day).days == 1),
+        tomorrow=bool(next_due and (next_due.day - ctx.day).days == 1),
         reverses=bool(unseen) and not new,
         too_late=last_new is not None and last_new < ctx.day,
         has_list=listed is not None,
@@ -399,7 +398,7 @@ def _find_undoable_review_today(ctx: RequestContext) -> int:
     if not ctx.learner.id:
         return 0
     last = review_log.find_last_undoable_row(ctx.db, ctx.learner.id, ctx.day)
-    return last[0] if last else 0
+    return last.id if last else 0
 
 
 _LONGEST_LOOK = 10 * 60 * 1000
@@ -430,16 +429,17 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -
         )
     record = review_log.load_card_record(ctx.db, ctx.learner.id, card.id)
     review_time = clamp_review_time(
-        rated_at, ctx.now, record.standing.last_at if record.standing else None
+        rated_at, ctx.now, record.card_state.last_at if record.card_state else None
     )
     review_event = ReviewEvent(
         graded.rating, review_time, ctx.learner.study_day(review_time), ctx.learner.retention
     )
-    submission = review_log.ReviewSubmission(
-        graded.token, _review_milliseconds(graded.since, graded.given)
+    milliseconds = _review_milliseconds(graded.since, graded.given)
+    saved = review_log.record_review(
+        ctx.db, ctx.learner.id, card, review_event, graded.token, milliseconds
     )
-    if review_log.record_review(ctx.db, ctx.learner.id, card, review_event, submission) is None:
-        earlier = review_log.find_rating(ctx.db, ctx.learner.id, card.id, graded.token)
+    if saved is None:
+        earlier = review_log.find_recorded_rating(ctx.db, ctx.learner.id, card.id, graded.token)
         if earlier != graded.rating:
             raise ConflictError(
                 f"A card was graded {GRADES[earlier - 1]} on another page already, so "
@@ -503,7 +503,7 @@ def _find_earlier_rating(ctx: RequestContext, card: str, token: str) -> int:
     """Return the rating already saved for a showing of a card; 0 for none."""
     if not token or not ctx.learner.id:
         return 0
-    return review_log.find_rating(ctx.db, ctx.learner.id, card, token)
+    return review_log.find_recorded_rating(ctx.db, ctx.learner.id, card, token)
 
 
 async def grade_review(request: Request) -> Response:
@@ -534,17 +534,15 @@ def _save_rating(
     _require_same_learner(ctx, graded.who)
     respond = functools.partial(next_card_response, review_filter=parse_review_filter(ctx, graded))
     review_event = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
-    submission = review_log.ReviewSubmission(
-        graded.token, _review_milliseconds(graded.since, to_milliseconds(ctx.now))
-    )
+    milliseconds = _review_milliseconds(graded.since, to_milliseconds(ctx.now))
     saved = review_log.record_review(
-        ctx.db, ctx.learner.id, resolved.card, review_event, submission
+        ctx.db, ctx.learner.id, resolved.card, review_event, graded.token, milliseconds
     )
     if saved is None:
         earlier = _find_earlier_rating(ctx, resolved.card.id, graded.token)
         return functools.partial(respond, earlier_rating=earlier)
-    leech = saved.lapsed and is_leech_warning_due(saved.standing.lapses)
-    return functools.partial(respond, undo=saved.number, leech=resolved if leech else None)
+    leech = saved.lapsed and is_leech_warning_due(saved.card_state.lapses)
+    return functools.partial(respond, undo=saved.log_id, leech=resolved if leech else None)
 
 
 @router.post("/undo")
@@ -562,9 +560,10 @@ async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
 def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
     parse_review_filter(ctx, undone)  # validate before anything is written
-    when = (ctx.now, ctx.day)
-    cards = ctx.library.cards
-    return review_log.undo_review(ctx.db, ctx.learner.id, undone.review, when, cards) or ""
+    undone_card = review_log.undo_log_row(
+        ctx.db, ctx.learner.id, undone.review, ctx.now, ctx.day, ctx.library.cards
+    )
+    return undone_card or ""
 
 
 @router.post("/{card}/suspension")
@@ -627,5 +626,5 @@ def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
             content.card, showing_token(card, log_rows_by_card[card]), later=card not in todays_ids
         )
         for card, content in resolved.items()
-        if not content.sat
+        if not content.is_in_exam
     ]

@@ -96,7 +96,7 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
         content = _OwnContent()
         reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
         try:
-            if not reason and parse_card_id(card_id)[0] == OWN:
+            if not reason and parse_card_id(card_id).kind == OWN:
                 content = _read_own_card(card, stored_names)
         except ItemSkippedError as error:
             reason = str(error)

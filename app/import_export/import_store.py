@@ -414,7 +414,7 @@ def _schedule_added_cards(
         else:
             starts_at = now + already_waiting // cards_per_day * _DAY_MS
             already_waiting += 1
-        is_question = parse_card_id(card.card)[0] == QUESTION
+        is_question = parse_card_id(card.card).kind == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
         row = {"learner_id": learner.id, "card": card.card, "seed": seed}
         rows.append({**row, "declined": False, "at": starts_at})
@@ -487,7 +487,7 @@ def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
     )
-    grades = db.scalar(select(func.count()).where(*_imported_rows_filter(learner_id)))
+    grades = db.scalar(select(func.count()).where(*_imported_but_not_own_card(learner_id)))
     return ImportedSummary(tuple(OwnDeck(*row) for row in decks), grades or 0)
 
 
@@ -517,7 +517,7 @@ def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[
 
 
 def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
-    query = select(LOG.c.card, func.count()).where(*_imported_rows_filter(learner_id))
+    query = select(LOG.c.card, func.count()).where(*_imported_but_not_own_card(learner_id))
     return _batch_by_removal_cost(db.connection().execute(query.group_by(LOG.c.card)))
 
 
@@ -555,7 +555,7 @@ def delete_imported_reviews(
     _blank_imported_reviews(db, learner_id, reviewed_here)
     for names in batch_for_query(set(cards) - reviewed_here):
         of_cards = LOG.c.card.in_(names)
-        connection.execute(delete(LOG).where(*_imported_rows_filter(learner_id), of_cards))
+        connection.execute(delete(LOG).where(*_imported_but_not_own_card(learner_id), of_cards))
     after = {**{card: [] for card in cards}, **load_log_rows_by_card(db, learner_id, cards)}
     rebuild_memory_rows(db, learner_id, {c: find_placement(c) for c in cards}, after)
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
@@ -566,12 +566,12 @@ def _blank_imported_reviews(db: Session, learner_id: int, cards: Iterable[str]) 
     for names in batch_for_query(cards):
         db.connection().execute(
             update(LOG)
-            .where(*_imported_rows_filter(learner_id), LOG.c.card.in_(names))
+            .where(*_imported_but_not_own_card(learner_id), LOG.c.card.in_(names))
             .values(rating=0, act="", token=unique_token)
         )
 
 
-def _imported_rows_filter(learner_id: int) -> tuple[ColumnElement[bool], ...]:
+def _imported_but_not_own_card(learner_id: int) -> tuple[ColumnElement[bool], ...]:
     return (
         LOG.c.learner_id == learner_id,
         LOG.c.token.like(f"{BROUGHT}%"),

@@ -30,7 +30,7 @@ from app.lessons.page_renderer import (
 )
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, excerpt_first_line
-from app.spaced_repetition.added_cards import list_kept_added_cards
+from app.spaced_repetition.added_cards import list_undeclined_cards_of_kind
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
 from app.study_plan.loader import DayListEnsured, planned_route
@@ -497,7 +497,8 @@ def show_glossary(
         terms=sorted_glossary_entries(ctx.library),
         choosing=choosing,
         cards={
-            parse_card_id(card)[1] for card in list_kept_added_cards(ctx.db, ctx.learner.id, TERM)
+            parse_card_id(card).name
+            for card in list_undeclined_cards_of_kind(ctx.db, ctx.learner.id, TERM)
         },
     )
 

@@ -26,7 +26,7 @@ from app.markup.problems import (
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.markup.text import suggest_known_words
-from app.widgets.bar_charts import RowChart, SegmentedRow, draw_row_chart, row_chart_legend
+from app.widgets.bar_charts import RowChart, RowPart, SegmentedRow, draw_row_chart, row_chart_legend
 
 SCHEMES = ("calc", "hw", "model")
 FIGURE_LINK = re.compile(
@@ -404,7 +404,6 @@ _KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
 _TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
 _LEAST, _MOST = 1e-9, 1e15
 _MOST_ROWS = 50
-Parts = tuple[tuple[str, float], ...]
 
 
 class _FigureBlockError(ValueError):
@@ -471,10 +470,10 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
     )
 
 
-def _read_chart_parts(label: str, node: Node, unit: str) -> Parts:
+def _read_chart_parts(label: str, node: Node, unit: str) -> tuple[RowPart, ...]:
     if isinstance(node, YamlMapping):
-        return tuple((n, _read_amount(v, unit)) for n, v in node.values.items())
-    return ((label, _read_amount(node, unit)),)
+        return tuple(RowPart(n, _read_amount(v, unit)) for n, v in node.values.items())
+    return (RowPart(label, _read_amount(node, unit)),)
 
 
 def _read_amount(node: Node, unit: str) -> float:

@@ -37,12 +37,12 @@ from app.markup.problems import (
     estimate_call_effort,
 )
 from app.markup.text import is_path_inside, slugify
-from app.widgets.bar_charts import LETTERS
+from app.widgets.bar_charts import STYLES_BY_LETTER
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
 """The label below a memory hook. It is the app's text, so it stays in the app's language."""
 KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
-_LETTER = f"[{''.join(LETTERS)}]"
+_LETTER = f"[{''.join(STYLES_BY_LETTER)}]"
 _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 
 
@@ -108,7 +108,7 @@ _TAG = re.compile(r"^<(/?)([a-z0-9]+)((?:\s+[a-z-]+=\"[^\"<>]*\")*)\s*/?>$", re.
 _ATTRIBUTE = re.compile(r"([a-z-]+)=\"([^\"]*)\"", re.IGNORECASE)
 _ALONE = frozenset({"br"})
 _PAIRED = frozenset({"sub", "sup", "kbd", "abbr", "b", "span"})
-_KEYS = {look.key for look in LETTERS.values()}
+_KEYS = {style.legend_class for style in STYLES_BY_LETTER.values()}
 _CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
 _HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
 
@@ -444,7 +444,7 @@ class _HtmlRenderer(RendererHTML):
 
     def hook_letters(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return "".join(
-            f'<b class="{LETTERS[letter].key}">{letter}</b>'
+            f'<b class="{STYLES_BY_LETTER[letter].legend_class}">{letter}</b>'
             for letter in tokens[index].content.split()
         )
 

@@ -18,7 +18,6 @@ from app.widgets.svg import (
     draw_line,
     draw_rect_in_percent,
     draw_text,
-    format_in_percent,
 )
 
 _PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
@@ -104,7 +103,7 @@ def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
 def _draw_calibration(
     levels: Sequence[CalibrationRow], levels_with_share: Sequence[CalibrationRow]
 ) -> Markup:
-    marks = [*_PLANE.draw_ticks(format_in_percent, "left"), *map(_draw_target_range, levels)]
+    marks = [*_PLANE.draw_ticks(format_percent, "left"), *map(_draw_target_range, levels)]
     marks.append(draw_line("dash", 0, _PLANE.y_pixels(0), 100, _PLANE.y_pixels(1)))
     for level in levels_with_share:
         marks += _draw_share_with_range(level)

@@ -26,7 +26,7 @@ from app.progress.study_week import load_study_record
 from app.progress.today_page import target_in_questions
 from app.study_plan.loader import DayListEnsured, load_plan
 from app.study_plan.score import ScoreEstimate, describe_score_of_guessing
-from app.web.formatting import format_short_date
+from app.web.formatting import format_percent, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
     SHARES,
@@ -37,7 +37,6 @@ from app.widgets.svg import (
     draw_line,
     draw_short_horizontal_line,
     draw_text,
-    format_in_percent,
 )
 
 
@@ -128,7 +127,7 @@ def build_prediction_chart(
 def _draw_predictions(
     last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], alt_text: str
 ) -> Markup:
-    marks = _PLANE.draw_ticks(format_in_percent)
+    marks = _PLANE.draw_ticks(format_percent)
     for index, outcome in enumerate(last):
         x = _PLANE.box.width * (index + 0.5) / len(last)
         marks += _draw_prediction(outcome, x)

@@ -20,9 +20,9 @@ from app.questions.question_type import (
     RenderGap,
     SubmittedFields,
     UnreadableResponse,
-    block_html,
     escape_typed_text,
     first_value,
+    wrap_in_div,
 )
 
 
@@ -166,13 +166,13 @@ def question_card_faces(variant: Variant, gap: RenderGap) -> CardFaces:
         options_html += f"<p>{note}</p>"
     options_block = f'<div class="given">{options_html}</div>' if options_html else ""
     return CardFaces(
-        block_html(variant.stem) + options_block,
+        wrap_in_div(variant.stem) + options_block,
         answer_html + _explanation_and_mistake_html(variant),
     )
 
 
 def _explanation_and_mistake_html(variant: Variant) -> str:
-    html = block_html(variant.explanation)
+    html = wrap_in_div(variant.explanation)
     if variant.mistake.html:
         html += f"<div><b>Common mistake.</b> {variant.mistake.html}</div>"
     return html

@@ -292,7 +292,7 @@ def feedback_html(feedback: RichText) -> str:
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
 
-def block_html(text: RichText) -> str:
+def wrap_in_div(text: RichText) -> str:
     return f"<div>{text.html}</div>" if text.html else ""
 
 

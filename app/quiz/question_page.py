@@ -211,7 +211,7 @@ class RunFrame:
     """The run around a question: its place, and the scores so far.
 
     `scores` has one entry per question, None for unanswered ones, and `results` their keys in
-    `SIGNS`. `placing` says that it is a placement test. `review` has the places to look at again,
+    `VERDICT_ICONS`. `placing` says that it is a placement test. `review` has the places to look at again,
     if that is what the learner does.
     """
 
@@ -284,7 +284,9 @@ def questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
     Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = ctx.db, ctx.learner.id
-    kept = unmet_exam_only_questions(ctx.library, list_questions_in_past_exams(db, learner, ctx.now))
+    kept = unmet_exam_only_questions(
+        ctx.library, list_questions_in_past_exams(db, learner, ctx.now)
+    )
     return kept | list_questions_in_running_exam(db, learner, ctx.now)
 
 

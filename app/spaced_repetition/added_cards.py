@@ -10,11 +10,11 @@ import datetime as dt
 import functools
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from html import unescape
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Insert, String, and_, bindparam, case, delete, func, select, update
+from sqlalchemy import String, and_, bindparam, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col
 
@@ -24,10 +24,15 @@ from app.database.quotas import OWN_CARDS, check_row_quota
 from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFaces, normalize_search_text
 from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
-from app.spaced_repetition.card_rows import MEMORY, columns_of_new_card
+from app.spaced_repetition.card_rows import (
+    MEMORY,
+    card_query_parameters,
+    columns_of_new_card,
+    delete_suspension,
+    update_memory_row,
+)
 
 ADDED = TABLES["added_card"]
-ASIDE = TABLES["suspension"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,12 +63,12 @@ class AddedCardRecord:
     lapses: int
 
 
-def choose_first_due_day_by_kind(card: str, added_on: dt.date) -> dt.date:
+def compute_first_due_day(card: str, added_on: dt.date) -> dt.date:
     """Return the study day on which a card added on `added_on` is first due.
 
     A missed question was just explained to the learner, so it is due the next day.
     """
-    return added_on + dt.timedelta(days=parse_card_id(card)[0] == QUESTION)
+    return added_on + dt.timedelta(days=parse_card_id(card).kind == QUESTION)
 
 
 def add_cards(
@@ -75,26 +80,26 @@ def add_cards(
     """
     if not wanted:
         return frozenset()
-    into_added, into_memory = _insert_statements(db.connection().dialect.name)
+    insert = _insert_statements(db.connection().dialect.name)
     rows = [
         {"learner_id": learner_id, "card": w.card, "seed": w.seed, "declined": False}
         | {"at": to_milliseconds(now)}
         for w in wanted
     ]
-    added = frozenset(db.connection().execute(into_added, rows).scalars())
+    added = frozenset(db.connection().execute(insert.into_added, rows).scalars())
     fresh = [
         {
             "learner_id": learner_id,
             "card": w.card,
             "note": w.card,
             "topic": w.topic,
-            **columns_of_new_card(choose_first_due_day_by_kind(w.card, day)),
+            **columns_of_new_card(compute_first_due_day(w.card, day)),
         }
         for w in wanted
         if w.card in added
     ]
     if fresh:
-        db.connection().execute(into_memory, fresh)
+        db.connection().execute(insert.into_memory, fresh)
     return added
 
 
@@ -119,20 +124,18 @@ def schedule_missed_questions_for_tomorrow(
     values = {
         "of_learner": learner_id,
         "cards": [w.card for w in again],
-        "tomorrow": choose_first_due_day_by_kind(again[0].card, day).isoformat(),
+        "tomorrow": compute_first_due_day(again[0].card, day).isoformat(),
     }
     db.connection().execute(_SOONER, values)
 
 
 def set_declined_if_added(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
     """Decline an added card, or take it back; returns False if it was never added."""
-    connection = db.connection()
-    mine = {"of_learner": learner_id, "of_card": card}
-    done = connection.execute(_DECLINE, {**mine, "declined": declined})
-    if not done.rowcount:
+    values = {**card_query_parameters(learner_id, card), "declined": declined}
+    if not db.connection().execute(_DECLINE, values).rowcount:
         return False
-    connection.execute(_TAKE_UP, mine)
-    connection.execute(_HOLD, {**mine, "suspended": declined})
+    delete_suspension(db, learner_id, card)
+    update_memory_row(db, learner_id, card, {"suspended": declined})
     return True
 
 
@@ -153,19 +156,17 @@ def load_added_cards_page(
     if not learner_id:
         return []
     statement = _ALL.order_by(ADDED.c.id.desc()).limit(limit).offset(offset)
-    return [
-        _added_card_from_row(r)
-        for r in db.connection().execute(statement, _learner_parameter(learner_id))
-    ]
+    rows = db.connection().execute(statement, {"of_learner": learner_id})
+    return [_added_card_from_row(row) for row in rows]
 
 
-def count_added(db: Session, learner_id: int) -> int:
+def count_added_cards(db: Session, learner_id: int) -> int:
     if not learner_id:
         return 0
-    return db.connection().execute(_COUNT, _learner_parameter(learner_id)).scalar() or 0
+    return db.connection().execute(_COUNT, {"of_learner": learner_id}).scalar() or 0
 
 
-def list_kept_added_cards(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
+def list_undeclined_cards_of_kind(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "begin": f"{card_kind}:"}
@@ -203,12 +204,6 @@ _SOONER = (
     .values(due_day=bindparam("tomorrow"), set_day="")
 )
 _DECLINE = update(ADDED).where(*_OWN_CARD_ROW)
-_TAKE_UP = delete(ASIDE).where(
-    ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
-)
-_HOLD = update(MEMORY).where(
-    MEMORY.c.learner_id == bindparam("of_learner"), MEMORY.c.card == bindparam("of_card")
-)
 _ALL = (
     select(
         ADDED.c.card,
@@ -237,10 +232,6 @@ _STUDIED = select(ADDED.c.card).where(
 )
 
 
-def _learner_parameter(learner_id: int) -> Mapping[str, Any]:
-    return {"of_learner": learner_id}
-
-
 def _added_card_from_row(row: Any) -> AddedCardRecord:
     return AddedCardRecord(
         card=row.card,
@@ -254,12 +245,18 @@ def _added_card_from_row(row: Any) -> AddedCardRecord:
     )
 
 
-@functools.cache
-def _insert_statements(dialect: str) -> tuple[Any, Insert]:
-    # Built once, because building a statement costs more than running it.
+class _InsertStatements(NamedTuple):
+    into_added: Any
+    into_memory: Any
+
+
+@functools.cache  # building a statement costs more than running it
+def _insert_statements(dialect: str) -> _InsertStatements:
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    into_added = insert(ADDED).on_conflict_do_nothing().returning(ADDED.c.card)
-    return into_added, insert(MEMORY).on_conflict_do_nothing()
+    return _InsertStatements(
+        insert(ADDED).on_conflict_do_nothing().returning(ADDED.c.card),
+        insert(MEMORY).on_conflict_do_nothing(),
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -277,11 +274,10 @@ class MissedQuestionCard:
 
     @property
     def item(self) -> str:
-        return parse_card_id(self.card)[1]
+        return parse_card_id(self.card).name
 
     @property
     def is_due_by_tomorrow(self) -> bool:
-        """Whether it is due by tomorrow."""
         return (self.due - self.day).days <= 1
 
 
@@ -305,15 +301,15 @@ SITTING = TABLES["sitting"]
 class AddedCardDetails:
     """What is stored about an added card.
 
-    `own` holds deck, front and back of the learner's own card. `sat` says that its question is on
-    the paper of a mock exam in progress.
+    `own` are the faces of the learner's own card. `is_in_exam` says that its question is on the
+    paper of a mock exam in progress.
     """
 
     card: str
     seed: int
     since: dt.datetime
-    own: tuple[str, str, str] | None
-    sat: bool
+    own: CardFaces | None
+    is_in_exam: bool
 
 
 _SELECT_ADDED_CARDS = (
@@ -321,7 +317,6 @@ _SELECT_ADDED_CARDS = (
         ADDED.c.card,
         ADDED.c.seed,
         ADDED.c.at,
-        OWN.c.deck,
         # Sides saved before the limit existed may be longer. One extra character shows that.
         func.substr(OWN.c.front, 1, LONGEST_FACE + 1).label("front"),
         func.substr(OWN.c.back, 1, LONGEST_FACE + 1).label("back"),
@@ -358,13 +353,13 @@ def load_added_card_details(
     values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
     details: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
-        own = (row.deck, row.front, row.back) if row.front is not None else None
-        sat = row.paper is not None and any(
+        own = CardFaces(row.front, row.back) if row.front is not None else None
+        is_in_exam = row.paper is not None and any(
             question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
         )
-        sat = sat or (row.card in details and details[row.card].sat)
+        is_in_exam |= row.card in details and details[row.card].is_in_exam
         details[row.card] = AddedCardDetails(
-            row.card, row.seed or 0, from_milliseconds(row.at), own, sat
+            row.card, row.seed or 0, from_milliseconds(row.at), own, is_in_exam
         )
     return details
 

@@ -3,16 +3,14 @@
 import dataclasses
 import datetime as dt
 from collections.abc import Collection
+from typing import NamedTuple
 
-from sqlmodel import Session
-
-from app.accounts.current_learner import LearnerProfile, RequestContext
+from app.accounts.current_learner import RequestContext
 from app.content.library import Library
 from app.markup.expressions import ExpressionError
-from app.markup.model import Flashcard
-from app.questions.question_type import CardFaces
-from app.spaced_repetition import added_cards
-from app.spaced_repetition.added_cards import AddedCardDetails
+from app.markup.model import Flashcard, GlossaryTerm
+from app.questions.model import Question
+from app.spaced_repetition.added_cards import AddedCardDetails, load_added_card_details
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
@@ -25,99 +23,84 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
 )
 from app.spaced_repetition.review_log import CardRecord
-from app.spaced_repetition.scheduler import retrievability
+from app.spaced_repetition.scheduler import retrievability_on_day
 from app.web.formatting import format_date
+
+
+class CardLink(NamedTuple):
+    text: str
+    url: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResolvedCard:
     """A card with its related data.
 
-    `links` are texts and URLs that lead to where it is explained; they may name the answer.
-    `question` is the URL of the question it was made from, and `origin` a sentence about where an
-    added card came from. `sat` hides it: its question is in a mock exam in progress.
+    `links` lead to where it is explained; they may name the answer. `question` is the URL of the
+    question it was made from, and `origin` a sentence about where an added card came from.
+    `is_in_exam` hides it: its question is in a mock exam in progress.
     """
 
     card: Flashcard
-    links: tuple[tuple[str, str], ...] = ()
+    links: tuple[CardLink, ...] = ()
     question: str = ""
     origin: str = ""
-    sat: bool = False
+    is_in_exam: bool = False
 
 
-def resolve_cards(
-    library: Library, db: Session, learner: LearnerProfile, cards: Collection[str], now: dt.datetime
-) -> dict[str, ResolvedCard]:
-    """Return those of `cards` that exist for this learner; added ones in one query."""
-    added = [card for card in cards if is_added_card(card)]
-    added_details = added_cards.load_added_card_details(db, learner.id, added, now)
-    today = learner.study_day(now)
-    resolved: dict[str, ResolvedCard | None] = {}
-    for card in cards:
-        if is_added_card(card):
-            mine = added_details.get(card)
-            resolved[card] = (
-                _added_card_content(library, mine, (learner.study_day(mine.since), today))
-                if mine
-                else None
-            )
-        else:
-            known = library.cards.get(card)
-            resolved[card] = (
-                ResolvedCard(known, _page_link(library, known.topic)) if known else None
-            )
-    return {card: one for card, one in resolved.items() if one is not None}
-
-
-def _page_link(library: Library, slug: str, anchor: str = "") -> tuple[tuple[str, str], ...]:
+def _page_links(library: Library, slug: str, anchor: str = "") -> tuple[CardLink, ...]:
+    """Return the link to a page, none if the course has no such page."""
     topic = library.topics.get(slug)
     if topic is None:
         return ()
     address = f"/concepts/{slug}#{anchor}" if anchor else f"/concepts/{slug}"
-    return ((f"Read: {topic.title}", address),)
+    return (CardLink(f"Read: {topic.title}", address),)
 
 
-def _added_card_content(
-    library: Library, details: AddedCardDetails, added_day_and_today: tuple[dt.date, dt.date]
-) -> ResolvedCard | None:
+def _resolve_course_card(library: Library, card: str) -> ResolvedCard | None:
+    known = library.cards.get(card)
+    return ResolvedCard(known, _page_links(library, known.topic)) if known else None
+
+
+def _resolve_added_card(ctx: RequestContext, details: AddedCardDetails) -> ResolvedCard | None:
     """Return the added card with its current text; None if its source left the course."""
-    kind = parse_card_id(details.card)[0]
+    kind, name = parse_card_id(details.card)
     if kind == QUESTION:
-        return _question_card_content(library, details, added_day_and_today)
+        return _resolve_question_card(ctx, details, ctx.library.questions.get(name))
     if kind == TERM:
-        return _term_card_content(library, details.card)
+        return _resolve_term_card(ctx.library, details.card, ctx.library.glossary.get(name))
     if kind == OWN and details.own is not None:
-        _, front, back = details.own
-        card = build_own_card(details.card, CardFaces(front, back))
+        card = build_own_card(details.card, details.own)
         return ResolvedCard(card, origin="A card of your own.")
     return None
 
 
-def _question_card_content(
-    library: Library, details: AddedCardDetails, added_day_and_today: tuple[dt.date, dt.date]
+def _resolve_question_card(
+    ctx: RequestContext, details: AddedCardDetails, question: Question | None
 ) -> ResolvedCard | None:
-    question = library.questions.get(parse_card_id(details.card)[1])
     if question is None:
         return None
     try:
         card = build_question_card(question, details.seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
+    missed_on = _day_in_sentence(ctx.learner.study_day(details.since), ctx.day)
     return ResolvedCard(
         card,
-        _page_link(library, question.topic, question.section),
+        _page_links(ctx.library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}",
-        origin=f"A question you missed {_day_in_sentence(*added_day_and_today)}.",
-        sat=details.sat,
+        origin=f"A question you missed {missed_on}.",
+        is_in_exam=details.is_in_exam,
     )
 
 
-def _term_card_content(library: Library, card: str) -> ResolvedCard | None:
-    term = library.glossary.get(parse_card_id(card)[1])
+def _resolve_term_card(
+    library: Library, card: str, term: GlossaryTerm | None
+) -> ResolvedCard | None:
     if term is None:
         return None
     slug = find_topic_of_added_card(library, card)
-    links = (*_page_link(library, slug), ("Glossary", f"/glossary#{term.anchor}"))
+    links = (*_page_links(library, slug), CardLink("Glossary", f"/glossary#{term.anchor}"))
     return ResolvedCard(build_term_card(term, slug), links, origin="A term of the glossary.")
 
 
@@ -130,35 +113,41 @@ def _day_in_sentence(day: dt.date, today: dt.date) -> str:
 
 def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) -> str:
     """Return where the card comes from, when it was last seen, and its retrievability."""
-    standing = record.standing
-    if standing is None:
+    card_state = record.card_state
+    if card_state is None:
         return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
-    if standing.state != "review":
-        now = standing.last_day >= day
+    if card_state.state != "review":
+        now = card_state.last_day >= day
         seen = "You are still learning this card."
         origin = origin or (seen if now else "You have seen this card before.")
         return f"{origin} Say the answer aloud first."
-    days = max(0, (day - standing.last_day).days)
+    days = max(0, (day - card_state.last_day).days)
     note = f"{origin} Say it aloud or write it down first. Last seen ".lstrip()
     if not days:
         return f"{note}today."
     ago = "yesterday" if days == 1 else f"{days} days ago"
-    chance = round(retrievability(standing, day) * 100)
+    chance = round(retrievability_on_day(card_state, day) * 100)
     return f"{note}{ago}. Chance that you still know it: about {chance}%."
 
 
 def is_card_visible(ctx: RequestContext, card: str) -> bool:
     """Return whether a card exists and is not part of a mock exam in progress."""
     resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
-    return resolved is not None and not resolved.sat
+    return resolved is not None and not resolved.is_in_exam
 
 
 def resolve_cards_once_per_request(
     ctx: RequestContext, cards: Collection[str]
 ) -> dict[str, ResolvedCard]:
-    """Return those of `cards` that exist, looked up once per request."""
+    """Return those of `cards` that exist; added ones take one query, once per request."""
     new = [card for card in cards if card not in ctx.found]
-    if new:
-        resolved = resolve_cards(ctx.library, ctx.db, ctx.learner, new, ctx.now)
-        ctx.found.update(resolved)
+    added_cards = [card for card in new if is_added_card(card)]
+    details = load_added_card_details(ctx.db, ctx.learner.id, added_cards, ctx.now)
+    for card in new:
+        if not is_added_card(card):
+            resolved = _resolve_course_card(ctx.library, card)
+        else:
+            resolved = _resolve_added_card(ctx, details[card]) if card in details else None
+        if resolved is not None:
+            ctx.found[card] = resolved
     return {card: ctx.found[card] for card in cards if card in ctx.found}

@@ -6,6 +6,7 @@ course cards contain no colon.
 
 import re
 from html import escape, unescape
+from typing import NamedTuple
 
 import nh3
 
@@ -42,14 +43,21 @@ def is_added_card(card: str) -> bool:
     return ":" in card
 
 
-def parse_card_id(card: str) -> tuple[str, str]:
-    """Return the kind of an added card and its id there; the kind is empty for a course card.
+class CardId(NamedTuple):
+    """The kind of an added card and its name there; the kind is empty for a course card."""
+
+    kind: str
+    name: str
+
+
+def parse_card_id(card: str) -> CardId:
+    """Return the parts of a card id.
 
     >>> parse_card_id("term:kv-cache")
-    ('term', 'kv-cache')
+    CardId(kind='term', name='kv-cache')
     """
     kind, colon, name = card.partition(":")
-    return (kind, name) if colon else ("", card)
+    return CardId(kind, name) if colon else CardId("", card)
 
 
 def is_source_in_course(library: Library, card: str) -> bool:
@@ -104,7 +112,9 @@ def build_question_card(question: Question, seed: int) -> Flashcard:
     `seed` sets the numbers and the order. The text is that of the current revision.
     """
     variant = draw_variant(question, seed)
-    faces = question_card_faces(variant, _gap_html)
+    faces = question_card_faces(
+        variant, lambda hint: f'<span class="blank">{hint or _NO_HINT}</span>'
+    )
     return Flashcard(
         id=question_card_id(question.id),
         topic=question.topic,
@@ -136,7 +146,10 @@ def build_own_card(card: str, faces: CardFaces) -> Flashcard:
 
     A side saved before the length limit existed is cut.
     """
-    front, back = (sanitize_card_html(_cut_long_face(face)) for face in faces)
+    front, back = (
+        sanitize_card_html(face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT)
+        for face in faces
+    )
     return Flashcard(
         id=card,
         topic="",
@@ -165,16 +178,8 @@ def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
     return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 
 
-def _cut_long_face(face: str) -> str:
-    return face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT
-
-
 def _text_of_html(html: str) -> str:
     # Add a space before each tag, so that text of neighboring blocks does not run together.
     words = nh3.clean(html.replace("<", " <"), tags=set())
     plain = " ".join(unescape(words).split())
     return plain or ("Picture" if "<img" in html else "")
-
-
-def _gap_html(hint: str) -> str:
-    return f'<span class="blank">{hint or _NO_HINT}</span>'

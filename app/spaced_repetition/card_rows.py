@@ -1,5 +1,6 @@
 """SQL: convert a card state to a database row and back."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
@@ -14,42 +15,26 @@ from app.spaced_repetition.scheduler import CardState
 
 # Statements use tables instead of ORM classes, so rows do not become tracked objects.
 MEMORY = TABLES["memory"]
-STANDING = tuple(
-    MEMORY.c[name]
-    for name in (
-        "state",
-        "step",
-        "stability",
-        "difficulty",
-        "due_day",
-        "due_at",
-        "first_day",
-        "last_day",
-        "last_at",
-        "reviews",
-        "lapses",
-    )
-)
+SUSPENSIONS = TABLES["suspension"]
+CARD_STATE_COLUMNS = tuple(MEMORY.c[field.name] for field in dataclasses.fields(CardState))
 
 
 def card_state_from_row(row: Any) -> CardState | None:
-    """Return the card state in a row that begins with the columns of STANDING, None if new."""
-    state, step, stability, difficulty, due_day, due_at, first, last, at = row[:9]
-    if state == "new":
+    """Return the card state in a row with the CARD_STATE_COLUMNS, None if new."""
+    if row.state == "new":
         return None
-    day = dt.date.fromisoformat
     return CardState(
-        state=state,
-        step=step,
-        stability=stability,
-        difficulty=difficulty,
-        due_day=day(due_day),
-        due_at=from_milliseconds(due_at),
-        first_day=day(first),
-        last_day=day(last),
-        last_at=from_milliseconds(at),
-        reviews=row[9],
-        lapses=row[10],
+        state=row.state,
+        step=row.step,
+        stability=row.stability,
+        difficulty=row.difficulty,
+        due_day=dt.date.fromisoformat(row.due_day),
+        due_at=from_milliseconds(row.due_at),
+        first_day=dt.date.fromisoformat(row.first_day),
+        last_day=dt.date.fromisoformat(row.last_day),
+        last_at=from_milliseconds(row.last_at),
+        reviews=row.reviews,
+        lapses=row.lapses,
     )
 
 
@@ -103,23 +88,38 @@ def card_query_parameters(learner_id: int, card: str) -> dict[str, Any]:
 _CHANGE = update(MEMORY).where(*OWN_CARD_ROW)
 _ADD = insert(MEMORY)
 _FORGET = delete(MEMORY).where(*OWN_CARD_ROW)
+_UNSUSPEND = delete(SUSPENSIONS).where(
+    SUSPENSIONS.c.learner_id == bindparam("of_learner"),
+    SUSPENSIONS.c.card == bindparam("of_card"),
+)
 
 
 def update_memory_row(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
     db.connection().execute(_CHANGE, {**card_query_parameters(learner_id, card), **values})
 
 
-def insert_memory_row(
-    db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str, Any]
+def save_memory_row(
+    db: Session,
+    learner_id: int,
+    card: Flashcard | str,
+    values: Mapping[str, Any],
+    *,
+    has_row: bool,
 ) -> None:
-    """Insert the row of a card. Pass the id alone if the card has left the course."""
-    if isinstance(card, str):
-        own = {"card": card, "topic": "", "note": card}
-    else:
-        note = min(card.id, card.sibling) if card.sibling else card.id
-        own = {"card": card.id, "topic": card.topic, "note": note}
-    db.connection().execute(_ADD, {"learner_id": learner_id, **own, **values})
+    """Update the row of a card, or insert it. Pass the id alone if the card has left the course."""
+    name = card if isinstance(card, str) else card.id
+    if has_row:
+        update_memory_row(db, learner_id, name, values)
+        return
+    own = {"topic": "", "note": name}
+    if not isinstance(card, str):
+        own = {"topic": card.topic, "note": min(name, card.sibling) if card.sibling else name}
+    db.connection().execute(_ADD, {"learner_id": learner_id, "card": name, **own, **values})
 
 
 def delete_memory_row(db: Session, learner_id: int, card: str) -> None:
     db.connection().execute(_FORGET, card_query_parameters(learner_id, card))
+
+
+def delete_suspension(db: Session, learner_id: int, card: str) -> None:
+    db.connection().execute(_UNSUSPEND, card_query_parameters(learner_id, card))

@@ -28,7 +28,7 @@ from app.content.library import Library
 from app.database.engine import BROUGHT
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import is_added_card, is_source_in_course
-from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
+from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY, card_state_from_row
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import CardState
 
@@ -40,14 +40,6 @@ NEW_SECONDS = 60.0
 # The assumed time counts as much as this many of the learner's own reviews.
 _TRUST = 20
 _LEAST, _MOST = 0.5, 4.0  # times the usual: cards graded unread, pages left open
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TimeSpent:
-    """A sum of seconds, and the number of reviews in it."""
-
-    seconds: float = 0.0
-    count: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,13 +58,13 @@ class SecondsPerCard:
 USUAL = SecondsPerCard()
 
 
-def shrink_mean_toward_usual(spent: TimeSpent, usual: float) -> float:
+def shrink_mean_toward_usual(total_seconds: float, count: int, usual: float) -> float:
     """Return the mean of a log, pulled toward the usual value while the log is short.
 
-    >>> shrink_mean_toward_usual(TimeSpent(), 60.0), shrink_mean_toward_usual(TimeSpent(30 * 980, 980), 60.0)
+    >>> shrink_mean_toward_usual(0, 0, 60.0), shrink_mean_toward_usual(30 * 980, 980, 60.0)
     (60.0, 30.6)
     """
-    mean = (spent.seconds + _TRUST * usual) / (spent.count + _TRUST)
+    mean = (total_seconds + _TRUST * usual) / (count + _TRUST)
     return min(_MOST * usual, max(_LEAST * usual, mean))
 
 
@@ -92,15 +84,6 @@ class DayCounts:
     begun: int
 
 
-def daily_card_seconds(minutes: int) -> float:
-    """Return the part of a learner's daily minutes that is for cards, in seconds.
-
-    >>> daily_card_seconds(30)
-    900.0
-    """
-    return minutes * 60 * _SHARE_OF_CARDS
-
-
 def count_allowed_new_cards(
     minutes: int, day: DayCounts, extra: int = 0, pace: SecondsPerCard = USUAL
 ) -> int:
@@ -115,53 +98,64 @@ def count_allowed_new_cards(
     >>> count_allowed_new_cards(30, DayCounts(due=60, answered=0, begun=0))
     5
     """
-    seconds = daily_card_seconds(minutes)
+    seconds = minutes * 60 * _SHARE_OF_CARDS
     seconds -= pace.review_seconds * (day.due + day.answered - day.begun)
     allowed = max(0, int(seconds // pace.new_card_seconds))
     return max(0, allowed + extra - day.begun)
 
 
 _CACHED_LEARNERS = 2000
+Version = TypeVar("Version")
 Value = TypeVar("Value")
 
 
-class StudyDayCache(Generic[Value]):
-    """Cache of one value per learner and study day. The value must not change during the day."""
+class LearnerCache(Generic[Version, Value]):
+    """Cache of one value per learner, which holds for one version: a study day or a course."""
 
     def __init__(self) -> None:
-        self._kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[dt.date, Value]]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._cached: weakref.WeakKeyDictionary[
+            Engine, LRUCache[int, _CachedValue[Version, Value]]
+        ] = weakref.WeakKeyDictionary()
 
     def get_or_load(
-        self, db: Session, learner_id: int, day: dt.date, load: Callable[[], Value]
+        self, db: Session, learner_id: int, version: Version, load: Callable[[], Value]
     ) -> Value:
-        """Return a learner's value on a study day, calling `load` if it is not cached."""
-        kept = self._kept.setdefault(db.get_bind().engine, LRUCache(_CACHED_LEARNERS))
-        known = kept.get(learner_id)
-        if known is not None and known[0] == day:
-            return known[1]
-        value = load()
-        kept[learner_id] = (day, value)
-        return value
+        """Return a learner's value for a version, calling `load` if it is not cached."""
+        cached = self._cached.setdefault(db.get_bind().engine, LRUCache(_CACHED_LEARNERS))
+        known = cached.get(learner_id)
+        if known is None or known.version != version:
+            known = cached[learner_id] = _CachedValue(version, load())
+        return known.value
 
 
-_LEARNERS = 2000
+class _CachedValue(NamedTuple, Generic[Version, Value]):
+    version: Version
+    value: Value
+
+
 ONE_DAY = dt.timedelta(days=1)
+
+
+class TopicChange(NamedTuple):
+    """The topic of a memory row, and the card's topic now; empty if it left the course."""
+
+    old: str
+    new: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GoneAndMovedCards:
     """Cards whose memory row does not fit the current course.
 
-    `gone` have left the course; `moved` changed their topic and maps card to (old, new).
+    `gone` have left the course, and `moved` changed their topic. Course cards that are gone are in
+    both.
     """
 
     gone: frozenset[str] = frozenset()
-    moved: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    moved: Mapping[str, TopicChange] = dataclasses.field(default_factory=dict)
 
 
-NO_STRAYS = GoneAndMovedCards()
+NONE_GONE_OR_MOVED = GoneAndMovedCards()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,7 +165,16 @@ class QueueScope:
     day: dt.date
     now: int
     topic: str = ""
-    strays: GoneAndMovedCards = NO_STRAYS
+    changed: GoneAndMovedCards = NONE_GONE_OR_MOVED
+
+    def sql_parameters(self, learner_id: int) -> dict[str, Any]:
+        return {
+            "learner": learner_id,
+            "day": self.day.isoformat(),
+            "now": self.now,
+            "topic": self.topic,
+            "gone": list(self.changed.gone),
+        }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -193,7 +196,7 @@ class ReviewQueue:
     added: int = 0
 
 
-_NOTHING = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
+_EMPTY_QUEUE = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
 _KINDS = ("learning", "review", "waiting")
 
 
@@ -213,6 +216,7 @@ _TODAY = select(
     _count_rows_if((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
 ).where(_learner, MEMORY.c.last_day == bindparam("day"))
 
+_still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
 # A card whose reverse was reviewed today is buried until tomorrow.
 _sibling = MEMORY.alias()
 _answered_notes = select(_sibling.c.note).where(
@@ -230,7 +234,7 @@ _DAY = 24 * 60 * 60 * 1000.0
 _fading = func.coalesce(cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability, _DAY)
 _due = (
     select(
-        *STANDING,
+        *CARD_STATE_COLUMNS,
         MEMORY.c.card,
         MEMORY.c.turns,
         _mine.label("mine"),
@@ -240,17 +244,17 @@ _due = (
     .where(_learner, MEMORY.c.due_day <= bindparam("day"))
     .where(MEMORY.c.suspended.is_(False))
     .where((MEMORY.c.state != "review") | MEMORY.c.note.not_in(_answered_notes))
+    .where(_still_there)
 )
-_still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
 
 
 def _count_if_over_result(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
-def _select_counts_and_first_card(due: Select[Any]) -> Select[Any]:
+def _select_counts_and_first_card() -> Select[Any]:
     """Build one query for the day's counts and the most urgent card, if any."""
-    cards = due.subquery()
+    cards = _due.subquery()
     first = (
         select(
             *cards.c,
@@ -268,29 +272,20 @@ def _select_counts_and_first_card(due: Select[Any]) -> Select[Any]:
     return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
 
 
-_LOOK = _select_counts_and_first_card(_due)
-_LOOK_AMONG_STRAYS = _select_counts_and_first_card(_due.where(_still_there))
+_COUNTS_AND_FIRST_CARD = _select_counts_and_first_card()
 
 
-def load_queue(db: Session, learner_id: int, limits: QueueScope) -> ReviewQueue:
+def load_queue(db: Session, learner_id: int, scope: QueueScope) -> ReviewQueue:
     """Load the queue of a learner in one narrow read, however many cards there are."""
     if not learner_id:
-        return _NOTHING
-    values: dict[str, Any] = {
-        "learner": learner_id,
-        "day": limits.day.isoformat(),
-        "now": limits.now,
-        "topic": limits.topic,
-    }
-    statement = _LOOK
-    if limits.strays.gone:
-        statement, values["gone"] = _LOOK_AMONG_STRAYS, list(limits.strays.gone)
-    row = db.connection().execute(statement, values).one()
+        return _EMPTY_QUEUE
+    values = scope.sql_parameters(learner_id)
+    row = db.connection().execute(_COUNTS_AND_FIRST_CARD, values).one()
     day = DayCounts(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
-        return dataclasses.replace(_NOTHING, finished=row.finished, whole=day)
+        return dataclasses.replace(_EMPTY_QUEUE, finished=row.finished, whole=day)
     return ReviewQueue(
-        first=_card_from_row(row) if row.mine else None,
+        first=card_record_from_row(row) if row.mine else None,
         kind=_KINDS[row.rank] if row.mine else "",
         learning=row.learning,
         review=row.review,
@@ -301,7 +296,7 @@ def load_queue(db: Session, learner_id: int, limits: QueueScope) -> ReviewQueue:
     )
 
 
-_all_due = _due.where(_still_there).subquery()
+_all_due = _due.subquery()
 _UPCOMING = (
     select(_all_due)
     .where(_all_due.c.mine)
@@ -311,21 +306,14 @@ _UPCOMING = (
 
 
 def load_cards_due_on_day(
-    db: Session, learner_id: int, limits: QueueScope, limit: int
+    db: Session, learner_id: int, scope: QueueScope, limit: int
 ) -> list[CardRecord]:
-    """Return the first `most` cards due on a study day, in queue order."""
-    values = {
-        "learner": learner_id,
-        "day": limits.day.isoformat(),
-        "now": limits.now,
-        "topic": limits.topic,
-        "gone": list(limits.strays.gone),
-        "most": limit,
-    }
-    return [_card_from_row(row) for row in db.connection().execute(_UPCOMING, values)]
+    """Return the first `limit` cards due on a study day, in queue order."""
+    values = {**scope.sql_parameters(learner_id), "most": limit}
+    return [card_record_from_row(row) for row in db.connection().execute(_UPCOMING, values)]
 
 
-def _card_from_row(row: Any) -> CardRecord:
+def card_record_from_row(row: Any) -> CardRecord:
     return CardRecord(row.card, card_state_from_row(row), row.turns, has_memory_row=True)
 
 
@@ -339,34 +327,41 @@ _SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
 
 
 def count_unseen_by_topic(
-    db: Session, learner_id: int, library: Library, limits: QueueScope
+    db: Session,
+    learner_id: int,
+    library: Library,
+    scope: QueueScope,
+    *,
+    begun_first: bool = False,
 ) -> dict[str, int]:
-    """Return how many cards of each topic were never seen, topics in reading order."""
-    topics = [limits.topic] if limits.topic else _topics_in_queue_order(library)
+    """Return how many cards of each topic were never seen, topics in reading order.
+
+    With `begun_first` those of which a card was seen come first: their pages are read.
+    """
+    topics = [scope.topic] if scope.topic else _topics_in_queue_order(library)
     counts = collections.Counter[str]()
     if learner_id:
         rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
         counts = collections.Counter({row[0]: row[1] for row in rows})
-    for old, new in limits.strays.moved.values():
-        counts[old] -= 1
-        if new:
-            counts[new] += 1
-    left = {
-        topic: len(library.topics[topic].cards) - counts[topic]
-        for topic in topics
-        if topic in library.topics
-    }
-    return {topic: count for topic, count in left.items() if count > 0}
+    for moved in scope.changed.moved.values():
+        counts[moved.old] -= 1
+        if moved.new:
+            counts[moved.new] += 1
+    size = {topic: len(library.topics[topic].cards) for topic in topics if topic in library.topics}
+    left = {topic: cards - counts[topic] for topic, cards in size.items() if cards > counts[topic]}
+    if begun_first:
+        return dict(sorted(left.items(), key=lambda item: item[1] == size[item[0]]))
+    return left
 
 
 def yield_unseen_cards(
-    db: Session, learner_id: int, library: Library, limits: QueueScope, topics: Iterable[str]
+    db: Session, learner_id: int, library: Library, scope: QueueScope, topics: Iterable[str]
 ) -> Iterator[str]:
     """Yield all such cards in order. Each topic is queried only when it is reached."""
-    values = {"learner": learner_id, "day": limits.day.isoformat()}
+    values = {"learner": learner_id, "day": scope.day.isoformat()}
     for topic in topics:
         rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
-        seen = {row.card for row in rows}.union(limits.strays.moved)
+        seen = {row.card for row in rows}.union(scope.changed.moved)
         notes = {row.note for row in rows if row.today}
         mine = library.topics[topic].cards
         for card in sorted(mine, key=lambda card: library.cards[card].level):
@@ -380,63 +375,53 @@ def shared_note_id(library: Library, card: str) -> str:
     return min(card, sibling) if sibling else card
 
 
-_later = (
+_NEXT_DUE = (
     select(MEMORY.c.due_day, func.count())
-    .where(_learner, _mine, MEMORY.c.due_day > bindparam("day"))
+    .where(_learner, _mine, _still_there, MEMORY.c.due_day > bindparam("day"))
     .where(MEMORY.c.suspended.is_(False))
     .group_by(MEMORY.c.due_day)
     .order_by(MEMORY.c.due_day)
     .limit(1)
 )
-_NEXT_DUE = _later
-_NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
 
 
-def find_next_due_day(
-    db: Session, learner_id: int, limits: QueueScope
-) -> tuple[dt.date, int] | None:
-    """Return the next study day with due cards, and how many are due; None if there is none."""
-    values: dict[str, Any] = {
-        "learner": learner_id,
-        "day": limits.day.isoformat(),
-        "topic": limits.topic,
-    }
-    statement = _NEXT_DUE
-    if limits.strays.gone:
-        statement, values["gone"] = _NEXT_DUE_AMONG_STRAYS, list(limits.strays.gone)
-    row = db.connection().execute(statement, values).first()
-    return (dt.date.fromisoformat(row[0]), row[1]) if row else None
+class NextDueDay(NamedTuple):
+    """A study day, and how many cards are due on it."""
+
+    day: dt.date
+    cards: int
+
+
+def find_next_due_day(db: Session, learner_id: int, scope: QueueScope) -> NextDueDay | None:
+    """Return the next study day with due cards; None if there is none."""
+    row = db.connection().execute(_NEXT_DUE, scope.sql_parameters(learner_id)).first()
+    return NextDueDay(dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
 class CardStatus(NamedTuple):
-    """The state of a card, None before its first review, and whether it is suspended."""
+    """The state of a card, None if it is new, and whether it is suspended."""
 
-    state: CardState | None
-    suspended: bool
+    state: CardState | None = None
+    is_suspended: bool = False
 
 
 def load_card_statuses_of_topic(db: Session, learner_id: int, topic: str) -> dict[str, CardStatus]:
-    return _load_card_statuses(db, learner_id, MEMORY.c.topic == topic)
+    return _load_card_statuses_where(db, learner_id, MEMORY.c.topic == topic)
 
 
 def load_card_statuses(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, CardStatus]:
-    return _load_card_statuses(db, learner_id, MEMORY.c.card.in_(cards))
+    return _load_card_statuses_where(db, learner_id, MEMORY.c.card.in_(cards))
 
 
-def _load_card_statuses(
+def _load_card_statuses_where(
     db: Session, learner_id: int, condition: ColumnElement[bool]
 ) -> dict[str, CardStatus]:
-    rows = db.connection().execute(
-        select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
-            MEMORY.c.learner_id == learner_id, condition
-        )
-    )
+    columns = select(*CARD_STATE_COLUMNS, MEMORY.c.card, MEMORY.c.suspended)
+    rows = db.connection().execute(columns.where(MEMORY.c.learner_id == learner_id, condition))
     return {row.card: CardStatus(card_state_from_row(row), row.suspended) for row in rows}
 
 
-_kept: weakref.WeakKeyDictionary[
-    Engine, collections.OrderedDict[int, tuple[str, GoneAndMovedCards]]
-] = weakref.WeakKeyDictionary()
+_GONE_AND_MOVED: LearnerCache[str, GoneAndMovedCards] = LearnerCache()
 
 
 def find_gone_and_moved_cards(db: Session, learner_id: int, library: Library) -> GoneAndMovedCards:
@@ -444,22 +429,17 @@ def find_gone_and_moved_cards(db: Session, learner_id: int, library: Library) ->
 
     Reviews are only of cards in the course, so no new ones appear within one state.
     """
-    engine = db.get_bind().engine
     if not learner_id:
-        return NO_STRAYS
-    kept = _kept.setdefault(engine, collections.OrderedDict())
-    known = kept.get(learner_id)
-    if known is not None and known[0] == library.version:
-        return known[1]
-    orphans = compute_gone_and_moved_cards(db, learner_id, library)
-    kept[learner_id] = (library.version, orphans)
-    kept.move_to_end(learner_id)
-    while len(kept) > _LEARNERS:
-        kept.popitem(last=False)
-    return orphans
+        return NONE_GONE_OR_MOVED
+    return _GONE_AND_MOVED.get_or_load(
+        db,
+        learner_id,
+        library.version,
+        lambda: _compute_gone_and_moved_cards(db, learner_id, library),
+    )
 
 
-def compute_gone_and_moved_cards(
+def _compute_gone_and_moved_cards(
     db: Session, learner_id: int, library: Library
 ) -> GoneAndMovedCards:
     """Compare every memory row of a learner with the course."""
@@ -475,9 +455,9 @@ def compute_gone_and_moved_cards(
         known = library.cards.get(card)
         if known is None:
             gone.add(card)
-            moved[card] = (topic, "")
+            moved[card] = TopicChange(topic, "")
         elif known.topic != topic:
-            moved[card] = (topic, known.topic)
+            moved[card] = TopicChange(topic, known.topic)
     return GoneAndMovedCards(frozenset(gone), moved)
 
 
@@ -507,12 +487,12 @@ def _scalar_subquery(value: Any, *conditions: Any) -> Any:
 
 
 _SPENT = select(
-    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_first),
-    _scalar_subquery(func.count(distinct(_LOG.c.card)), *_first),
-    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_pace_later),
-    _scalar_subquery(func.count(_LOG.c.id), *_pace_later),
+    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_first).label("new_card_time"),
+    _scalar_subquery(func.count(distinct(_LOG.c.card)), *_first).label("new_cards"),
+    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_pace_later).label("review_time"),
+    _scalar_subquery(func.count(_LOG.c.id), *_pace_later).label("reviews"),
 )
-_PACE_CACHE: StudyDayCache[SecondsPerCard] = StudyDayCache()
+_PACE_CACHE: LearnerCache[dt.date, SecondsPerCard] = LearnerCache()
 
 
 def load_seconds_per_card(db: Session, learner_id: int, day: dt.date) -> SecondsPerCard:
@@ -527,7 +507,7 @@ def load_seconds_per_card(db: Session, learner_id: int, day: dt.date) -> Seconds
 def _query_seconds_per_card(db: Session, learner_id: int, day: dt.date) -> SecondsPerCard:
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_SPENT, values).one()
-    first, look = (TimeSpent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
     return SecondsPerCard(
-        shrink_mean_toward_usual(first, NEW_SECONDS), shrink_mean_toward_usual(look, LOOK_SECONDS)
+        shrink_mean_toward_usual((row.new_card_time or 0) / 1000, row.new_cards, NEW_SECONDS),
+        shrink_mean_toward_usual((row.review_time or 0) / 1000, row.reviews, LOOK_SECONDS),
     )

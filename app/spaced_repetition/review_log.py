@@ -24,19 +24,21 @@ from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
 from app.spaced_repetition.added_cards import (
     ADDED,
-    choose_first_due_day_by_kind,
+    compute_first_due_day,
     set_declined_if_added,
 )
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import (
+    CARD_STATE_COLUMNS,
     MEMORY,
     OWN_CARD_ROW,
-    STANDING,
+    SUSPENSIONS,
     card_query_parameters,
     card_state_from_row,
     columns_of_new_card,
     delete_memory_row,
-    insert_memory_row,
+    delete_suspension,
+    save_memory_row,
     state_columns,
     update_memory_row,
 )
@@ -47,7 +49,7 @@ from app.spaced_repetition.scheduler import (
     ReviewEvent,
     apply_review,
     replay_log,
-    retrievability,
+    retrievability_on_day,
 )
 
 LEARNER = TABLES["learner"]
@@ -56,7 +58,6 @@ _ALL = (
     .join_from(ADDED, LEARNER, LEARNER.c.id == ADDED.c.learner_id)
     .where(ADDED.c.learner_id == bindparam("of_learner"))
 )
-_ONE = _ALL.where(ADDED.c.card == bindparam("of_card"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,13 +81,6 @@ def load_added_card_starts(
     wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
     rows = db.connection().execute(wanted, {"of_learner": learner_id})
     return {row.card: _start_from_row(row) for row in rows}
-
-
-def load_added_card_start(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
-    """Return the start of one card, or None if it was never added."""
-    values = {"of_learner": learner_id, "of_card": card}
-    row = db.connection().execute(_ONE, values).first()
-    return _start_from_row(row) if row else None
 
 
 def drop_undone_rows(log: Iterable[Any]) -> list[Any]:
@@ -125,10 +119,10 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
         return now
     if start.since <= from_milliseconds(rows[-1].at):
         return now
-    if now.standing is None:
+    if now.card_state is None:
         return ReplayedCard()
-    due = min(now.standing.due_day, start.due)
-    return ReplayedCard(dataclasses.replace(now.standing, due_day=due))
+    due = min(now.card_state.due_day, start.due)
+    return ReplayedCard(dataclasses.replace(now.card_state, due_day=due))
 
 
 def columns_of_replayed_card(
@@ -136,15 +130,14 @@ def columns_of_replayed_card(
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
-    `log_row_count` counts the log rows. `suspended` says that the card was suspended; a declined card is
-    treated as suspended.
+    `suspended` says that the card was suspended; a declined card is treated as suspended.
     """
     suspended = suspended or (start is not None and start.declined)
     held: dict[str, Any] = {"turns": log_row_count, "suspended": suspended}
     if replayed.until is not None:
         held["set_day"] = replayed.until.isoformat()
-    if replayed.standing is not None:
-        return {**state_columns(replayed.standing), **held}
+    if replayed.card_state is not None:
+        return {**state_columns(replayed.card_state), **held}
     due = replayed.until or (start.due if start else None)
     if due is None and not suspended:
         return None
@@ -154,13 +147,17 @@ def columns_of_replayed_card(
 def _start_from_row(row: Any) -> AddedCardStart:
     since = from_milliseconds(row.at)
     day = study_day_at(since, row.zone)
-    missed = parse_card_id(row.card)[0] == QUESTION
-    return AddedCardStart(choose_first_due_day_by_kind(row.card, day), since, row.declined, missed)
+    missed = parse_card_id(row.card).kind == QUESTION
+    return AddedCardStart(compute_first_due_day(row.card, day), since, row.declined, missed)
 
 
 DAYS = TABLES["study_day"]
 ANSWERS = TABLES["attempt"]
-GRADES = TABLES["review"]
+LOG = TABLES["review"]
+# Reviews are replayed by time, because an import may add older ones.
+BY_TIME = (LOG.c.at, LOG.c.id)
+_undo = LOG.alias()
+_is_undone = select(_undo.c.id).where(_undo.c.voids == LOG.c.id).exists()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -228,20 +225,20 @@ def replace_in_day_totals(
     Both are complete logs of the same cards, each oldest first.
     """
     days = collections.defaultdict[str, DayTotals](DayTotals)
-    for day, work in yield_totals_by_review(list(before)):
-        days[day] += -work
-    for day, work in yield_totals_by_review(list(after)):
-        days[day] += work
-    for day, work in sorted(days.items()):
-        if work != DayTotals():
-            add_to_day_totals(db, learner_id, day, work)
+    for old in yield_day_contributions(list(before)):
+        days[old.day] += -old.totals
+    for new in yield_day_contributions(list(after)):
+        days[new.day] += new.totals
+    for day, totals in sorted(days.items()):
+        if totals != DayTotals():
+            add_to_day_totals(db, learner_id, day, totals)
 
 
 def delete_empty_days(db: Session, learner_id: int) -> None:
     """Delete the days that have no rows left in either log."""
     connection = db.connection()
     held: set[str] = set()
-    for log in (ANSWERS, GRADES):
+    for log in (ANSWERS, LOG):
         mine = log.c.learner_id == learner_id
         held |= set(connection.scalars(select(log.c.study_day).where(mine).distinct()))
     mine = DAYS.c.learner_id == learner_id
@@ -250,20 +247,27 @@ def delete_empty_days(db: Session, learner_id: int) -> None:
         connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
 
 
-def yield_totals_by_review(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
-    """Yield what each review added to which day; undone reviews add nothing."""
+class DayContribution(NamedTuple):
+    """What one review adds to the totals of its study day (ISO date)."""
+
+    day: str
+    totals: DayTotals
+
+
+def yield_day_contributions(log: Sequence[Row[Any]]) -> Iterable[DayContribution]:
+    """Yield what each review of a log, oldest first, adds; an undone one adds nothing."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}
     for row in log:
         if not row.rating:
             continue
         if row.id in undone:
-            yield row.study_day, DayTotals()
+            yield DayContribution(row.study_day, DayTotals())
             continue
         again = last.get(row.card) == row.study_day
         last[row.card] = row.study_day
-        work = totals_of_review(row.rating, row.recall, row.milliseconds, seen_that_day=again)
-        yield row.study_day, work
+        totals = totals_of_review(row.rating, row.recall, row.milliseconds, seen_that_day=again)
+        yield DayContribution(row.study_day, totals)
 
 
 @functools.cache
@@ -277,81 +281,37 @@ def _add_statement(dialect: str) -> Any:
     )
 
 
-LOG = TABLES["review"]
-_UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day).where(
-    LOG.c.id == bindparam("number")
-)
-
-
-def compute_review_state_retrievability(before: CardState | None, day: dt.date) -> float | None:
+def retrievability_if_past_steps(before: CardState | None, day: dt.date) -> float | None:
     """Return the probability of recall before a review; None while the card is in its steps."""
     if before is None or before.state != "review":
         return None
-    return retrievability(before, day)
-
-
-def add_review_to_day(
-    db: Session,
-    learner_id: int,
-    before: CardState | None,
-    review: ReviewEvent,
-    milliseconds: int | None,
-) -> None:
-    """Add a review to its day; `before` is the card's state before it."""
-    again = _was_last_reviewed_on(before, review.day)
-    chance = compute_review_state_retrievability(before, review.day)
-    work = totals_of_review(review.rating, chance, milliseconds, seen_that_day=again)
-    add_to_day_totals(db, learner_id, review.day.isoformat(), work)
-
-
-def subtract_review_from_day(
-    db: Session, learner_id: int, log_id: int, before: CardState | None
-) -> None:
-    """Subtract an undone review from its day; `before` is the state the card returns to."""
-    row = db.connection().execute(_UNDONE, {"number": log_id}).one()
-    rating, chance, took, day = row
-    again = _was_last_reviewed_on(before, dt.date.fromisoformat(day))
-    work = totals_of_review(rating, chance, took, seen_that_day=again)
-    add_to_day_totals(db, learner_id, day, -work)
+    return retrievability_on_day(before, day)
 
 
 def _was_last_reviewed_on(before: CardState | None, day: dt.date) -> bool:
     return before is not None and before.last_day == day
 
 
-ASIDE = TABLES["suspension"]
-# Reviews are replayed by time, because an import may add older ones.
-BY_TIME = (LOG.c.at, LOG.c.id)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardRecord:
-    """A card of a learner; `standing` is None before the first review.
+    """A card of a learner; `card_state` is None before the first review.
 
     A card has a memory row from its first review on, or once it is suspended or added.
     """
 
     card: str
-    standing: CardState | None = None
+    card_state: CardState | None = None
     log_row_count: int = 0
     has_memory_row: bool = False
     suspended: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ReviewSubmission:
-    """What was sent with a rating: the token of its form, and the time taken."""
-
-    token: str
-    milliseconds: int | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class RecordedReview:
     """A review that was saved: its log id and the resulting state."""
 
-    number: int
-    standing: CardState
+    log_id: int
+    card_state: CardState
     lapsed: bool
 
 
@@ -361,119 +321,129 @@ _TURNS = select(func.count()).where(
 # One query for both. The log is counted only if there is no memory row.
 _one = select(literal(1).label("one")).subquery()
 _FIND = select(
-    *STANDING,
+    *CARD_STATE_COLUMNS,
     func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
     MEMORY.c.suspended,
 ).select_from(_one.outerjoin(MEMORY, and_(*OWN_CARD_ROW)))
-_COUNT_TURNS = _TURNS
 
 
 def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
+    if not learner_id:
+        return CardRecord(card)
     row = db.connection().execute(_FIND, card_query_parameters(learner_id, card)).one()
     if row.state is None:
         return CardRecord(card, log_row_count=row.turns)
     return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
 
 
-def load_unseen_card(db: Session, learner_id: int, card: str) -> CardRecord:
-    """Return a card that has no memory row; its log may hold reviews that were all undone."""
-    if not learner_id:
-        return CardRecord(card)
-    log_row_count = (
-        db.connection().execute(_COUNT_TURNS, card_query_parameters(learner_id, card)).one()[0]
-    )
-    return CardRecord(card, log_row_count=log_row_count)
-
-
 _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 
-def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
+def find_recorded_rating(db: Session, learner_id: int, card: str, token: str) -> int:
     """Return the rating already saved for this showing of a card, 0 if there is none."""
     kept = hash_form_token(learner_id, card, token)
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
+def _insert_log_row(
+    db: Session,
+    learner_id: int,
+    card: str,
+    moment: dt.datetime,
+    day: dt.date,
+    **columns: Any,
+) -> int | None:
+    """Insert a row into the review log; returns its id, None if its token is there already."""
+    row = {"learner_id": learner_id, "card": card, "study_day": day.isoformat()}
+    return insert_if_absent(db, Review, {**row, "at": to_milliseconds(moment), **columns})
+
+
 def record_review(
-    db: Session, learner_id: int, card: Flashcard, review: ReviewEvent, submission: ReviewSubmission
+    db: Session,
+    learner_id: int,
+    card: Flashcard,
+    review: ReviewEvent,
+    token: str,
+    milliseconds: int | None = None,
 ) -> RecordedReview | None:
-    """Save a review once; returns None if this token was used before.
+    """Save a review and the time it took; returns None if the form's token was used before.
 
     Raises ConflictError if the card's log is full.
     """
     held = load_card_record(db, learner_id, card.id)
-    number = insert_if_absent(
+    recall = retrievability_if_past_steps(held.card_state, review.day)
+    log_id = _insert_log_row(
         db,
-        Review,
-        {
-            "learner_id": learner_id,
-            "token": hash_form_token(learner_id, card.id, submission.token),
-            "card": card.id,
-            "rating": review.rating,
-            "retention": review.retention,
-            "recall": compute_review_state_retrievability(held.standing, review.day),
-            "milliseconds": submission.milliseconds,
-            "study_day": review.day.isoformat(),
-            "at": to_milliseconds(review.at),
-        },
+        learner_id,
+        card.id,
+        review.at,
+        review.day,
+        token=hash_form_token(learner_id, card.id, token),
+        rating=review.rating,
+        retention=review.retention,
+        recall=recall,
+        milliseconds=milliseconds,
     )
-    if number is None:
+    if log_id is None:
         return None
     CARD_LOG.raise_if_exceeded(held.log_row_count + 1)
-    standing = apply_review(held.standing, review, card.id)
-    if held.standing is not None and review.at < held.standing.last_at:
+    card_state = apply_review(held.card_state, review, card.id)
+    if held.card_state is not None and review.at < held.card_state.last_at:
         # The clock was set back, so the review is replayed at its place in time.
-        standing = rebuild_card_state(db, learner_id, card) or standing
-    values = {**state_columns(standing), "turns": held.log_row_count + 1}
-    _write_card_row(db, learner_id, card, values, known=held.has_memory_row)
-    add_review_to_day(db, learner_id, held.standing, review, submission.milliseconds)
-    lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
-    return RecordedReview(number, standing, lapsed=lapsed)
+        card_state = rebuild_card_state(db, learner_id, card) or card_state
+    values = {**state_columns(card_state), "turns": held.log_row_count + 1}
+    save_memory_row(db, learner_id, card, values, has_row=held.has_memory_row)
+    again = _was_last_reviewed_on(held.card_state, review.day)
+    totals = totals_of_review(review.rating, recall, milliseconds, seen_that_day=again)
+    add_to_day_totals(db, learner_id, review.day.isoformat(), totals)
+    lapsed = card_state.lapses > (held.card_state.lapses if held.card_state else 0)
+    return RecordedReview(log_id, card_state, lapsed=lapsed)
 
 
-def _write_card_row(
-    db: Session, learner_id: int, card: Flashcard, values: Mapping[str, Any], *, known: bool
-) -> None:
-    if known:
-        update_memory_row(db, learner_id, card.id, values)
-    else:
-        insert_memory_row(db, learner_id, card, values)
-
-
-_other = LOG.alias()
 _NEWEST = (
-    select(LOG.c.id, LOG.c.card, LOG.c.study_day, LOG.c.rating)
+    select(
+        *(LOG.c.id, LOG.c.card, LOG.c.study_day),
+        *(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds),
+    )
     .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.voids.is_(None))
     .where((LOG.c.rating > 0) | (LOG.c.act != ""))
     .where(LOG.c.token.not_like(f"{BROUGHT}%"))
-    .where(~select(_other.c.id).where(_other.c.voids == LOG.c.id).exists())
+    .where(~_is_undone)
     .order_by(LOG.c.id.desc())
     .limit(1)
 )
 
 
+class UndoableRow(NamedTuple):
+    """A review, or a manual edit, whose rating is 0."""
+
+    id: int
+    card: str
+    study_day: str
+    rating: int
+    recall: float | None
+    milliseconds: int | None
+
+
 def find_last_undoable_row(
     db: Session, learner_id: int, day: dt.date | None = None
-) -> tuple[int, str] | None:
-    """Return the last review or manual edit that was not undone: (log id, card).
+) -> UndoableRow | None:
+    """Return the last review or manual edit that was not undone; None if it is of another `day`.
 
-    If `day` is given, only that study day counts. Imported rows are left out.
+    Imported rows are left out.
     """
-    row = _newest_log_row(db, learner_id)
+    row = db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
     if row is None or (day is not None and row.study_day != day.isoformat()):
         return None
-    return row.id, row.card
+    return UndoableRow(*row)
 
 
-def _newest_log_row(db: Session, learner_id: int) -> Row[Any, Any, Any, Any] | None:
-    return db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
-
-
-def undo_review(
+def undo_log_row(
     db: Session,
     learner_id: int,
     log_id: int,
-    moment_and_day: tuple[dt.datetime, dt.date],
+    now: dt.datetime,
+    day: dt.date,
     cards: Mapping[str, Flashcard] = MappingProxyType({}),
 ) -> str | None:
     """Undo the last review or manual edit, if it still is `log_id`; returns its card.
@@ -481,29 +451,27 @@ def undo_review(
     It stays in the log, and a new row that voids it points to it. Undoing it a second time changes
     nothing. `cards` are the course cards whose memory row may have to be restored.
     """
-    last = _newest_log_row(db, learner_id)
+    last = find_last_undoable_row(db, learner_id)
     if last is None or last.id != log_id:
         return None
-    now, day = moment_and_day
+    card = last.card
     graded = last.rating > 0
-    done = insert_if_absent(
+    done = _insert_log_row(
         db,
-        Review,
-        {
-            "learner_id": learner_id,
-            "token": hash_form_token(learner_id, "undo", str(log_id)),
-            "card": last.card,
-            "rating": 0,
-            "voids": log_id,
-            "study_day": day.isoformat(),
-            "at": to_milliseconds(now),
-            "act": "" if graded else "undo",
-        },
+        learner_id,
+        card,
+        now,
+        day,
+        token=hash_form_token(learner_id, "undo", str(log_id)),
+        rating=0,
+        voids=log_id,
+        act="" if graded else "undo",
     )
-    card: str = last.card
-    standing = rebuild_card_state(db, learner_id, cards.get(card, card))
+    card_state = rebuild_card_state(db, learner_id, cards.get(card, card))
     if done is not None and graded:
-        subtract_review_from_day(db, learner_id, log_id, standing)
+        again = _was_last_reviewed_on(card_state, dt.date.fromisoformat(last.study_day))
+        totals = totals_of_review(last.rating, last.recall, last.milliseconds, seen_that_day=again)
+        add_to_day_totals(db, learner_id, last.study_day, -totals)
     elif done is not None:
         bump_manual_edit_counter(db, learner_id)
     return card
@@ -519,11 +487,6 @@ def bump_manual_edit_counter(db: Session, learner_id: int) -> None:
     db.connection().execute(_ACTED, {"of_learner": learner_id})
 
 
-_TAKE_UP = delete(ASIDE).where(
-    ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
-)
-
-
 def set_suspended(
     db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, suspended: bool
 ) -> None:
@@ -532,28 +495,23 @@ def set_suspended(
         set_declined_if_added(db, learner_id, card.id, declined=False)
         return
     held = load_card_record(db, learner_id, card.id)
-    db.connection().execute(_TAKE_UP, card_query_parameters(learner_id, card.id))
+    delete_suspension(db, learner_id, card.id)
     if suspended:
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
-    if held.has_memory_row and (held.standing is not None or suspended):
+    if held.has_memory_row and (held.card_state is not None or suspended):
         update_memory_row(db, learner_id, card.id, {"suspended": suspended})
     elif held.has_memory_row:
         rebuild_card_state(db, learner_id, card, suspended=False)
     elif suspended:
-        insert_memory_row(
-            db,
-            learner_id,
-            card,
-            {**columns_of_new_card(None), "turns": held.log_row_count, "suspended": True},
-        )
+        values = {**columns_of_new_card(None), "turns": held.log_row_count, "suspended": True}
+        save_memory_row(db, learner_id, card, values, has_row=False)
 
 
 def list_suspended(db: Session, learner_id: int) -> tuple[str, ...]:
-    rows = db.connection().execute(
-        select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id).order_by(ASIDE.c.id.desc())
-    )
-    return tuple(rows.scalars())
+    mine = SUSPENSIONS.c.learner_id == learner_id
+    cards = select(SUSPENSIONS.c.card).where(mine).order_by(SUSPENSIONS.c.id.desc())
+    return tuple(db.connection().execute(cards).scalars())
 
 
 def hash_form_token(learner_id: int, *parts: str) -> str:
@@ -566,19 +524,9 @@ def hash_form_token(learner_id: int, *parts: str) -> str:
     return hashlib.sha256(words.encode()).hexdigest()
 
 
-LOGGED = tuple(
-    LOG.c[name]
-    for name in (
-        "id",
-        "card",
-        "rating",
-        "voids",
-        "at",
-        "study_day",
-        "retention",
-        "act",
-        "until_day",
-    )
+LOGGED = (
+    *(LOG.c.id, LOG.c.card, LOG.c.rating, LOG.c.voids, LOG.c.at),
+    *(LOG.c.study_day, LOG.c.retention, LOG.c.act, LOG.c.until_day),
 )
 _LOG_ALL = (
     select(*LOGGED)
@@ -596,52 +544,49 @@ def rebuild_card_state(
     """
     name = card if isinstance(card, str) else card.id
     rows = db.connection().execute(_LOG_ALL, card_query_parameters(learner_id, name)).all()
-    begin = load_added_card_start(db, learner_id, name) if is_added_card(name) else None
+    begin = (
+        load_added_card_starts(db, learner_id, [name]).get(name) if is_added_card(name) else None
+    )
     now = replay_card(name, rows, begin)
     held = load_card_record(db, learner_id, name)
     away = held.suspended if suspended is None else suspended
     values = columns_of_replayed_card(now, len(rows), begin, suspended=away)
     if values is None:
         delete_memory_row(db, learner_id, name)
-    elif held.has_memory_row:
-        update_memory_row(db, learner_id, name, values)
     else:
-        insert_memory_row(db, learner_id, card, values)
-    return now.standing
+        save_memory_row(db, learner_id, card, values, has_row=held.has_memory_row)
+    return now.card_state
 
 
 def record_manual_edit(
     db: Session,
     learner_id: int,
     card: Flashcard,
-    act: ManualEdit,
-    moment_day_token: tuple[dt.datetime, dt.date, str],
+    edit: ManualEdit,
+    now: dt.datetime,
+    day: dt.date,
+    token: str,
 ) -> int | None:
-    """Save a manual edit once; returns None if this form was sent before.
+    """Save a manual edit; returns its log id, None if the form's token was used before.
 
-    `moment_day_token` is the moment, the study day and the token of the form. Raises ConflictError if the card's log
-    is full.
+    Raises ConflictError if the card's log is full.
     """
-    now, day, token = moment_day_token
-    number = insert_if_absent(
+    log_id = _insert_log_row(
         db,
-        Review,
-        {
-            "learner_id": learner_id,
-            "token": hash_form_token(learner_id, card.id, act.kind, token),
-            "card": card.id,
-            "rating": 0,
-            "study_day": day.isoformat(),
-            "at": to_milliseconds(now),
-            "act": act.kind,
-            "until_day": act.until.isoformat() if act.until else None,
-        },
+        learner_id,
+        card.id,
+        now,
+        day,
+        token=hash_form_token(learner_id, card.id, edit.kind, token),
+        rating=0,
+        act=edit.kind,
+        until_day=edit.until.isoformat() if edit.until else None,
     )
-    if number is not None:
+    if log_id is not None:
         CARD_LOG.raise_if_exceeded(load_card_record(db, learner_id, card.id).log_row_count + 1)
         rebuild_card_state(db, learner_id, card)
         bump_manual_edit_counter(db, learner_id)
-    return number
+    return log_id
 
 
 class ReviewHistoryRow(NamedTuple):
@@ -654,35 +599,26 @@ class ReviewHistoryRow(NamedTuple):
     undone: bool
 
 
+_HISTORY = (
+    select(LOG.c.at, LOG.c.rating, LOG.c.act, LOG.c.until_day, _is_undone.label("undone"))
+    .where(
+        LOG.c.learner_id == bindparam("of_learner"),
+        LOG.c.card == bindparam("of_card"),
+        LOG.c.voids.is_(None),
+        (LOG.c.rating > 0) | (LOG.c.act != ""),
+    )
+    .order_by(*(column.desc() for column in BY_TIME))
+    .limit(100)
+)
+
+
 def load_recent_history(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
     """Return the newest hundred reviews and manual edits of a card."""
-    values = {"of_learner": learner_id, "of_card": card}
-    return [ReviewHistoryRow(*row) for row in db.connection().execute(_history_query(), values)]
+    rows = db.connection().execute(_HISTORY, card_query_parameters(learner_id, card))
+    return [ReviewHistoryRow(*row) for row in rows]
 
 
-@functools.cache
-def _history_query() -> Any:
-    undoing = LOG.alias()
-    undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
-    return (
-        select(LOG.c.at, LOG.c.rating, LOG.c.act, LOG.c.until_day, undone.label("undone"))
-        .where(
-            LOG.c.learner_id == bindparam("of_learner"),
-            LOG.c.card == bindparam("of_card"),
-            LOG.c.voids.is_(None),
-            (LOG.c.rating > 0) | (LOG.c.act != ""),
-        )
-        .order_by(*(column.desc() for column in BY_TIME))
-        .limit(100)
-    )
-
-
-_voiding = LOG.alias()
-_rated = (
-    LOG.c.learner_id == bindparam("learner"),
-    LOG.c.rating > 0,
-    ~select(_voiding.c.id).where(_voiding.c.voids == LOG.c.id).exists(),
-)
+_rated = (LOG.c.learner_id == bindparam("learner"), LOG.c.rating > 0, ~_is_undone)
 _REVIEW_DAYS = (
     select(LOG.c.card, func.count(LOG.c.study_day.distinct())).where(*_rated).group_by(LOG.c.card)
 )

@@ -1,4 +1,4 @@
-"""FSRS over study days; its formulas in closed form for the planner; manual edits.
+"""FSRS over study days; manual edits; intervals as text.
 
 Load balancing that counts the cards of other days could not be replayed from one card's log,
 because undoing one review would move other cards. Days are leveled by a hash of card and review
@@ -22,9 +22,10 @@ from app.learner_defaults import DEFAULT_RETENTION
 _BANDS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, math.inf, 0.05))
 
 _REVERSE = "~r"
+_MAXIMUM_DAYS = 36500
 
 
-def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int, int]:
+def fuzz_range(days: int, previous: int = 0) -> tuple[int, int]:
     """Return the shortest and longest interval that may replace `days`.
 
     Half-width 1 + 15 % of days 2.5 to 7 + 10 % of 7 to 20 + 5 % above 20. An interval that grows
@@ -39,21 +40,24 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
     low = max(2, round(days - width))
     if days > previous:
         low = max(low, min(previous + 1, days))
-    high = min(round(days + width), maximum)
+    high = min(round(days + width), _MAXIMUM_DAYS)
     return min(low, high), high
 
 
 def fuzz_interval(
-    days: int, previous: int, seed: tuple[str, int], study_day: dt.date, minimum: int = 0
+    days: int,
+    previous: int,
+    card: str,
+    earlier_reviews: int,
+    study_day: dt.date,
+    minimum: int = 0,
 ) -> int:
     """Return an interval in the range around `days` that keeps a card apart from its reverse.
 
-    `seed` is the card and the number of earlier reviews, `study_day` the study day. A hash gives each note
-    even or odd days, and its reverse (`~r`) the others. Within range and parity all days are
-    equally likely. All rating buttons of one review share one draw, and none gives fewer than
-    `minimum` days, so a better rating never comes sooner.
+    A hash gives each note even or odd days, and its reverse (`~r`) the others. Within range and
+    parity all days are equally likely. All rating buttons of one review share one draw, and none
+    gives fewer than `minimum` days, so a better rating never comes sooner.
     """
-    card, turn = seed
     low, high = fuzz_range(days, previous)
     if minimum > low:
         # One more day, if the range has more than one, so that it holds both parities.
@@ -62,7 +66,7 @@ def fuzz_interval(
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
     own = [n for n in range(low, high + 1) if (study_day.toordinal() + n + side) % 2 == 0]
     choice = own or [max(days, minimum)]
-    drawn = int.from_bytes(hashlib.sha256(f"{card}:{turn}".encode()).digest()[:8])
+    drawn = int.from_bytes(hashlib.sha256(f"{card}:{earlier_reviews}".encode()).digest()[:8])
     return choice[drawn * len(choice) >> 64]
 
 
@@ -76,25 +80,8 @@ _STATES: dict[State, fsrs.State] = {
 _NAMES: dict[fsrs.State, State] = {value: key for key, value in _STATES.items()}
 _MIDNIGHT = dt.time(tzinfo=dt.UTC)
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SchedulerConfig:
-    """How intervals are computed: steps before and after a lapse, the maximum, fuzz.
-
-    `fuzz` spreads intervals of three days and more, so that cards learned together do not stay
-    together. The same review of a card on the same study day always gets the same interval.
-    `parameters` are the 21 numbers of FSRS-6.
-    """
-
-    learning_steps: tuple[dt.timedelta, ...] = (dt.timedelta(minutes=1), dt.timedelta(minutes=10))
-    relearning_steps: tuple[dt.timedelta, ...] = (dt.timedelta(minutes=10),)
-    maximum_days: int = 36500
-    fuzz: bool = False
-    parameters: tuple[float, ...] = DEFAULT_PARAMETERS
-
-
-POLICY = SchedulerConfig(fuzz=True)
-"""The policy of the app. Calls without a card id are not fuzzed."""
+LEARNING_STEPS = (dt.timedelta(minutes=1), dt.timedelta(minutes=10))
+RELEARNING_STEPS = (dt.timedelta(minutes=10),)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,23 +119,22 @@ class CardState:
     lapses: int = 0
 
 
-def apply_review(
-    before: CardState | None, review: ReviewEvent, card: str = "", policy: SchedulerConfig = POLICY
-) -> CardState:
+def apply_review(before: CardState | None, review: ReviewEvent, card: str = "") -> CardState:
     """Return the card state after one more review; `before` is None for a new card.
 
     Equal to the reference implementation (py-fsrs, FSRS-6) with elapsed time counted in study days.
-    `card` seeds the fuzz; without it there is none.
+    Intervals of three days and more are fuzzed, always in the same way for the same review of a
+    card on the same study day; without `card` they are not.
     """
-    scheduler = _fsrs_scheduler(policy, review.retention)
+    scheduler = _fsrs_scheduler(review.retention)
     day = _start_of_day(review.day)
     moved, _ = scheduler.review_card(
         _to_fsrs_card(before, day), fsrs.Rating(review.rating), review_datetime=day
     )
     wait = moved.due - day
     state = _NAMES[moved.state]
-    if policy.fuzz and card and state == "review":
-        wait = dt.timedelta(days=_fuzz_interval_by_rating(before, review, card, policy))
+    if card and state == "review":
+        wait = dt.timedelta(days=_fuzz_interval_by_rating(before, review, card))
     lapsed = before is not None and before.state == "review" and review.rating == 1
     return CardState(
         state=state,
@@ -165,53 +151,57 @@ def apply_review(
     )
 
 
-def _fuzz_interval_by_rating(
-    before: CardState | None, grade: ReviewEvent, card: str, policy: SchedulerConfig
-) -> int:
+def _fuzz_interval_by_rating(before: CardState | None, review: ReviewEvent, card: str) -> int:
     """Return the fuzzed interval in days. Hard, good and easy give increasing intervals."""
-    scheduler, day = _fsrs_scheduler(policy, grade.retention), _start_of_day(grade.day)
+    scheduler, day = _fsrs_scheduler(review.retention), _start_of_day(review.day)
     previous = (before.due_day - before.last_day).days if before else 0
-    seed = card, before.reviews if before else 0
+    earlier_reviews = before.reviews if before else 0
     days = 0
-    for rating in range(_HARD, grade.rating + 1):
+    for rating in range(fsrs.Rating.Hard, review.rating + 1):
         moved, _ = scheduler.review_card(
             _to_fsrs_card(before, day), fsrs.Rating(rating), review_datetime=day
         )
         if _NAMES[moved.state] == "review":
             wait = (moved.due - day).days
-            days = fuzz_interval(wait, previous, seed, grade.day, days + 1 if days else 0)
-    return min(days, policy.maximum_days)
+            minimum = days + 1 if days else 0
+            days = fuzz_interval(wait, previous, card, earlier_reviews, review.day, minimum)
+    return min(days, _MAXIMUM_DAYS)
 
 
 def preview_ratings(
     before: CardState | None, event: ReviewEvent, card: str = ""
-) -> tuple[CardState, CardState, CardState, CardState]:
-    """Return the state after each of the four ratings; `asked.rating` is ignored."""
-    again, hard, good, easy = (
+) -> tuple[CardState, ...]:
+    """Return the state after again, hard, good and easy; `event.rating` is ignored."""
+    return tuple(
         apply_review(before, dataclasses.replace(event, rating=rating), card)
         for rating in (1, 2, 3, 4)
     )
-    return again, hard, good, easy
 
 
-def retrievability(state: CardState, day: dt.date) -> float:
-    """Return the probability (0..1) that the card is still recalled on a study day.
+_DECAY = -DEFAULT_PARAMETERS[20]
+_FACTOR = 0.9 ** (1 / _DECAY) - 1
 
-    R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last review.
+
+def retrievability_after(days: int, stability: float) -> float:
+    """Return the probability (0..1) of recall some days after the last review.
+
+    R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1.
     """
-    scheduler = _fsrs_scheduler(POLICY, DEFAULT_RETENTION)
-    moment = _start_of_day(day)
-    return float(scheduler.get_card_retrievability(_to_fsrs_card(state, moment), moment))
+    return math.pow(1 + _FACTOR * days / stability, _DECAY)
+
+
+def retrievability_on_day(state: CardState, day: dt.date) -> float:
+    """Return the probability (0..1) that the card is still recalled on a study day."""
+    return retrievability_after(max(0, (day - state.last_day).days), state.stability)
 
 
 @functools.lru_cache(maxsize=256)
-def _fsrs_scheduler(policy: SchedulerConfig, retention: float) -> fsrs.Scheduler:
+def _fsrs_scheduler(retention: float) -> fsrs.Scheduler:
     return fsrs.Scheduler(
-        parameters=policy.parameters,
         desired_retention=retention,
-        learning_steps=policy.learning_steps,
-        relearning_steps=policy.relearning_steps,
-        maximum_interval=policy.maximum_days,
+        learning_steps=LEARNING_STEPS,
+        relearning_steps=RELEARNING_STEPS,
+        maximum_interval=_MAXIMUM_DAYS,
         enable_fuzzing=False,
     )
 
@@ -252,10 +242,10 @@ class ManualEdit:
 class ReplayedCard:
     """The result of replaying a card's log; `until` is a manually set day.
 
-    `standing` is None for a card without a review, or without one since it was forgotten.
+    `card_state` is None for a card without a review, or without one since it was forgotten.
     """
 
-    standing: CardState | None = None
+    card_state: CardState | None = None
     until: dt.date | None = None
 
 
@@ -266,12 +256,12 @@ def apply_manual_edit(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
     """
     if act.kind == "forget" or act.until is None:
         return ReplayedCard()
-    until, standing = act.until, before.standing
-    if standing is None:
+    until, card_state = act.until, before.card_state
+    if card_state is None:
         return ReplayedCard(None, until)
     if act.kind == "bury":
-        until = max(until, standing.due_day)
-    return ReplayedCard(dataclasses.replace(standing, due_day=until), until)
+        until = max(until, card_state.due_day)
+    return ReplayedCard(dataclasses.replace(card_state, due_day=until), until)
 
 
 def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> ReplayedCard:
@@ -281,7 +271,7 @@ def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> Repla
         if isinstance(one, ManualEdit):
             now = apply_manual_edit(now, one)
         else:
-            now = ReplayedCard(apply_review(now.standing, one, card))
+            now = ReplayedCard(apply_review(now.card_state, one, card))
     return now
 
 
@@ -387,144 +377,3 @@ def format_wait(wait: dt.timedelta) -> str:
 
 def _format_one_decimal(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-
-
-MemoryState = tuple[float, float]
-"""Stability in days and difficulty (1..10)."""
-
-AT_STABILITY = 0.9
-"""The retrievability after a number of days equal to the stability, by the definition of FSRS."""
-
-_AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
-_LEAST = 0.001
-
-
-class FsrsFormulas:
-    """The formulas of FSRS-6 in closed form under one policy, with their constants precomputed.
-
-    The reference implementation (py-fsrs) updates a whole card at each review. The planner needs
-    thousands of simulated reviews, so it uses the formulas alone. A test compares both.
-    """
-
-    __slots__ = (
-        "_decay",
-        "_easy_start",
-        "_factor",
-        "_growth",
-        "_maximum",
-        "_relearning",
-        "_same_day",
-        "_steps",
-        "_w",
-    )
-
-    def __init__(self, policy: SchedulerConfig = POLICY) -> None:
-        w = policy.parameters
-        self._w = w
-        self._decay = -w[20]
-        self._factor = math.pow(AT_STABILITY, 1 / self._decay) - 1
-        self._growth = math.exp(w[8])
-        self._same_day = math.exp(w[17] * w[18])
-        self._easy_start = w[4] - math.exp(w[5] * (_EASY - 1)) + 1
-        self._steps = len(policy.learning_steps)
-        self._relearning = len(policy.relearning_steps)
-        self._maximum = policy.maximum_days
-
-    def recall_probability(self, days: float, stability: float) -> float:
-        """Return the probability of recall (0..1) `days` after the last review.
-
-        R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1.
-        """
-        return math.pow(1 + self._factor * days / stability, self._decay)
-
-    def interval_days(self, stability: float, retention: float = DEFAULT_RETENTION) -> int:
-        """Return the whole days until the probability of recall falls to `retention`."""
-        days = round(stability / self._factor * (math.pow(retention, 1 / self._decay) - 1))
-        return min(max(days, 1), self._maximum)
-
-    def after_success(self, trace: MemoryState, recall: float, rating: int = _GOOD) -> MemoryState:
-        """Return the trace after a passed review, a day or more after the last one."""
-        stability = self.stability_after_success(trace, recall, rating)
-        return stability, self.next_difficulty(trace[1], rating)
-
-    def after_lapse_before_relearning(self, trace: MemoryState, recall: float) -> MemoryState:
-        """Return the trace after “again”, a day or more after the last review, before relearning."""
-        return self.stability_after_lapse(trace, recall), self.next_difficulty(trace[1], _AGAIN)
-
-    def after_lapse_and_relearning(self, trace: MemoryState, recall: float) -> MemoryState:
-        """Return the trace after “again” and the relearning steps of that day, all passed."""
-        trace = self.after_lapse_before_relearning(trace, recall)
-        for _ in range(self._relearning):
-            trace = self.after_same_day_good(trace)
-        return trace
-
-    def after_same_day_good(self, trace: MemoryState) -> MemoryState:
-        """Return the trace after another review on the same study day that was good."""
-        return self.compute_same_day_stability(trace[0], _GOOD), self.next_difficulty(
-            trace[1], _GOOD
-        )
-
-    def stability_after_success(
-        self, trace: MemoryState, recall: float, rating: int = _GOOD
-    ) -> float:
-        """Return the stability after a passed review.
-
-        S' = S·(1 + e^w8·(11 − D)·S^(−w9)·(e^(w10·(1 − R)) − 1)·hard·easy).
-        """
-        w, (stability, difficulty) = self._w, trace
-        grown = self._growth * (11 - difficulty) * math.pow(stability, -w[9])
-        grown *= math.exp((1 - recall) * w[10]) - 1
-        if rating == _HARD:
-            grown *= w[15]
-        elif rating == _EASY:
-            grown *= w[16]
-        return max(stability * (1 + grown), _LEAST)
-
-    def stability_after_lapse(self, trace: MemoryState, recall: float) -> float:
-        """Return the stability after a lapse.
-
-        S' = min(w11·D^(−w12)·((S + 1)^w13 − 1)·e^(w14·(1 − R)), S ÷ e^(w17·w18)).
-        """
-        w, (stability, difficulty) = self._w, trace
-        left = w[11] * math.pow(difficulty, -w[12]) * (math.pow(stability + 1, w[13]) - 1)
-        left *= math.exp((1 - recall) * w[14])
-        return max(min(left, stability / self._same_day), _LEAST)
-
-    def compute_same_day_stability(self, stability: float, rating: int = _GOOD) -> float:
-        """Return the stability after another review on the same study day.
-
-        S' = S·e^(w17·(G − 3 + w18))·S^(−w19), never less for hard, good and easy.
-        """
-        w = self._w
-        change = math.exp(w[17] * (rating - 3 + w[18])) * math.pow(stability, -w[19])
-        if rating != _AGAIN:
-            change = max(change, 1.0)
-        return max(stability * change, _LEAST)
-
-    def after_first_day(self, rating: int) -> MemoryState:
-        """Return the trace of a new card after its first day: `rating`, then the steps passed.
-
-        S0 = w[G − 1], D0 = w4 − e^(w5·(G − 1)) + 1.
-        """
-        w = self._w
-        difficulty = w[4] - math.exp(w[5] * (rating - 1)) + 1
-        trace = max(w[rating - 1], _LEAST), min(max(difficulty, 1.0), 10.0)
-        left = {_GOOD: self._steps - 1, _EASY: 0}.get(rating, self._steps)
-        for _ in range(left):
-            trace = self.after_same_day_good(trace)
-        return trace
-
-    def next_difficulty(self, difficulty: float, rating: int) -> float:
-        """Return the difficulty (1..10) after a review.
-
-        D' = w7·D0(easy) + (1 − w7)·(D − w6·(G − 3)·(10 − D) ÷ 9).
-        """
-        w = self._w
-        moved = difficulty - (10.0 - difficulty) * w[6] * (rating - 3) / 9.0
-        moved = w[7] * self._easy_start + (1 - w[7]) * moved
-        return min(max(moved, 1.0), 10.0)
-
-
-@functools.lru_cache(maxsize=16)
-def fsrs_formulas() -> FsrsFormulas:
-    return FsrsFormulas()

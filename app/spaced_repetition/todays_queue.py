@@ -6,8 +6,8 @@ the queue of all due cards.
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from sqlalchemy import bindparam, or_, select
 
@@ -16,7 +16,7 @@ from app.clock import to_milliseconds
 from app.spaced_repetition import queue, review_log
 from app.spaced_repetition.card_content import is_card_visible
 from app.spaced_repetition.card_ids import is_added_card
-from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
+from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,
     USUAL,
@@ -45,17 +45,6 @@ class CardsOnDayList:
     reviews: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     is_task: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class QueueRequest:
-    """Which cards to show: those of one topic or of all, and `more` new ones than the day has."""
-
-    topic: str = ""
-    more: int = 0
-
-
-EVERYTHING = QueueRequest()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,51 +97,54 @@ class CardsLeft:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TodaysQueue:
-    """The review queue, and the query it was loaded with.
+    """The review queue, and the scope it was loaded for.
 
     `new` are the cards that may be started now, in order: those on the list, or the next one. `left`
     counts what is left to do.
     """
 
     queue: ReviewQueue
-    limits: QueueScope
+    scope: QueueScope
     new: tuple[str, ...]
     left: CardsLeft
 
 
 def load_todays_queue(
-    ctx: RequestContext, listed: CardsOnDayList | None, choice: QueueRequest = EVERYTHING
+    ctx: RequestContext, listed: CardsOnDayList | None, topic: str = "", extra_new_cards: int = 0
 ) -> TodaysQueue:
-    """Return the review queue of the study day.
+    """Return the review queue of the study day, of all topics or of one.
 
-    Without a list, or if the learner chose a deck, it has all due cards. New cards are then those
-    that the minutes allow: half of them are for cards. More cards than the list has are new ones.
+    Without a list, or if the learner chose a topic, it has all due cards. New cards are then those
+    that the minutes allow: half of them are for cards. `extra_new_cards` are added to those of the
+    list or of the minutes.
     """
-    limits = _query(ctx, choice.topic)
-    followed = None if choice.topic else listed
+    scope = _load_scope(ctx, topic)
+    followed = None if topic else listed
     while True:
         loaded = (
-            _load_queue_of_list(ctx, limits, followed)
+            _load_queue_of_list(ctx, scope, followed)
             if followed is not None
-            else queue.load_queue(ctx.db, ctx.learner.id, limits)
+            else queue.load_queue(ctx.db, ctx.learner.id, scope)
         )
         if loaded.first is None or is_card_visible(ctx, loaded.first.card):
             break
-        gone = limits.strays.gone | {loaded.first.card}
-        limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
+        gone = scope.changed.gone | {loaded.first.card}
+        scope = dataclasses.replace(scope, changed=dataclasses.replace(scope.changed, gone=gone))
     pace = load_seconds_per_card(ctx.db, ctx.learner.id, ctx.day)
     new = () if followed is None else _unstarted_cards_on_list(ctx, followed)
     fresh = len(new)
-    if followed is None or (choice.more and not new):
+    if followed is None or (extra_new_cards and not new):
         if followed is not None:
-            allowed = max(0, choice.more - count_extra_new_cards(followed, loaded))
+            allowed = max(0, extra_new_cards - count_extra_new_cards(followed, loaded))
         else:
             minutes = ctx.learner.minutes_a_day
-            allowed = count_allowed_new_cards(minutes, loaded.whole, choice.more, pace)
-        unseen = (
-            count_unseen_by_topic(ctx, limits, begun_first=listed is not None) if allowed else {}
-        )
-        new = choose_new_cards(ctx, limits, unseen, 1)
+            allowed = count_allowed_new_cards(minutes, loaded.whole, extra_new_cards, pace)
+        unseen = {}
+        if allowed:
+            unseen = queue.count_unseen_by_topic(
+                ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
+            )
+        new = take_first_unseen_cards(ctx, scope, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
         due=loaded.learning + loaded.review,
@@ -162,7 +154,7 @@ def load_todays_queue(
         learning=loaded.learning,
         pace=pace,
     )
-    return TodaysQueue(loaded, limits, new, left)
+    return TodaysQueue(loaded, scope, new, left)
 
 
 def count_extra_new_cards(listed: CardsOnDayList, loaded: ReviewQueue) -> int:
@@ -171,39 +163,22 @@ def count_extra_new_cards(listed: CardsOnDayList, loaded: ReviewQueue) -> int:
     return max(0, loaded.whole.begun - planned)
 
 
-def _query(ctx: RequestContext, topic: str) -> QueueScope:
-    strays = queue.find_gone_and_moved_cards(ctx.db, ctx.learner.id, ctx.library)
-    return QueueScope(ctx.day, to_milliseconds(ctx.now), topic, strays)
+def _load_scope(ctx: RequestContext, topic: str) -> QueueScope:
+    changed = queue.find_gone_and_moved_cards(ctx.db, ctx.learner.id, ctx.library)
+    return QueueScope(ctx.day, to_milliseconds(ctx.now), topic, changed)
 
 
-def choose_new_cards(
-    ctx: RequestContext, limits: QueueScope, topics: Iterable[str], count: int
+def take_first_unseen_cards(
+    ctx: RequestContext, scope: QueueScope, topics: Iterable[str], count: int
 ) -> tuple[str, ...]:
-    """Return the first `count` new cards of these topics, never a card and its reverse."""
-    cards = queue.yield_unseen_cards(ctx.db, ctx.learner.id, ctx.library, limits, topics)
+    """Return the first `count` cards of these topics never seen, but no card with its reverse."""
+    cards = queue.yield_unseen_cards(ctx.db, ctx.learner.id, ctx.library, scope, topics)
     chosen: dict[str, str] = {}
     for card in cards if count else ():
         chosen.setdefault(shared_note_id(ctx.library, card), card)
         if len(chosen) == count:
             break
     return tuple(chosen.values())
-
-
-def count_unseen_by_topic(
-    ctx: RequestContext, limits: QueueScope, *, begun_first: bool = False
-) -> dict[str, int]:
-    """Return how many cards of each topic were never started, topics in course order.
-
-    With a list of the day those of which a card was started come first: their pages are read.
-    """
-    topics, unseen = (
-        ctx.library.topics,
-        queue.count_unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, limits),
-    )
-    if begun_first:
-        order = sorted(unseen, key=lambda topic: unseen[topic] == len(topics[topic].cards))
-        unseen = {topic: unseen[topic] for topic in order}
-    return unseen
 
 
 def _unstarted_cards_on_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
@@ -213,10 +188,8 @@ def _unstarted_cards_on_list(ctx: RequestContext, listed: CardsOnDayList) -> tup
     return tuple(card for card in course if card not in known)
 
 
-_TOUCHED = (*STANDING, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.note, MEMORY.c.suspended)
-_mine = MEMORY.c.learner_id == bindparam("learner")
-_ON_LIST = select(*_TOUCHED).where(
-    _mine,
+_ON_LIST = select(*CARD_STATE_COLUMNS, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.suspended).where(
+    MEMORY.c.learner_id == bindparam("learner"),
     or_(
         MEMORY.c.card.in_(bindparam("cards", expanding=True)), MEMORY.c.last_day == bindparam("day")
     ),
@@ -224,11 +197,11 @@ _ON_LIST = select(*_TOUCHED).where(
 
 
 def _load_queue_of_list(
-    ctx: RequestContext, limits: QueueScope, listed: CardsOnDayList
+    ctx: RequestContext, scope: QueueScope, listed: CardsOnDayList
 ) -> ReviewQueue:
     """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
     added = [card for card in listed.new if is_added_card(card)]
-    today = limits.day.isoformat()
+    today = scope.day.isoformat()
     values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.reviews, *added]}
     names = {*listed.reviews, *listed.new}
     rows = [
@@ -237,21 +210,21 @@ def _load_queue_of_list(
         if row.card in names or not listed.is_task
     ]
     answered = [row for row in rows if row.last_day == today]
-    live = {r.card: r for r in rows if not r.suspended and r.card not in limits.strays.gone}
+    live = {r.card: r for r in rows if not r.suspended and r.card not in scope.changed.gone}
     steps = [
         row
         for row in live.values()
         if row.last_day == today and row.state not in ("review", "new") and row.due_day <= today
     ]
     steps.sort(key=lambda row: (row.due_at, row.card))
-    ripe = [row for row in steps if row.due_at <= limits.now]
+    ripe = [row for row in steps if row.due_at <= scope.now]
     looks = [live[c] for c in (*listed.reviews, *added) if c in live and live[c].last_day != today]
-    first, kind = _most_urgent_card(ripe, looks, steps)
+    urgent = next((rows for rows in (ripe, looks, steps) if rows), None)
     new = sum(row.state == "new" for row in looks)
     begun = sum(row.first_day == today and not is_added_card(row.card) for row in answered)
     return ReviewQueue(
-        first=first,
-        kind=kind,
+        first=queue.card_record_from_row(urgent[0]) if urgent else None,
+        kind="learning" if ripe else "review" if looks else "waiting" if steps else "",
         learning=len(ripe),
         review=len(looks) - new,
         waiting=len(steps) - len(ripe),
@@ -259,28 +232,6 @@ def _load_queue_of_list(
         whole=DayCounts(due=len(listed.reviews), answered=len(answered), begun=begun),
         added=new,
     )
-
-
-class MostUrgentCard(NamedTuple):
-    """The card to show, None if none is left, and of which kind it is: learning, review, waiting."""
-
-    card: CardRecord | None
-    kind: str
-
-
-def _most_urgent_card(
-    due_steps: Sequence[Any], due_reviews: Sequence[Any], waiting_steps: Sequence[Any]
-) -> MostUrgentCard:
-    for rows, kind in (
-        (due_steps, "learning"),
-        (due_reviews, "review"),
-        (waiting_steps, "waiting"),
-    ):
-        if rows:
-            row = rows[0]
-            card = CardRecord(row.card, card_state_from_row(row), row.turns, has_memory_row=True)
-            return MostUrgentCard(card, kind)
-    return MostUrgentCard(None, "")
 
 
 class CardsUntilTomorrow(NamedTuple):
@@ -293,12 +244,12 @@ class CardsUntilTomorrow(NamedTuple):
 def load_cards_until_tomorrow(
     ctx: RequestContext, listed: CardsOnDayList | None, limit: int
 ) -> CardsUntilTomorrow:
-    limits = _query(ctx, "")
+    scope = _load_scope(ctx, "")
     stack = load_todays_queue(ctx, listed)
-    tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
+    tomorrow = dataclasses.replace(scope, day=scope.day + queue.ONE_DAY)
     due = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, tomorrow, limit)
     if listed is None:
-        today = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, limits, limit)
+        today = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, scope, limit)
     else:
         names = {*listed.reviews, *listed.new}
         today = [c for c in due if c.card in names or _is_in_steps_seen_today(c, ctx)]
@@ -309,24 +260,28 @@ def load_cards_until_tomorrow(
     cards = stack.new
     if listed is None:
         count = stack.left.fresh - stack.left.added
-        topics = count_unseen_by_topic(ctx, stack.limits) if count else {}
-        cards = choose_new_cards(ctx, stack.limits, topics, count)
-    new = [review_log.load_unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
+        unseen = {}
+        if count:
+            unseen = queue.count_unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, stack.scope)
+        cards = take_first_unseen_cards(ctx, stack.scope, unseen, count)
+    new = [review_log.load_card_record(ctx.db, ctx.learner.id, card) for card in cards]
     left_today = list(itertools.islice([*ripe, *new, *waiting], limit))
     return CardsUntilTomorrow(left_today, due_by_tomorrow=due)
 
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:
-    standing = card.standing
-    return standing is not None and standing.state != "review" and standing.last_day == ctx.day
+    card_state = card.card_state
+    return (
+        card_state is not None and card_state.state != "review" and card_state.last_day == ctx.day
+    )
 
 
 def _is_waiting_for_step(card: CardRecord, ctx: RequestContext) -> bool:
     """Return whether a card is in a learning step that is not over."""
-    standing = card.standing
-    if standing is None or standing.state == "review":
+    card_state = card.card_state
+    if card_state is None or card_state.state == "review":
         return False
-    return standing.due_day <= ctx.day and standing.due_at > ctx.now
+    return card_state.due_day <= ctx.day and card_state.due_at > ctx.now
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

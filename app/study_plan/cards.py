@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from app.accounts.learner import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
-from app.spaced_repetition.scheduler import fsrs_formulas
+from app.spaced_repetition.scheduler import retrievability_after
 from app.study_plan.facts import CardFact, LearnerFacts
 
 _REVIEW_SHARE = 0.4  # of a day's minutes, at most
@@ -45,7 +45,6 @@ def choose_cards_to_review(
     reverse is among them waits for another day, except on the last days.
     """
     day, left = learner.day, calendar.days_left(learner.day)
-    recall = fsrs_formulas().recall_probability
     exam = day + dt.timedelta(days=left)
     due = [card for card in learner.cards if planned_review_day(card, calendar) <= day]
     if calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days)):
@@ -55,10 +54,15 @@ def choose_cards_to_review(
             for card in learner.cards
             if card.card not in named
             and card.last_day < day
-            and recall((exam - card.last_day).days, card.stability) < _WEAK_RECALL
+            and retrievability_after((exam - card.last_day).days, card.stability) < _WEAK_RECALL
         ]
     when = exam if calendar.exam and left <= 3 else day
-    due.sort(key=lambda card: (recall((when - card.last_day).days, card.stability), card.card))
+    due.sort(
+        key=lambda card: (
+            retrievability_after((when - card.last_day).days, card.stability),
+            card.card,
+        )
+    )
     most = int(_REVIEW_SHARE * minutes / learner.paces.review)
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]

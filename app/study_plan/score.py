@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from app.content.course_facts import CourseFacts, PageFacts
-from app.spaced_repetition.scheduler import fsrs_formulas
+from app.spaced_repetition.scheduler import retrievability_after
 from app.study_plan.facts import CardFact, LearnerFacts
 
 
@@ -163,7 +163,6 @@ class ScoreModel:
         for card in cards:
             if card.card in counted:  # neither one of their own nor beyond the exam
                 self._cards.setdefault(card.page, []).append(card)
-        self._curve = fsrs_formulas()
 
     def advance(self, day: dt.date) -> None:
         """Move to a study day. Levels become a little less certain each day."""
@@ -230,9 +229,7 @@ class ScoreModel:
         total, today = 0.0, self._day
         for card in self._cards.get(page.slug, ()):
             if card.last_day < today:
-                total += self._curve.recall_probability(
-                    (today - card.last_day).days, card.stability
-                )
+                total += retrievability_after((today - card.last_day).days, card.stability)
             elif card.first_day < today:
                 total += _REVIEWED
         return total / len(page.cards) if total else 0.0

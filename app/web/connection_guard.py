@@ -67,7 +67,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._client = ""
         self._timer: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
-        self._head = 0  # bytes of the head so far; −1 while a body arrives
+        self._head_bytes = 0  # bytes of the head so far; −1 while a body arrives
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection, and refuse it if there are too many."""
@@ -77,7 +77,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._client = client_of_address(host)
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
-        self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
+        self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
         is_crowd = len(mine) > self._limits.of_one_client
         if is_crowd and not self._limits.is_proxy(host):
             if not self._close_one_of(mine):
@@ -103,23 +103,23 @@ class GuardedProtocol(HttpToolsProtocol):
         """Parse the data as long as the head stays within its limits."""
         if self.transport.is_closing():
             return
-        if self._head >= 0:
-            self._timer = self._timer or self._call_later(
+        if self._head_bytes >= 0:
+            self._timer = self._timer or self.loop.call_later(
                 self._limits.head_seconds, self._handle_head_timeout
             )
         for begin in range(0, len(data), _CHUNK_BYTES):
             piece = data[begin : begin + _CHUNK_BYTES]
-            if self._head >= 0:
-                self._head += len(piece)
+            if self._head_bytes >= 0:
+                self._head_bytes += len(piece)
             super().data_received(piece)
-            if self._head > self._limits.head_bytes:
+            if self._head_bytes > self._limits.head_bytes:
                 self._refuse_large_head()
             if self.transport.is_closing():  # the connection is refused: do not parse the rest
                 return
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Store a header. Trailers after a body are dropped."""
-        if self._head < 0 or self.transport.is_closing():
+        if self._head_bytes < 0 or self.transport.is_closing():
             return
         if len(self.headers) < _FIELDS:
             super().on_header(name, value)
@@ -130,7 +130,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Check the size of the whole head, then let uvicorn start the request."""
         if self.transport.is_closing():
             return
-        self._head = -1
+        self._head_bytes = -1
         self._timer = _cancel_timer(self._timer)
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self._limits.head_bytes:
@@ -154,28 +154,28 @@ class GuardedProtocol(HttpToolsProtocol):
         """Expect the head of the next request."""
         if self.transport.is_closing():
             return
-        self._head = 0
+        self._head_bytes = 0
         super().on_message_complete()
         # uvicorn stopped its keep-alive timer when the body arrived
         if self.cycle.response_complete:
             self._timer = _cancel_timer(self._timer)
-            self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
+            self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
 
     def on_response_complete(self) -> None:
         """Limit the time for the rest of a body that is not needed any more."""
         super().on_response_complete()
         if self.transport.is_closing():
             self._abort_when_client_stops_reading()
-        elif self._head < 0 and self.cycle.response_complete:
+        elif self._head_bytes < 0 and self.cycle.response_complete:
             self._timer = _cancel_timer(self._timer)
-            self._timer = self._call_later(_REST_OF_BODY, self._close)
+            self._timer = self.loop.call_later(_REST_OF_BODY, self._close)
 
     def timeout_keep_alive_handler(self) -> None:
         self._close()
 
     def pause_writing(self) -> None:
         """Start a timer: the client reads its response more slowly than it is sent."""
-        self._stalled = self._stalled or self._call_later(_STALLED, self.transport.abort)
+        self._stalled = self._stalled or self.loop.call_later(_STALLED, self.transport.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
@@ -185,7 +185,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """On server shutdown, drop a request that has not fully arrived."""
-        if self._head >= 0:
+        if self._head_bytes >= 0:
             super().shutdown()
         else:
             self.transport.abort()
@@ -198,7 +198,7 @@ class GuardedProtocol(HttpToolsProtocol):
     @property
     def is_waiting_for_client(self) -> bool:
         """Whether the server waits for the client to send something."""
-        return self.is_idle or self._head < 0
+        return self.is_idle or self._head_bytes < 0
 
     def _close_one_of_busiest_client(self) -> bool:
         """Close a connection of the client that has the most, if this one has fewer."""
@@ -217,15 +217,12 @@ class GuardedProtocol(HttpToolsProtocol):
                 return True
         return False
 
-    def _call_later(self, seconds: float, action: Any, *args: Any) -> asyncio.TimerHandle:
-        return self.loop.call_later(seconds, action, *args)
-
     def _handle_head_timeout(self) -> None:
         self._timer = None
         if not self.is_idle:  # pipelined data belongs to the next request
-            self._timer = self._call_later(self._limits.head_seconds, self._handle_head_timeout)
+            self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
             return
-        if not self._head:  # nothing was sent: a browser that connected in advance
+        if not self._head_bytes:  # nothing was sent: a browser that connected in advance
             self._close()
             return
         self._refuse(
@@ -259,7 +256,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Abort a closing connection if its client stops reading the buffered response."""
         self._stalled = _cancel_timer(self._stalled)
         size = self.transport.get_write_buffer_size()
-        self._stalled = self._call_later(_STALLED, self._abort_if_stuck, size)
+        self._stalled = self.loop.call_later(_STALLED, self._abort_if_stuck, size)
 
     def _abort_if_stuck(self, size: int) -> None:
         if self.transport.get_write_buffer_size() >= size:

@@ -12,17 +12,17 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from app.database.engine import convert_to_app_error
-from app.errors import AppError, TopicMovedError
+from app.errors import AppError, HelpLink, TopicMovedError
 from app.estimator.inputs import InvalidInputsError
 from app.markup.expressions import ExpressionError
 from app.web.render import is_htmx_request, render_page
 
 _log = logging.getLogger("headroom")
-_NOWHERE = "There is no page at this address."
+_NO_SUCH_PAGE = "There is no page at this address."
 # These errors are temporary: the same request may succeed later.
-_NOT_NOW = {429, 503, 507}
+_TEMPORARY_STATUSES = {429, 503, 507}
 # Form fields that the learner did not enter.
-_UNSAID = {
+_HIDDEN_FIELDS = {
     *("age", "back", "context", "go", "hints", "move", "place", "revision", "run"),
     *("seed", "settled", "shown", "since", "token", "who"),
 }
@@ -42,7 +42,7 @@ _LABELS = {
     "what": "What to remove",
     "words": "Your words",
 }
-_ALLOWED = {
+_VALIDATION_MESSAGES = {
     "bool_parsing": "choose yes or no",
     "greater_than_equal": "enter {ge} or more",
     "int_parsing": "enter a whole number",
@@ -55,24 +55,47 @@ _ALLOWED = {
 
 
 def register_error_handlers(app: FastAPI) -> None:
-    app.add_exception_handler(AppError, _app_error_response)
-    app.add_exception_handler(InvalidInputsError, _invalid_inputs_response)
-    app.add_exception_handler(ExpressionError, _uncomputable_question_response)
-    app.add_exception_handler(RequestValidationError, _validation_error_response)
-    app.add_exception_handler(HTTPException, _http_error_response)
-    app.add_exception_handler(UnicodeEncodeError, _surrogate_error_response)
+    for error_class in (
+        *(AppError, InvalidInputsError, ExpressionError),
+        *(RequestValidationError, HTTPException, UnicodeEncodeError),
+    ):
+        app.add_exception_handler(error_class, _respond_to_refusal)
 
 
 def response_for_exception(request: Request, error: Exception, request_id: str) -> Response:
     """Return the response for an exception raised by the app or the middleware."""
-    if isinstance(error, AppError):
-        return _app_error_response(request, error)
-    if isinstance(error, HTTPException):
-        return _http_error_response(request, error)
-    refusal = convert_to_app_error(error)
-    if refusal is not None:
-        return _app_error_response(request, refusal)
-    return _server_error_response(request, error, request_id)
+    refusal = error if isinstance(error, AppError | HTTPException) else convert_to_app_error(error)
+    if refusal is None:
+        return _server_error_response(request, error, request_id)
+    return _respond_to_refusal(request, refusal)
+
+
+def _respond_to_refusal(request: Request, error: Exception) -> Response:
+    """Return the response for an error that a request caused, and not the server."""
+    match error:
+        case TopicMovedError():
+            response = _moved_response(request, error)
+        case AppError():
+            response = _app_error_response(request, error)
+        case InvalidInputsError():
+            problems = [_problem(p.message, p.field) for p in error.problems]
+            response = error_response(request, 422, problems)
+        case ExpressionError():  # the parameters of a question have no valid combination any more
+            problem = _problem("This question cannot be asked: its numbers have no answer.")
+            hint = f"Its author can mend it: {error.message}"
+            response = error_response(request, 409, [problem], hint)
+        case RequestValidationError():
+            response = _validation_error_response(request, error)
+        case HTTPException():
+            response = _http_error_response(request, error)
+        case _:  # a lone surrogate, which only a program can send
+            words = "A text that was sent holds half a character, which no text may hold."
+            response = error_response(request, 422, [_problem(words)])
+    return response
+
+
+def _problem(message: str, field: str = "") -> dict[str, str]:
+    return {"field": field, "message": message}
 
 
 def error_response(
@@ -80,25 +103,22 @@ def error_response(
     status: int,
     problems: list[dict[str, str]],
     hint: str = "",
-    help_link: tuple[str, str] | None = None,
+    help_link: HelpLink | None = None,
 ) -> Response:
-    """Return the problems ({"field", "message"}) as JSON, htmx fragment or page.
-
-    `help_link` is the URL and the text of a link to a page that helps.
-    """
+    """Return the problems ({"field", "message"}) as JSON, htmx fragment or page."""
     path: str = request.scope["path"]
     below = path.removeprefix(request.scope.get("root_path", ""))
     if below.startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
     fragment = is_htmx_request(request)
-    again = status in _NOT_NOW and not fragment
+    again = status in _TEMPORARY_STATUSES and not fragment
     response = render_page(
         request,
         "shared/_problems.html" if fragment else "shared/error.html",
         status=status,
         problems=problems,
         hint=hint,
-        onward=help_link,
+        help_link=help_link,
         code=status,
         submitted_fields=_read_submitted_fields(request) if again else [],
         action=f"{below}?{request.url.query}" if request.url.query else below,
@@ -126,17 +146,14 @@ def _read_submitted_fields(request: Request) -> list[_SubmittedField]:
     except ValueError:  # not a URL-encoded form
         return []
     return [
-        _SubmittedField(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs
+        _SubmittedField(n, v, "" if n in _HIDDEN_FIELDS or not v else _LABELS.get(n, n))
+        for n, v in pairs
     ]
 
 
-def _app_error_response(request: Request, error: Exception) -> Response:
-    assert isinstance(error, AppError)  # noqa: S101 - for the type checker
-    if isinstance(error, TopicMovedError):
-        return _moved_response(request, error)
-    field = getattr(error, "field", "")
-    problem = {"field": field, "message": error.message}
-    response = error_response(request, error.status, [problem], error.hint, error.onward)
+def _app_error_response(request: Request, error: AppError) -> Response:
+    problem = _problem(error.message, getattr(error, "field", ""))
+    response = error_response(request, error.status, [problem], error.hint, error.help_link)
     if error.retry_after:
         response.headers["retry-after"] = str(error.retry_after)
     return response
@@ -150,27 +167,10 @@ def _moved_response(request: Request, moved: TopicMovedError) -> Response:
     return RedirectResponse(f"{target}?{query}" if query else target, moved.status)
 
 
-def _uncomputable_question_response(request: Request, error: Exception) -> Response:
-    """Respond to a computed question whose parameters have no valid combination any more."""
-    assert isinstance(error, ExpressionError)  # noqa: S101 - for the type checker
-    words = "This question cannot be asked: its numbers have no answer."
-    hint = f"Its author can mend it: {error.message}"
-    return error_response(request, 409, [{"field": "", "message": words}], hint)
-
-
-def _invalid_inputs_response(request: Request, error: Exception) -> Response:
-    assert isinstance(error, InvalidInputsError)  # noqa: S101 - for the type checker
-    problems = [{"field": p.field, "message": p.message} for p in error.problems]
-    return error_response(request, 422, problems)
-
-
-def _validation_error_response(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
+def _validation_error_response(request: Request, error: RequestValidationError) -> Response:
     if any(e["loc"][0] == "path" for e in error.errors()):
-        return error_response(request, 404, [{"field": "", "message": _NOWHERE}])
-    problems = [
-        {"field": str(e["loc"][-1]), "message": _format_validation_error(e)} for e in error.errors()
-    ]
+        return error_response(request, 404, [_problem(_NO_SUCH_PAGE)])
+    problems = [_problem(_format_validation_error(e), str(e["loc"][-1])) for e in error.errors()]
     return error_response(request, 422, problems)
 
 
@@ -180,15 +180,9 @@ def _format_validation_error(error: Mapping[str, Any]) -> str:
     label = _LABELS.get(name, name)
     if error["type"] == "missing":
         return f"{label}: this field is required, and was not sent."
-    allowed = _ALLOWED.get(error["type"], "").format(**error.get("ctx", {}))
+    allowed = _VALIDATION_MESSAGES.get(error["type"], "").format(**error.get("ctx", {}))
     message = allowed or error["msg"].removeprefix("Value error, ")
     return f"{label}: {message} (given: {_quote_shortened_value(error.get('input'))})"
-
-
-def _surrogate_error_response(request: Request, _error: Exception) -> Response:
-    """Respond to a lone surrogate, which only a program can send."""
-    words = "A text that was sent holds half a character, which no text may hold."
-    return error_response(request, 422, [{"field": "", "message": words}])
 
 
 def _quote_shortened_value(given: object) -> str:
@@ -197,11 +191,10 @@ def _quote_shortened_value(given: object) -> str:
     return f"“{words}”" if len(words) <= _MAX_SHOWN_LENGTH else f"“{words[:_MAX_SHOWN_LENGTH]}…”"
 
 
-def _http_error_response(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
-    words = {404: _NOWHERE, 405: "This cannot be done here."}
+def _http_error_response(request: Request, error: HTTPException) -> Response:
+    words = {404: _NO_SUCH_PAGE, 405: "This cannot be done here."}
     message = words.get(error.status_code, str(error.detail))
-    response = error_response(request, error.status_code, [{"field": "", "message": message}])
+    response = error_response(request, error.status_code, [_problem(message)])
     response.headers.update(error.headers or {})
     return response
 
@@ -211,4 +204,4 @@ def _server_error_response(request: Request, error: Exception, request_id: str) 
     _log.error("request %s failed", request_id, exc_info=error, extra=known)
     message = f"Something is broken on our side. It is logged as {request_id}."
     hint = "Nothing that was confirmed before is lost. Try again, or report the number."
-    return error_response(request, 500, [{"field": "", "message": message}], hint)
+    return error_response(request, 500, [_problem(message)], hint)

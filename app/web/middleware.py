@@ -23,20 +23,20 @@ from app.web.dependencies import RouteTemplates
 from app.web.monitoring import Metrics
 from app.web.render import CompressedBody, StaticAssets
 from app.web.request_limits import (
-    FORM,
     FORM_BYTES,
-    SLOW,
+    FORM_CONTENT_TYPE,
+    SLOTS_OF_SLOW_REQUESTS,
     BodyReceiver,
     FairSlots,
     RateLimiter,
     RequestGuard,
     client_of_scope,
-    rate_limit_of_request,
+    rate_limit_kind_of_request,
     read_form_body,
 )
 from app.web.visitor import (
     HOST_PREFIX,
-    YEAR,
+    YEAR_SECONDS,
     SessionCookies,
     Visitor,
     format_set_cookie,
@@ -45,7 +45,7 @@ from app.web.visitor import (
 
 Headers = list[tuple[bytes, bytes]]
 
-_ADDRESS = re.compile(
+_ADDRESS_ATTRIBUTE = re.compile(
     rb'(\s(?:href|src|action|formaction|hx-get|hx-post|data-(?:changes|over|stuck|to))=")'
     rb"/(?!/)"
 )
@@ -54,11 +54,11 @@ _URL_HEADERS = {
     *(b"location", b"content-location"),
     *(b"hx-redirect", b"hx-location", b"hx-push-url", b"hx-replace-url"),
 }
-_TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
+_TEXT_TYPES = (b"text/", b"application/json", b"image/svg", b"application/problem")
 # These pages show a person's name. After sign-out, Back must not show them.
-_PERSONAL = ("/settings", "/continue")
+_PATHS_WITH_NAMES = ("/settings", "/continue")
 # Tells the service worker to drop its cached pages, which belonged to another learner.
-_NEW = (b"x-new-browser", b"yes")
+_NEW_BROWSER_HEADER = (b"x-new-browser", b"yes")
 _POLICY = (
     "default-src 'self'; "
     "img-src 'self' data:; "
@@ -67,8 +67,11 @@ _POLICY = (
     "form-action 'self'; "
     "frame-ancestors 'none'"
 )
-_OF_PAGES = {b"permissions-policy", b"cross-origin-opener-policy"}  # they mean nothing on a file
-_REFUSED = ("camera", "geolocation", "microphone", "payment", "usb", "browsing-topics")
+_HEADERS_OF_PAGES = {
+    b"permissions-policy",
+    b"cross-origin-opener-policy",
+}  # they mean nothing on a file
+_DENIED_FEATURES = ("camera", "geolocation", "microphone", "payment", "usb", "browsing-topics")
 
 
 def security_headers(*, https: bool) -> Headers:
@@ -80,7 +83,7 @@ def security_headers(*, https: bool) -> Headers:
         "referrer-policy": "same-origin",
         "cross-origin-opener-policy": "same-origin",
         "cross-origin-resource-policy": "same-origin",
-        "permissions-policy": ", ".join(f"{name}=()" for name in _REFUSED),
+        "permissions-policy": ", ".join(f"{name}=()" for name in _DENIED_FEATURES),
     }
     if https:
         headers["strict-transport-security"] = "max-age=31536000"
@@ -92,29 +95,29 @@ class HttpExchange:
 
     The app gets `record` instead of `send`: it holds a complete response back until
     `send_recorded` and passes a streamed one through. `security` are the headers of every
-    response. `site` is the path prefix of the server, which cookies get; URLs get that of
+    response. `path_prefix` is that of the server, which cookies get; URLs get that of
     the course (`root_path`). `secure` means that the request came over TLS.
     """
 
     def __init__(
-        self, scope: Scope, send: Send, security: Headers, site: str, *, secure: bool
+        self, scope: Scope, send: Send, security: Headers, path_prefix: str, *, secure: bool
     ) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.method: str = scope["method"]
-        self.root: str = scope["root_path"]
-        self.path: str = scope["path"].removeprefix(self.root)
+        self.course_prefix: str = scope["root_path"]
+        self.path: str = scope["path"].removeprefix(self.course_prefix)
         self.query: bytes = scope["query_string"]
         self.client = client_of_scope(scope)
         self.visitor = Visitor(key="")
         self.course_cookie = b""
-        self.begun = time.perf_counter()
+        self.begun_at = time.perf_counter()
         self.status = 0
-        self.started = False
+        self.is_head_sent = False
         self.body = b""
-        self.number = ""
+        self.request_id = ""
         self._send = send
         self._security = security
-        self._site = site
+        self._path_prefix = path_prefix
         self._secure = secure
         self._recorded: Headers = []
 
@@ -127,10 +130,10 @@ class HttpExchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._recorded = list(message["headers"])
-        elif self.started:
+        elif self.is_head_sent:
             await self._send(message)
         elif message.get("more_body"):
-            self.started = True
+            self.is_head_sent = True
             await self._send_head(self.status, self._recorded + self._cookie_headers())
             await self._send(message)
         else:
@@ -140,17 +143,19 @@ class HttpExchange:
         """Send the recorded response; 304 if the browser already has the same page."""
         recorded = dict(self._recorded)
         content_type = recorded.get(b"content-type", b"")
-        usual = b"no-store" if self.path.startswith(_PERSONAL) else b"private, no-cache"
+        usual = b"no-store" if self.path.startswith(_PATHS_WITH_NAMES) else b"private, no-cache"
         caching = recorded.get(b"cache-control", usual)
         replaced = {b"content-length", b"cache-control"}
         headers = [pair for pair in self._recorded if pair[0] not in replaced]
-        headers += [(b"cache-control", caching), (b"x-request-id", self.number.encode())]
+        headers += [(b"cache-control", caching), (b"x-request-id", self.request_id.encode())]
         headers += self._cookie_headers()
-        if not content_type.startswith(_TEXT):
+        if not content_type.startswith(_TEXT_TYPES):
             await self.send(self.status, headers, self.body)
             return
-        if self.root and content_type.startswith(b"text/html"):
-            self.body = _ADDRESS.sub(rb"\g<1>" + self.root.encode() + b"/", self.body)
+        if self.course_prefix and content_type.startswith(b"text/html"):
+            self.body = _ADDRESS_ATTRIBUTE.sub(
+                rb"\g<1>" + self.course_prefix.encode() + b"/", self.body
+            )
         body = CompressedBody(self.body)
         headers.append((b"vary", b"accept-encoding, cookie"))
         is_cacheable = self.status == 200 and not self.is_write and b"no-store" not in caching
@@ -194,14 +199,14 @@ class HttpExchange:
         if self.course_cookie:
             lines.append(self.course_cookie)
         headers = [(b"set-cookie", line) for line in lines]
-        return [*headers, _NEW] if visitor.cookie else headers
+        return [*headers, _NEW_BROWSER_HEADER] if visitor.cookie else headers
 
     async def _send_head(self, status: int, headers: Headers) -> None:
         """Send the head, with the security headers that the route has not set itself."""
         self.status = status
         without = {name for name, _ in headers}
         if self.path.startswith("/static/"):
-            without |= _OF_PAGES
+            without |= _HEADERS_OF_PAGES
         headers = headers + [pair for pair in self._security if pair[0] not in without]
         headers = [(name, self._adapt_header_value(name, value)) for name, value in headers]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
@@ -209,9 +214,9 @@ class HttpExchange:
     def _adapt_header_value(self, name: bytes, value: bytes) -> bytes:
         """Return a header with the path prefix; a cookie sent over TLS is Secure."""
         if name in _URL_HEADERS and value.startswith(b"/") and not value.startswith(b"//"):
-            return self.root.encode() + value
+            return self.course_prefix.encode() + value
         if name == b"set-cookie":
-            value = _COOKIE_PATH.sub(rb"\g<1>" + self._site.encode() + b"/", value)
+            value = _COOKIE_PATH.sub(rb"\g<1>" + self._path_prefix.encode() + b"/", value)
             if self._secure and b"; secure" not in value.lower():
                 value += b"; Secure"
         return value
@@ -221,12 +226,12 @@ def _cookie_name(line: bytes) -> str:
     return line.partition(b"=")[0].decode("latin-1")
 
 
-_OF_SERVER = ("/static/", "/api/")
+_PATH_STARTS_WITHOUT_COURSE = ("/static/", "/api/")
 # A service worker must not be redirected, or the browser would keep the old one
 # forever.
-_PATHS_OF_SERVER = {"/courses", "/sw.js", *monitoring.ADDRESSES}
+_PATHS_WITHOUT_COURSE = {"/courses", "/sw.js", *monitoring.MONITORING_PATHS}
 # These pages belong to the person, not to a course. Any course may serve them.
-_OF_PERSON = ("/continue", "/settings", "/authoring", "/calendar/")
+_PATH_STARTS_OF_ANY_COURSE = ("/continue", "/settings", "/authoring", "/calendar/")
 
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
@@ -248,7 +253,7 @@ class CourseRoute:
     cookie: bytes = b""
 
 
-def resolve_course(
+def resolve_course_or_redirect(
     courses: CourseRegistry, scope: Scope, cookies: Mapping[str, str]
 ) -> CourseRoute:
     """Determine the course of a request, and whether to redirect it."""
@@ -256,7 +261,7 @@ def resolve_course(
     path: str = scope["path"].removeprefix(site)
     query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
     last = cookies.get("course", "")
-    of_server = path in _PATHS_OF_SERVER or path.startswith(_OF_SERVER)
+    of_server = path in _PATHS_WITHOUT_COURSE or path.startswith(_PATH_STARTS_WITHOUT_COURSE)
     if not courses.has_several_courses or of_server:
         return CourseRoute(scope)
     if path.startswith("/courses/"):
@@ -268,11 +273,11 @@ def resolve_course(
         # Only page visits count as choosing a course, not requests made by a page.
         mode = dict(scope["headers"]).get(b"sec-fetch-mode", b"navigate")
         chosen = mode == b"navigate" and last != name
-        line = format_set_cookie("course", name, YEAR) if chosen else b""
+        line = format_set_cookie("course", name, YEAR_SECONDS) if chosen else b""
         return CourseRoute({**scope, "root_path": f"{site}/courses/{name}"}, name, cookie=line)
     # a URL without a course: the same page in the last one
     if last not in courses.libraries:
-        if len(courses.libraries) > 1 and not path.startswith(_OF_PERSON):
+        if len(courses.libraries) > 1 and not path.startswith(_PATH_STARTS_OF_ANY_COURSE):
             return CourseRoute(scope, redirect="/courses")
         last = courses.default_course
     return CourseRoute(scope, redirect=f"/courses/{last}{quote(path)}{query}")
@@ -280,25 +285,25 @@ def resolve_course(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EdgeConfig:
-    """Configuration of the middleware. `uploads` maps upload paths to their limit in bytes.
+    """Configuration of the middleware. `max_upload_bytes` maps the paths of uploads to limits.
 
     Other paths have the lower limit of a form. `slots` are for pages, forms, estimates
-    and files. `site` is the path prefix of the server. `https` means that every request
+    and files. `path_prefix` is that of the server. `https` means that every request
     comes over TLS, even if the scope does not say so.
     """
 
     static: StaticAssets
     courses: CourseRegistry
     cookies: SessionCookies
-    intake: BodyReceiver
+    body_receiver: BodyReceiver
     slots: Mapping[str, FairSlots]
     rates: RateLimiter
     routes: RouteTemplates
     guard: RequestGuard
-    site: str = ""
+    path_prefix: str = ""
     https: bool = False
     metrics: Metrics | None = None
-    uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    max_upload_bytes: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 class EdgeMiddleware:
@@ -313,11 +318,13 @@ class EdgeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope = _add_site_prefix(scope, self._config.site)
+        scope = _add_path_prefix(scope, self._config.path_prefix)
         cookies = parse_cookies(scope["headers"])
-        route = resolve_course(self._config.courses, scope, cookies)
+        route = resolve_course_or_redirect(self._config.courses, scope, cookies)
         secure = self._config.https or scope["scheme"] == "https"
-        exchange = HttpExchange(route.scope, send, self._security, self._config.site, secure=secure)
+        exchange = HttpExchange(
+            route.scope, send, self._security, self._config.path_prefix, secure=secure
+        )
         exchange.course_cookie = route.cookie
         if route.redirect:
             await exchange.redirect(route.redirect)
@@ -327,11 +334,11 @@ class EdgeMiddleware:
                 *await self._config.static.respond(exchange.path, exchange.query, exchange.headers)
             )
             self._record_metrics(exchange, "static")
-        elif exchange.path in monitoring.ADDRESSES and exchange.method in {"GET", "HEAD"}:
+        elif exchange.path in monitoring.MONITORING_PATHS and exchange.method in {"GET", "HEAD"}:
             await self._app(route.scope, receive, send)  # works even if everything else is broken
         else:
             # `__Host-` cookies need HTTPS and the path “/”
-            of_host = secure and not self._config.site
+            of_host = secure and not self._config.path_prefix
             exchange.visitor = self._config.cookies.recognize_visitor(cookies, of_host=of_host)
             await self._serve_page(route, receive, exchange)
 
@@ -339,10 +346,10 @@ class EdgeMiddleware:
         self, route: CourseRoute, receive: Receive, exchange: HttpExchange
     ) -> None:
         live = self._config.courses.libraries[route.course or self._config.courses.default_course]
-        exchange.number = secrets.token_hex(4)
+        exchange.request_id = secrets.token_hex(4)
         state = {
             "visitor": exchange.visitor,
-            "number": exchange.number,
+            "request_id": exchange.request_id,
             "library": await _load_current_course(live),
             "live": live,
             "course": route.course,
@@ -358,15 +365,15 @@ class EdgeMiddleware:
         except ClientDisconnect:
             return  # the client is gone
         except Exception as error:
-            if exchange.started:
+            if exchange.is_head_sent:
                 raise
             request = Request(inner, receive)
-            response = errors.response_for_exception(request, error, exchange.number)
+            response = errors.response_for_exception(request, error, exchange.request_id)
             await response(inner, receive, exchange.record_or_pass_on)
         # a revoked session was replaced by a new visitor
         exchange.visitor = inner["state"]["visitor"]
         self._log_if_slow_or_failed(exchange, inner)
-        if not exchange.started:
+        if not exchange.is_head_sent:
             await exchange.send_recorded()
         self._record_metrics(exchange, self._config.routes.route_template_or_dash(inner))
 
@@ -376,20 +383,22 @@ class EdgeMiddleware:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
         config.guard.check_host_origin_and_text(inner)
-        kind = rate_limit_of_request(exchange.method, exchange.path, exchange.query)
+        kind = rate_limit_kind_of_request(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.sent_key_digest
         config.rates.check_and_count(kind, exchange.client, browser)
         if exchange.is_write:
             config.rates.check_and_count("writes", exchange.client, browser)
         content_type = exchange.headers.get(b"content-type", b"").lower()
-        is_form = exchange.is_write and content_type.startswith(FORM)
-        room = FORM_BYTES
+        is_form = exchange.is_write and content_type.startswith(FORM_CONTENT_TYPE)
+        max_bytes = FORM_BYTES
         if exchange.is_write and not is_form:
-            room = config.uploads.get(exchange.path, room)
-        slots = config.slots[SLOW.get(kind) or ("forms" if exchange.is_write else "pages")]
+            max_bytes = config.max_upload_bytes.get(exchange.path, max_bytes)
+        slots = config.slots[
+            SLOTS_OF_SLOW_REQUESTS.get(kind) or ("forms" if exchange.is_write else "pages")
+        ]
         async with (
-            config.intake.buffer_whole_body(
-                receive, exchange.headers, room, exchange.client
+            config.body_receiver.buffer_whole_body(
+                receive, exchange.headers, max_bytes, exchange.client
             ) as buffered,
             contextlib.AsyncExitStack() as slot,
         ):
@@ -406,7 +415,7 @@ class EdgeMiddleware:
             if is_busy:
                 message = "The server is busy just now. Try again in a minute."
                 raise HTTPException(503, message, {"retry-after": "60"})
-            if config.metrics and exchange.is_write and exchange.path in config.uploads:
+            if config.metrics and exchange.is_write and exchange.path in config.max_upload_bytes:
                 slot.enter_context(config.metrics.track_running_import())
 
             async def record(message: Message) -> None:
@@ -418,15 +427,15 @@ class EdgeMiddleware:
 
     def _record_metrics(self, exchange: HttpExchange, route: str) -> None:
         if self._config.metrics is not None:
-            seconds = time.perf_counter() - exchange.begun
+            seconds = time.perf_counter() - exchange.begun_at
             self._config.metrics.record_response(exchange.method, route, exchange.status, seconds)
 
     def _log_if_slow_or_failed(self, exchange: HttpExchange, inner: Scope) -> None:
-        seconds = time.perf_counter() - exchange.begun
+        seconds = time.perf_counter() - exchange.begun_at
         if seconds < _SLOW and exchange.status < 500:
             return
         known = {
-            "request": exchange.number,
+            "request": exchange.request_id,
             "method": exchange.method,
             "route": self._config.routes.route_template_or_dash(inner),
             "status": exchange.status,
@@ -435,7 +444,7 @@ class EdgeMiddleware:
         _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
 
-def _add_site_prefix(scope: Scope, prefix: str) -> Scope:
+def _add_path_prefix(scope: Scope, prefix: str) -> Scope:
     """Return the scope with the server's prefix, whether or not a proxy removed it."""
     path: str = scope["path"]
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):

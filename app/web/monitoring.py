@@ -30,7 +30,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, TextIO
@@ -58,12 +58,13 @@ from sqlmodel import Session, SQLModel
 from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.engine import OpenWriteSession
+from app.database.file_guards import DatabaseGoneError, expect_database_in_place
 from app.database.quotas import StorageLimit
 from app.errors import StorageFullError
 
 router = APIRouter(include_in_schema=False)
-ADDRESS = "/metrics"
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
+METRICS_PATH = "/metrics"
+SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _METHODS = {"GET", "HEAD", "POST"}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
@@ -110,7 +111,7 @@ class Metrics:
             multiprocess_mode="livemax",
         )
 
-    def is_valid_token(self, header: str) -> bool:
+    def is_valid_authorization(self, header: str) -> bool:
         given = header.removeprefix("Bearer ").encode()
         return hmac.compare_digest(given, self._token)
 
@@ -119,22 +120,16 @@ class Metrics:
         self._requests.labels(method, route, f"{status // 100}xx").inc()
         self._latency.labels(method, route).observe(seconds)
 
-    @contextlib.contextmanager
-    def track_running_import(self) -> Iterator[None]:
-        with self._imports.track_inprogress():
-            yield
+    def track_running_import(self) -> AbstractContextManager[None]:
+        return self._imports.track_inprogress()
 
-    def measure_write_turns(self, write_turn: OpenWriteSession) -> OpenWriteSession:
-        """Return `write_turn` with its waiting and writing time measured."""
-
-        def begin() -> AbstractAsyncContextManager[Session]:
-            return self._measure_write_turn(write_turn)
-
-        return begin
+    def measure_write_sessions(self, open_write_session: OpenWriteSession) -> OpenWriteSession:
+        """Return `open_write_session` with its waiting and writing time measured."""
+        return lambda: self._measure_write_session(open_write_session)
 
     def render(self) -> bytes:
         self._problems.set(self._count_problems())
-        folder = os.environ.get(SHARED)
+        folder = os.environ.get(SHARED_FOLDER_VARIABLE)
         if folder is None:
             return generate_latest(self._registry)
         _delete_dead_process_metrics(Path(folder))
@@ -144,11 +139,13 @@ class Metrics:
         return generate_latest(everything)
 
     @contextlib.asynccontextmanager
-    async def _measure_write_turn(self, write_turn: OpenWriteSession) -> AsyncIterator[Session]:
+    async def _measure_write_session(
+        self, open_write_session: OpenWriteSession
+    ) -> AsyncIterator[Session]:
         arrived = time.perf_counter()
         with contextlib.ExitStack() as waiting:
             waiting.enter_context(self._waiting.track_inprogress())
-            async with write_turn() as session:
+            async with open_write_session() as session:
                 waiting.close()
                 begun = time.perf_counter()
                 self._waits.observe(begun - arrived)
@@ -156,13 +153,13 @@ class Metrics:
         self._writes.observe(time.perf_counter() - begun)
 
 
-@router.api_route(ADDRESS, methods=["GET", "HEAD"])
+@router.api_route(METRICS_PATH, methods=["GET", "HEAD"])
 async def show_metrics(request: Request) -> Response:
     """Respond with the metrics if the request has the token; 404 without the setting."""
     metrics: Metrics | None = request.app.state.metrics
     if metrics is None:
         return PlainTextResponse("There is no page at this address.\n", 404)
-    if not metrics.is_valid_token(request.headers.get("authorization", "")):
+    if not metrics.is_valid_authorization(request.headers.get("authorization", "")):
         words = "Send the token that HEADROOM_METRICS_TOKEN holds.\n"
         return PlainTextResponse(words, 401, headers={"www-authenticate": "Bearer"})
     return Response(metrics.render(), media_type=CONTENT_TYPE_LATEST)
@@ -173,7 +170,7 @@ def share_metrics_between_processes(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in folder.glob("*.db"):
         file.unlink()
-    os.environ[SHARED] = str(folder)
+    os.environ[SHARED_FOLDER_VARIABLE] = str(folder)
 
 
 def _delete_dead_process_metrics(folder: Path) -> None:
@@ -186,19 +183,17 @@ def _delete_dead_process_metrics(folder: Path) -> None:
 def _is_process_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
-LEAST_FREE = 64 * 1024 * 1024
-_CHECK_CACHE_SECONDS = 1.0  # seconds for which the result of a check is cached
-_DISK_CACHE_SECONDS = 10.0  # seconds for the disk check, which waits for a sync
-_PATIENCE = 0.8  # seconds to wait for another writing process
-_LIMIT = 3.0  # seconds after which a check counts as failed
-_PROBE = 64 * 1024  # bytes that are written to test the disk
+_MIN_FREE_BYTES = 64 * 1024 * 1024
+_CHECK_SECONDS = 1.0  # for which the result of a check is cached
+_DISK_SECONDS = 10.0  # of the disk check, which waits for a sync
+_LOCK_WAIT_SECONDS = 0.8  # seconds to wait for another writing process
+_MAX_CHECK_SECONDS = 3.0  # seconds after which a check counts as failed
+_PROBE_BYTES = 64 * 1024  # bytes that are written to test the disk
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -222,37 +217,48 @@ class Readiness:
     def __init__(
         self, engine: Engine, folder: Path, courses: CourseRegistry, storage: StorageLimit
     ) -> None:
-        disk = functools.partial(_check_disk_and_quota, _checked_folders(engine, folder), storage)
-        self._checks: list[tuple[str, Callable[[], HealthCheckResult], float]] = [
-            ("database", _make_database_check(engine), _CHECK_CACHE_SECONDS),
-            ("disk", disk, _DISK_CACHE_SECONDS),
+        folders = _checked_folders(engine, folder)
+        self._checks = [
+            _CachedCheck("database", lambda: _check_database(engine)),
+            _CachedCheck("disk", lambda: _check_disk_and_quota(folders, storage), _DISK_SECONDS),
         ]
         for name, live in courses.libraries.items():
             check = functools.partial(_check_course, name, live)
-            self._checks.append(("content", check, _CHECK_CACHE_SECONDS))
-        # Each has its own thread: those of the requests may be in use.
-        self._threads = [anyio.CapacityLimiter(1) for _ in self._checks]
-        self._results: list[tuple[float, HealthCheckResult]] = [(0.0, HealthCheckResult(""))] * len(
-            self._checks
-        )
+            self._checks.append(_CachedCheck("content", check))
         self._lock = asyncio.Lock()
 
     async def run_due_checks(self) -> list[HealthCheckResult]:
         """Return the results, at most a second old; that of the disk at most ten seconds."""
         async with self._lock:
-            for number, (name, check, seconds) in enumerate(self._checks):
-                if time.monotonic() >= self._results[number][0]:
-                    result = await self._run_with_timeout(name, check, self._threads[number])
-                    self._results[number] = (time.monotonic() + seconds, result)
-            return [result for _until, result in self._results]
+            return [await check.run_if_due() for check in self._checks]
 
-    async def _run_with_timeout(
-        self, name: str, check: Callable[[], HealthCheckResult], thread: anyio.CapacityLimiter
-    ) -> HealthCheckResult:
-        with anyio.move_on_after(_LIMIT):
-            return await to_thread.run_sync(check, abandon_on_cancel=True, limiter=thread)
-        message = f"There was no answer within {_LIMIT:.0f} seconds. "
-        return HealthCheckResult(name, message + "See that database and disk can be reached.")
+
+class _CachedCheck:
+    def __init__(
+        self,
+        name: str,
+        check: Callable[[], HealthCheckResult],
+        cache_seconds: float = _CHECK_SECONDS,
+    ) -> None:
+        self._name = name
+        self._check = check
+        self._cache_seconds = cache_seconds
+        self._result = HealthCheckResult("")
+        self._due_at = 0.0
+        # Each has its own thread: those of the requests may be in use.
+        self._thread = anyio.CapacityLimiter(1)
+
+    async def run_if_due(self) -> HealthCheckResult:
+        if time.monotonic() >= self._due_at:
+            message = f"There was no answer within {_MAX_CHECK_SECONDS:.0f} seconds. "
+            message += "See that database and disk can be reached."
+            self._result = HealthCheckResult(self._name, message)
+            with anyio.move_on_after(_MAX_CHECK_SECONDS):
+                self._result = await to_thread.run_sync(
+                    self._check, abandon_on_cancel=True, limiter=self._thread
+                )
+            self._due_at = time.monotonic() + self._cache_seconds
+        return self._result
 
 
 def _check_course(name: str, live: LiveLibrary) -> HealthCheckResult:
@@ -273,7 +279,7 @@ def _check_course(name: str, live: LiveLibrary) -> HealthCheckResult:
 _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 
-def check_disk(folders: Sequence[Path], min_free_bytes: int = LEAST_FREE) -> HealthCheckResult:
+def check_disk(folders: Sequence[Path], min_free_bytes: int = _MIN_FREE_BYTES) -> HealthCheckResult:
     """Check that each folder is writable and has `min_free_bytes` bytes free."""
     for folder in folders:
         try:
@@ -301,7 +307,7 @@ def _check_disk_and_quota(folders: Sequence[Path], storage: StorageLimit) -> Hea
 
 def _raise_if_not_writable(folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder) as probe:
-        probe.write(bytes(_PROBE))
+        probe.write(bytes(_PROBE_BYTES))
         probe.flush()
         os.fsync(probe.fileno())
 
@@ -316,27 +322,19 @@ def _database_path(engine: Engine) -> Path | None:
     return Path(name) if engine.dialect.name == "sqlite" and name else None
 
 
-def _make_database_check(engine: Engine) -> Callable[[], HealthCheckResult]:
+def _check_database(engine: Engine) -> HealthCheckResult:
     path = _database_path(engine)
-    if path is None:
-        return lambda: HealthCheckResult("database", _explain_postgresql_fault(engine))
-    born = _device_and_inode(path)
-    return lambda: HealthCheckResult("database", _explain_database_file_fault(path, born))
+    fault = _explain_postgresql_fault(engine) if path is None else _explain_file_fault(engine, path)
+    return HealthCheckResult("database", fault)
 
 
-def _device_and_inode(path: Path) -> tuple[int, int] | None:
-    with contextlib.suppress(OSError):
-        status = path.stat()
-        return status.st_dev, status.st_ino
-    return None
-
-
-def _explain_database_file_fault(path: Path, identity_at_start: tuple[int, int] | None) -> str:
+def _explain_file_fault(engine: Engine, path: Path) -> str:
     """Return what is wrong with a database file; empty if a write would succeed."""
-    now = _device_and_inode(path)
-    if now is None:
+    if not path.exists():
         return "The database file is gone. Stop the server, and restore a backup."
-    if now != identity_at_start:
+    try:
+        expect_database_in_place(engine)
+    except DatabaseGoneError:
         return "The database file was replaced. Restart the server to use the new one."
     try:
         with _connect_outside_pool(path) as connection:
@@ -362,17 +360,17 @@ def _begin_write_or_see_commit(connection: sqlite3.Connection) -> None:
     With many learners writing one after another, this may not get the lock in time.
     Then a commit by others shows that the database is writable.
     """
-    (before,) = connection.execute(_CHANGES).fetchone()
+    (before,) = connection.execute(_DATA_VERSION).fetchone()
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError:
-        (after,) = connection.execute(_CHANGES).fetchone()
+        (after,) = connection.execute(_DATA_VERSION).fetchone()
         if after == before:
             raise
 
 
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
-_CHANGES = "PRAGMA data_version"  # changes after each commit of others
+_DATA_VERSION = "PRAGMA data_version"  # changes after each commit of others
 _DAMAGED = "The database is damaged. Stop the server, and restore a backup."
 _SQLITE_ERROR_MESSAGES = {
     sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "
@@ -385,14 +383,12 @@ _SQLITE_ERROR_MESSAGES = {
 }
 
 
-@contextlib.contextmanager
-def _connect_outside_pool(path: Path) -> Iterator[sqlite3.Connection]:
+def _connect_outside_pool(path: Path) -> contextlib.closing[sqlite3.Connection]:
     """Open a separate connection, which never creates a missing file."""
     address = f"file:{quote(str(path.absolute()))}?mode=rw"
-    with contextlib.closing(
-        sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
-    ) as connection:
-        yield connection
+    return contextlib.closing(
+        sqlite3.connect(address, uri=True, timeout=_LOCK_WAIT_SECONDS, isolation_level=None)
+    )
 
 
 def _explain_postgresql_fault(engine: Engine) -> str:
@@ -411,19 +407,17 @@ _READ_ONLY = (
     "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean"
 )
 
-health_router = APIRouter(include_in_schema=False)
-health_router.include_router(router)
-ADDRESSES = frozenset({"/healthz", "/readyz", ADDRESS})
+MONITORING_PATHS = frozenset({"/healthz", "/readyz", METRICS_PATH})
 _FRESH = {"cache-control": "no-store"}
 
 
-@health_router.api_route("/healthz", methods=["GET", "HEAD"])
+@router.api_route("/healthz", methods=["GET", "HEAD"])
 async def respond_alive() -> PlainTextResponse:
     """Respond "well" if the process can respond at all."""
     return PlainTextResponse("well", headers=_FRESH)
 
 
-@health_router.api_route("/readyz", methods=["GET", "HEAD"])
+@router.api_route("/readyz", methods=["GET", "HEAD"])
 async def respond_ready(request: Request) -> PlainTextResponse:
     """Respond with one line per check; 503 if learners cannot be served."""
     readiness: Readiness = request.app.state.readiness
@@ -433,8 +427,8 @@ async def respond_ready(request: Request) -> PlainTextResponse:
     return PlainTextResponse(words, status, headers=_FRESH)
 
 
-Kind = Literal["text", "json"]
-_WRITTEN = (
+LogFormat = Literal["text", "json"]
+_LOGGED_FIELDS = (
     *("time", "level", "logger", "message"),
     *("request", "method", "route", "status", "milliseconds", "exc_info"),
 )
@@ -442,19 +436,19 @@ _MINUTE = 60.0  # seconds
 _FAULT = 500
 # uvicorn logs this for every client that requests a WebSocket. There is none here, and
 # `ws="none"` does not silence it.
-_ADVICE = "No supported WebSocket library"
+_WEBSOCKET_ADVICE = "No supported WebSocket library"
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 _RaisedOrNot = _Raised | tuple[None, None, None]
 
 
-def configure_logging(log_format: Kind) -> None:
+def configure_logging(log_format: LogFormat) -> None:
     """Log this process to standard error."""
     root = logging.getLogger()
     root.handlers[:] = [create_log_handler(log_format)]
     root.setLevel(logging.WARNING)
 
 
-def create_log_handler(log_format: Kind) -> logging.StreamHandler[TextIO]:
+def create_log_handler(log_format: LogFormat) -> logging.StreamHandler[TextIO]:
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
     handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
     handler.addFilter(RepeatedLineFilter())
@@ -480,7 +474,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(JsonFormatter):
-    """Log lines as JSON, with those fields of `_WRITTEN` that are set."""
+    """Log lines as JSON, with those fields of `_LOGGED_FIELDS` that are set."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = _TextFormatter.default_time_format
@@ -491,7 +485,7 @@ class _JsonFormatter(JsonFormatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", rename_fields=names)
 
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
-        return {name: log_data[name] for name in _WRITTEN if name in log_data}
+        return {name: log_data[name] for name in _LOGGED_FIELDS if name in log_data}
 
     def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
         return _format_error_chain(ei[1])
@@ -547,7 +541,7 @@ class RepeatedLineFilter(logging.Filter):
         self._hidden: collections.Counter[str] = collections.Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if str(record.msg).startswith(_ADVICE):
+        if str(record.msg).startswith(_WEBSOCKET_ADVICE):
             return False
         kind = _line_kind_to_count(record)
         if not kind:

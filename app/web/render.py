@@ -7,7 +7,7 @@ import mimetypes
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import brotli  # type: ignore[import-untyped]
@@ -30,7 +30,7 @@ from app.web.formatting import (
     format_percent,
     format_time_spent,
 )
-from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares
+from app.widgets.svg import VERDICT_ICONS, draw_meter, draw_meters, draw_shares
 
 _SMALL = 400  # bytes; below this, compression saves no packet
 _LONG = 32_000  # bytes; above this, compression takes milliseconds and runs in a thread
@@ -51,11 +51,11 @@ class CompressedBody:
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'.encode()
         self._encoded: dict[bytes, bytes] = {}
 
-    async def encode_for(self, accepted: bytes) -> tuple[bytes, bytes]:
-        """Return the body in an accepted encoding, and the name of the encoding."""
+    async def encode_for(self, accepted: bytes) -> "EncodedBody":
+        """Return the body in an encoding that the header Accept-Encoding names."""
         encoding = next((name for name in (b"br", b"gzip") if name in accepted), b"")
         if len(self.body) < _SMALL or not encoding:
-            return self.body, b""
+            return EncodedBody(self.body)
         if encoding not in self._encoded:
             if len(self.body) < _LONG:
                 encoded = _compress(self.body, encoding, self._level)
@@ -64,7 +64,12 @@ class CompressedBody:
                     _compress, self.body, encoding, self._level, limiter=_THREAD
                 )
             self._encoded[encoding] = encoded
-        return self._encoded[encoding], encoding
+        return EncodedBody(self._encoded[encoding], encoding)
+
+
+class EncodedBody(NamedTuple):
+    body: bytes
+    encoding: bytes = b""
 
 
 def _compress(body: bytes, encoding: bytes, level: int) -> bytes:
@@ -121,12 +126,13 @@ class StaticAssets:
 
     async def respond(
         self, path: str, query: bytes, request: Mapping[bytes, bytes]
-    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        """Return status, headers and body for a request below /static/ with these headers."""
+    ) -> "StaticResponse":
+        """Respond to a request below /static/ that has the headers `request`."""
         name = path.removeprefix("/static/")
         file = self.files.get(name)
         if file is None:
-            return 404, [(b"content-type", b"text/plain")], b"There is no such file."
+            headers = [(b"content-type", b"text/plain")]
+            return StaticResponse(404, headers, b"There is no such file.")
         named = query == f"v={_content_version(file)}".encode()
         headers = [
             (b"etag", file.tag),
@@ -134,14 +140,14 @@ class StaticAssets:
             (b"vary", b"accept-encoding"),
         ]
         if file.tag in request.get(b"if-none-match", b""):
-            return 304, headers, b""
+            return StaticResponse(304, headers, b"")
         ready = Path(name).suffix in _PACKED_ALREADY
         accepted = b"" if ready else request.get(b"accept-encoding", b"")
         body, encoding = await file.encode_for(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
         headers.append((b"content-type", _content_type(name)))
-        return 200, headers, body
+        return StaticResponse(200, headers, body)
 
     def _add_versions_to_font_urls(self, name: str) -> bytes:
         # Style sheets refer to fonts. The font URL must include a hash as well, or
@@ -156,6 +162,12 @@ class StaticAssets:
             return f"url(../{target}?v={version})".encode()
 
         return _LINK.sub(with_version, body)
+
+
+class StaticResponse(NamedTuple):
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
 
 
 _YEAR = b"public, max-age=31536000, immutable"
@@ -185,7 +197,7 @@ def _content_type(name: str) -> bytes:
     return f"{kind}; charset=utf-8".encode() if text else kind.encode()
 
 
-INTERFACE = "en"
+INTERFACE_LANGUAGE = "en"
 """The language of the user interface."""
 
 
@@ -200,21 +212,21 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
         auto_reload=False,
     )
     environment.filters["quantity"] = format_value
-    times, counts = (
-        (format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
-        (format_count_with_noun, format_percent),
-    )
-    for words in (format_date_with_year, format_date_with_weekday, *times, *counts):
-        environment.globals[words.__name__] = words
-    environment.globals["SIGNS"] = SIGNS
-    for drawn in (draw_meter, draw_meters, draw_shares):
-        environment.globals[drawn.__name__] = drawn
-    environment.globals["asset"] = static.versioned_url
-    environment.globals["frame_note"] = _footer_note
-    environment.globals["theme_of"] = _chosen_theme
-    environment.globals["offers_author_pages"] = _shows_author_links
-    environment.globals["has_courses"] = _has_several_courses
-    environment.globals["has_calculators"] = _has_calculators
+    for function in (
+        *(format_date_with_year, format_date_with_weekday, format_count_with_noun),
+        *(format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
+        *(format_percent, draw_meter, draw_meters, draw_shares),
+    ):
+        environment.globals[function.__name__] = function
+    environment.globals |= {
+        "VERDICT_ICONS": VERDICT_ICONS,
+        "asset": static.versioned_url,
+        "frame_note": _footer_note,
+        "theme_of": _chosen_theme,
+        "offers_author_pages": _shows_author_links,
+        "has_courses": _has_several_courses,
+        "has_calculators": _has_calculators,
+    }
     return environment
 
 
@@ -305,7 +317,7 @@ def isolate_left_to_right_text(html: str) -> str:
         if match["amount"]:
             return f"\u2066{match[0]}\u2069"
         if match["lead"]:
-            return f'<{match["b"]} lang="{INTERFACE}" dir="ltr">'
+            return f'<{match["b"]} lang="{INTERFACE_LANGUAGE}" dir="ltr">'
         return match[0]
 
     return _ISOLATED.sub(isolate, html)
@@ -327,14 +339,15 @@ def template_language_marks(language: str) -> dict[str, Any]:
     >>> print(template_language_marks("de")["authored_after_colon"]("Read: Druck"))
     Read: <bdi lang="de">Druck</bdi>
     """
-    if same_language(language, INTERFACE):
+    if same_language(language, INTERFACE_LANGUAGE):
         same = {"authored": escape, "authored_after_colon": escape}
         return {"lang": Markup(), "english": Markup(), **same}
     authored = functools.partial(Markup('<bdi lang="{}">{}</bdi>').format, language)
     right_to_left = text_direction(language) == "rtl"
     return {
         "lang": Markup(' lang="{}"').format(language) + Markup(' dir="rtl"') * right_to_left,
-        "english": Markup(' lang="{}"').format(INTERFACE) + Markup(' dir="ltr"') * right_to_left,
+        "english": Markup(' lang="{}"').format(INTERFACE_LANGUAGE)
+        + Markup(' dir="ltr"') * right_to_left,
         "authored": authored,
         "authored_after_colon": functools.partial(_mark_text_after_colon, authored),
     }

@@ -34,7 +34,7 @@ _RATE = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS)})")
 class RateLimit:
     """The maximum number per second, minute, hour or day, in fixed windows."""
 
-    most: int
+    max_requests: int
     unit: str
 
     @property
@@ -55,17 +55,17 @@ def parse_rate_limits(setting: str) -> tuple[RateLimit, ...]:
     return tuple(RateLimit(int(match[1]), match[2]) for match in matches if match)
 
 
-_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
+_MAX_COUNTED_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
 _EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
 _SEARCHES = {"/search", "/flashcards/deck"}
-SLOW = {
+SLOTS_OF_SLOW_REQUESTS = {
     "comparisons": "estimates",
     "estimates": "estimates",
     "exports": "files",
     "imports": "files",
 }
 """Slow kinds of requests, and the slots they use."""
-_BY_START = (
+_KIND_BY_PATH_START = (
     ("/calculators/compare", "comparisons"),
     ("/calculators/", "estimates"),
     ("/api/v1/estimates/", "estimates"),
@@ -74,11 +74,16 @@ _BY_START = (
 
 
 class _RateKey(NamedTuple):
-    """What is counted. `who` is an address, or a browser for limits named `…_browser`."""
+    """What is counted. `client_or_browser` is an address, or a browser for limits named `…_browser`."""
 
     limit: str
     rate: RateLimit
-    who: str
+    client_or_browser: str
+
+
+class _WindowCount(NamedTuple):
+    window: int
+    requests: int
 
 
 class RateLimiter:
@@ -94,7 +99,7 @@ class RateLimiter:
     ) -> None:
         self._kinds = {kind: parse_rate_limits(words) for kind, words in kinds.items()}
         self._clock = clock
-        self._counts: LRUCache[_RateKey, tuple[int, int]] = LRUCache(_CLIENTS)
+        self._counts: LRUCache[_RateKey, _WindowCount] = LRUCache(_MAX_COUNTED_CLIENTS)
 
     def check_and_count(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request of a client. Raises HTTPException 429 if it exceeds a limit.
@@ -105,21 +110,21 @@ class RateLimiter:
         self.raise_if_over_limit(kind, client, browser)
         self.count_request(kind, client, browser)
 
-    def raise_if_over_limit(self, limit_name: str, client: str, browser: str = "") -> None:
+    def raise_if_over_limit(self, kind: str, client: str, browser: str = "") -> None:
         """Raise HTTPException 429 if one more request would exceed a limit."""
-        for key in self._rate_keys(limit_name, client, browser):
-            if self._count(key) >= key.rate.most:
+        for key in self._rate_keys(kind, client, browser):
+            if self._count(key) >= key.rate.max_requests:
                 raise self._too_many_requests_error(key)
 
     def count_request(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request, even if it exceeds the limit."""
         for key in self._rate_keys(kind, client, browser):
-            self._counts[key] = (self._window_index(key.rate), self._count(key) + 1)
+            self._counts[key] = _WindowCount(self._window_index(key.rate), self._count(key) + 1)
 
     def seconds_until_allowed(self, kind: str, client: str, browser: str = "") -> int:
         """Return the seconds until one more would be allowed, 0 for now. Counts nothing."""
         keys = self._rate_keys(kind, client, browser)
-        full = [key.rate for key in keys if self._count(key) >= key.rate.most]
+        full = [key.rate for key in keys if self._count(key) >= key.rate.max_requests]
         return max(map(self._seconds_left, full), default=0)
 
     def _rate_keys(self, kind: str, client: str, browser: str) -> list[_RateKey]:
@@ -127,15 +132,16 @@ class RateLimiter:
         if browser:
             limits = [(f"{kind}_browser", browser), (kind, client)]
         return [
-            _RateKey(limit, rate, who)
-            for limit, who in limits
+            _RateKey(limit, rate, client_or_browser)
+            for limit, client_or_browser in limits
             for rate in self._kinds.get(limit, ())
         ]
 
     def _count(self, key: _RateKey) -> int:
         """Return the count in the current window."""
-        window, count = self._counts.get(key, (0, 0))
-        return count if window == self._window_index(key.rate) else 0
+        counted = self._counts.get(key)
+        is_current = counted and counted.window == self._window_index(key.rate)
+        return counted.requests if counted and is_current else 0
 
     def _window_index(self, rate: RateLimit) -> int:
         return int(self._clock() // rate.seconds)
@@ -149,13 +155,13 @@ class RateLimiter:
         left = self._seconds_left(key.rate)
         source = "browser" if key.limit.endswith("_browser") else "address"
         words = (
-            f"This was asked more than {key.rate.most:,} times in one {key.rate.unit}"
+            f"This was asked more than {key.rate.max_requests:,} times in one {key.rate.unit}"
             f" from your {source}. Wait {left} seconds, then try again."
         )
         return HTTPException(429, words, {"retry-after": str(left)})
 
 
-def rate_limit_of_request(method: str, path: str, query: bytes) -> str:
+def rate_limit_kind_of_request(method: str, path: str, query: bytes) -> str:
     """Return the rate limit kind of a request; empty if it is not limited."""
     if path in _SEARCHES or path.startswith("/search/"):
         return "searches" if query else ""
@@ -163,7 +169,7 @@ def rate_limit_of_request(method: str, path: str, query: bytes) -> str:
         return "imports" if method == "POST" else ""
     if path in _EXPORTS:
         return "exports"
-    return next((kind for start, kind in _BY_START if path.startswith(start)), "")
+    return next((kind for start, kind in _KIND_BY_PATH_START if path.startswith(start)), "")
 
 
 def client_of_address(host: str) -> str:
@@ -180,12 +186,12 @@ def client_of_scope(scope: Scope) -> str:
     return client_of_address(scope["client"][0]) if scope.get("client") else ""
 
 
-FORM = b"application/x-www-form-urlencoded"
+FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
 FORM_BYTES = 256 * 1024
 """Maximum size of a form in bytes. Larger bodies are files and need a slot."""
 _COOKIE_BYTES = 8 * 1024
 _QUERY_BYTES = 16 * 1024
-_READS = {"GET", "HEAD", "OPTIONS"}
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -234,7 +240,7 @@ class RequestGuard:
         Browsers send one of the two headers with every write, and pages cannot change
         them. A request with neither comes from a program, which has no cookie to abuse.
         """
-        if method in _READS:
+        if method in _SAFE_METHODS:
             return True
         site = headers.get(b"sec-fetch-site")
         if site is not None:
@@ -255,8 +261,13 @@ def _refuse_nul_character(text: bytes) -> None:
 
 
 _HALF_LIFE = 5.0  # seconds
-_FORGOTTEN = 0.01  # use that counts as none
+_LEAST_USE_SECONDS = 0.01  # use that counts as none
 _PATIENCE = 5.0  # seconds until a slow transfer is displaced
+
+
+class _Waiter(NamedTuple):
+    client: str
+    admitted: asyncio.Future[None]
 
 
 class FairSlots:
@@ -274,7 +285,7 @@ class FairSlots:
         # Seconds for which each client has used slots; halved every few seconds.
         self._used: dict[str, float] = {}
         self._halved_at = 0.0
-        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
+        self._waiting: list[_Waiter] = []
 
     def may_hold_more(self, client: str) -> bool:
         return self._held[client] < self._of_one_client
@@ -286,12 +297,12 @@ class FairSlots:
         Raises TimeoutError if none was free within `seconds`.
         """
         loop = asyncio.get_running_loop()
-        waiter = (client, loop.create_future())
+        waiter = _Waiter(client, loop.create_future())
         self._waiting.append(waiter)
         self._give_free_slots()
         try:
             async with asyncio.timeout(seconds):
-                await waiter[1]
+                await waiter.admitted
         except BaseException:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
@@ -309,7 +320,9 @@ class FairSlots:
         if now - self._halved_at > _HALF_LIFE:
             self._halved_at = now
             self._used = {
-                name: seconds / 2 for name, seconds in self._used.items() if seconds > _FORGOTTEN
+                name: seconds / 2
+                for name, seconds in self._used.items()
+                if seconds > _LEAST_USE_SECONDS
             }
         self._used[client] = self._used.get(client, 0.0) + now - begun
 
@@ -322,15 +335,14 @@ class FairSlots:
     def _give_free_slots(self) -> None:
         held = self._held
         while self._waiting and held.total() < self._total:
-            free = [w for w in self._waiting if self.may_hold_more(w[0])]
+            free = [waiter for waiter in self._waiting if self.may_hold_more(waiter.client)]
             if not free:
                 return
-            first = min(free, key=lambda w: (held[w[0]], self._used.get(w[0], 0.0)))
+            first = min(free, key=lambda w: (held[w.client], self._used.get(w.client, 0.0)))
             self._waiting.remove(first)
-            client, admitted = first
-            held[client] += 1
-            if not admitted.done():
-                admitted.set_result(None)
+            held[first.client] += 1
+            if not first.admitted.done():
+                first.admitted.set_result(None)
 
 
 class BodyTransfer:
@@ -434,16 +446,15 @@ class BodyLimits:
     of_one_client: int = 2
 
     def max_seconds_for_size(self, size: int) -> float:
-        """Return the maximum seconds for a body of `size` bytes."""
         return self.seconds + size / self.bytes_a_second
 
 
 class BodyReceiver:
     """Buffers request bodies; one instance per process."""
 
-    def __init__(self, patience: BodyLimits) -> None:
-        self._patience = patience
-        self._slots = TransferSlots(patience.files, patience.of_one_client)
+    def __init__(self, limits: BodyLimits) -> None:
+        self._limits = limits
+        self._slots = TransferSlots(limits.files, limits.of_one_client)
 
     @contextlib.asynccontextmanager
     async def buffer_whole_body(
@@ -459,11 +470,11 @@ class BodyReceiver:
             yield receive
             return
         if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
-            raise body_too_large_error(max_bytes)
+            raise _body_too_large_error(max_bytes)
         is_large = int(length) > FORM_BYTES or b"transfer-encoding" in headers
         async with contextlib.AsyncExitStack() as stack:
             if is_large:
-                seconds = self._patience.max_seconds_for_size(max_bytes)
+                seconds = self._limits.max_seconds_for_size(max_bytes)
                 try:
                     await stack.enter_async_context(self._slots.hold_slot(client, seconds=seconds))
                 except TimeoutError:
@@ -479,45 +490,46 @@ class BodyReceiver:
         self, receive: Receive, buffer: IO[bytes], max_bytes: int, *, is_large: bool
     ) -> None:
         """Write the body to `buffer`. Raises HTTPException 408 if it takes too long."""
-        seconds_for = self._patience.max_seconds_for_size
         try:
             async with self._slots.register_transfer(has_slot=is_large) as transfer:
                 more = True
                 while more:
-                    transfer.expire_at(transfer.begun + seconds_for(transfer.bytes))
+                    seconds = self._limits.max_seconds_for_size(transfer.bytes)
+                    transfer.expire_at(transfer.begun + seconds)
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
                     piece = message.get("body", b"")
                     transfer.bytes += len(piece)
                     if transfer.bytes > max_bytes:
-                        raise body_too_large_error(max_bytes)
+                        raise _body_too_large_error(max_bytes)
                     buffer.write(piece)
                     more = message.get("more_body", False)
         except TimeoutError:
-            raise _slow_body_error(is_displaced=transfer.is_displaced) from None
+            if transfer.is_displaced:
+                words = "Your file came slowly while others waited. Send it in some minutes."
+                hints = {"retry-after": "300", "connection": "close"}
+                raise HTTPException(503, words, hints) from None
+            words = "The rest of the request did not arrive in time. Send it again."
+            raise HTTPException(408, words, {"connection": "close"}) from None
 
 
-def _slow_body_error(*, is_displaced: bool) -> HTTPException:
-    if is_displaced:
-        words = "Your file came slowly while others waited. Send it in some minutes."
-        return HTTPException(503, words, {"retry-after": "300", "connection": "close"})
-    words = "The rest of the request did not arrive in time. Send it again."
-    return HTTPException(408, words, {"connection": "close"})
+class FormBody(NamedTuple):
+    """The body of a form, and a `receive` that replays it."""
+
+    body: bytes
+    receive: Receive
 
 
-async def read_form_body(receive: Receive) -> tuple[bytes, Receive]:
-    """Return the body of a form, and a `receive` that replays it.
-
-    Raises HTTPException 422 if it contains NUL.
-    """
+async def read_form_body(receive: Receive) -> FormBody:
+    """Read the whole body of a form. Raises HTTPException 422 if it contains NUL."""
     body, more = b"", True
     while more:
         message = await receive()
         body += message.get("body", b"")
         more = message.get("more_body", False)
     _refuse_nul_character(body)
-    return body, _replay_body(io.BytesIO(body), receive)
+    return FormBody(body, _replay_body(io.BytesIO(body), receive))
 
 
 def _replay_body(buffer: IO[bytes], receive: Receive) -> Receive:
@@ -534,8 +546,7 @@ def _replay_body(buffer: IO[bytes], receive: Receive) -> Receive:
     return replay
 
 
-def body_too_large_error(max_bytes: int) -> HTTPException:
-    """Return the error for a body of more than `max_bytes` bytes."""
+def _body_too_large_error(max_bytes: int) -> HTTPException:
     most = f"{max_bytes // 10**6} MB" if max_bytes >= 10**6 else f"{max_bytes // 1000} kB"
     message = f"At most {most} can be sent at once. Go back and send less."
     return HTTPException(413, message, {"connection": "close"})

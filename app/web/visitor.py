@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping
 
 from itsdangerous import BadSignature, Signer
 
-COOKIE = "headroom"
+SESSION_COOKIE = "headroom"
 """Cookie of the learner's session key, unless the server configures another name."""
-AUTHOR = f"{COOKIE}-author"
+AUTHOR_COOKIE = f"{SESSION_COOKIE}-author"
 """Cookie of a browser that may open the author pages."""
-CHOICES = frozenset({"theme", "zone", "keys", "course"})
+PREFERENCE_COOKIES = frozenset({"theme", "zone", "keys", "course"})
 """Cookies of browser preferences; none of them contains a key."""
 
-YEAR = 365 * 24 * 3600
+YEAR_SECONDS = 365 * 24 * 3600
 """Lifetime of preference cookies in seconds."""
 _KEY_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
 
@@ -72,10 +72,10 @@ class SessionCookies:
     is accepted: it was set before the server moved.
     """
 
-    def __init__(self, signer: Signer, name: str = COOKIE) -> None:
+    def __init__(self, signer: Signer, name: str = SESSION_COOKIE) -> None:
         self._signer = signer
         self._name = name
-        self._author = name + AUTHOR.removeprefix(COOKIE)
+        self._author = name + AUTHOR_COOKIE.removeprefix(SESSION_COOKIE)
 
     def recognize_visitor(self, cookies: Mapping[str, str], *, of_host: bool = False) -> Visitor:
         """Return the visitor with these cookies. Invalid or missing ones get a new key.

@@ -3,6 +3,7 @@
 import dataclasses
 import string
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -27,15 +28,15 @@ from app.widgets.svg import (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SegmentStyle:
-    """How a segment is drawn: CSS class, text class, letter, legend class."""
+    """How a segment is drawn: three CSS classes, and the letter on it if it is narrow."""
 
-    fill: str
-    words: str
+    fill_class: str
+    text_class: str
     letter: str
-    key: str
+    legend_class: str
 
 
-LOOKS: dict[Component, SegmentStyle] = {
+COMPONENT_STYLES: dict[Component, SegmentStyle] = {
     "weights": SegmentStyle("w", "", "W", "k-w"),
     "gradients": SegmentStyle("gr", "on-gr", "G", "k-g"),
     "optimizer": SegmentStyle("o", "", "O", "k-o"),
@@ -44,17 +45,17 @@ LOOKS: dict[Component, SegmentStyle] = {
     "overhead": SegmentStyle("r", "", "R", "k-r"),
     "other": SegmentStyle("soft", "on-soft", "", "k-x"),
 }
-BARE = SegmentStyle("fill", "none", "", "k-s")
+UNLABELED_STYLE = SegmentStyle("fill", "none", "", "k-s")
 """A segment without a color of its own, and without text on it."""
 # The colors of memory components are used for memory only; other sums are gray.
-PLAIN = (
+PLAIN_STYLES = (
     SegmentStyle("n1", "on-n1", "", "k-n1"),
     SegmentStyle("soft", "on-soft", "", "k-x"),
     SegmentStyle("ink", "on-n1", "", "k-n3"),
     SegmentStyle("bg line", "on-soft", "", "k-n4"),
-    BARE,
+    UNLABELED_STYLE,
 )
-LETTERS = {look.letter: look for look in LOOKS.values() if look.letter}
+STYLES_BY_LETTER = {style.letter: style for style in COMPONENT_STYLES.values() if style.letter}
 """Styles of the memory components by their letter."""
 
 
@@ -64,16 +65,16 @@ def segment_styles(bar: StackedBar) -> tuple[SegmentStyle, ...]:
     No two segments share a letter, so that the chart can be read without its colors.
     """
     if bar.unit in {"B", "slice"}:
-        looks = list(_component_styles(bar))
+        styles = list(_component_styles(bar))
     else:
-        looks = [
-            dataclasses.replace(PLAIN[i % len(PLAIN)], letter=s.label[:1])
+        styles = [
+            dataclasses.replace(PLAIN_STYLES[i % len(PLAIN_STYLES)], letter=s.label[:1])
             for i, s in enumerate(bar.segments)
         ]
-    for place in range(1, len(looks)):
-        if looks[place].fill == looks[place - 1].fill:
-            looks[place] = _paler_style(looks[place])
-    return tuple(_with_unique_letters(looks, [s.label for s in bar.segments]))
+    for place in range(1, len(styles)):
+        if styles[place].fill_class == styles[place - 1].fill_class:
+            styles[place] = _paler_style(styles[place])
+    return tuple(_with_unique_letters(styles, [s.label for s in bar.segments]))
 
 
 def _component_styles(bar: StackedBar) -> Iterator[SegmentStyle]:
@@ -84,17 +85,20 @@ def _component_styles(bar: StackedBar) -> Iterator[SegmentStyle]:
     several = sum(s.component == "other" for s in bar.segments) > 1
     names = iter(string.ascii_lowercase)
     for segment in bar.segments:
-        look = LOOKS[segment.component]
+        style = COMPONENT_STYLES[segment.component]
         if segment.component == "other":
             letter = next(names, "") if several else segment.label[:1]
-            look = dataclasses.replace(look, letter=letter)
-        yield look
+            style = dataclasses.replace(style, letter=letter)
+        yield style
 
 
 def _paler_style(style: SegmentStyle) -> SegmentStyle:
     """Return the style of the second of two segments with the same color."""
     return dataclasses.replace(
-        style, fill=f"{style.fill} pale", words="on-pale", key=f"{style.key} k-pale"
+        style,
+        fill_class=f"{style.fill_class} pale",
+        text_class="on-pale",
+        legend_class=f"{style.legend_class} k-pale",
     )
 
 
@@ -103,24 +107,24 @@ def _with_unique_letters(
 ) -> Iterator[SegmentStyle]:
     """Yield the styles with unique letters: the second S of a sum becomes St."""
     used: set[str] = set()
-    for look, label in zip(styles, labels, strict=True):
-        letter = look.letter
+    for style, label in zip(styles, labels, strict=True):
+        letter = style.letter
         if letter in used:
             starts = (label[:length] for length in range(1, len(label) + 1))
             letter = next((s for s in starts if s not in used), letter)
         used |= {letter} - {""}
-        same = letter == look.letter
-        yield look if same else dataclasses.replace(look, letter=letter)
+        same = letter == style.letter
+        yield style if same else dataclasses.replace(style, letter=letter)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StackSegment:
-    """A segment of a bar, in the base unit of its axis; `words` is its formatted number."""
+    """A segment of a bar, in the base unit of its axis, with its formatted number."""
 
     label: str
     value: float
-    look: SegmentStyle
-    words: str
+    style: SegmentStyle
+    number: str
 
 
 def draw_stack(
@@ -135,22 +139,22 @@ def draw_stack(
         wide = end - at
         if wide <= 0:
             continue
-        marks.append(draw_rect_in_percent(f"{part.look.fill} gap", at, top, wide, height))
+        marks.append(draw_rect_in_percent(f"{part.style.fill_class} gap", at, top, wide, height))
         # Text would be unreadable on the stripes that cover the part beyond the limit.
         seen = min(at + wide, limit_percent) - at
         text = _segment_text(part, seen)
         if text:
-            classes = " ".join(c for c in ("in-bar", part.look.words, "m") if c)
+            classes = " ".join(c for c in ("in-bar", part.style.text_class, "m") if c)
             marks.append(draw_text(text, at + seen / 2, top + height / 2 + 4.5, classes))
     return marks
 
 
 def _segment_text(segment: StackSegment, width_percent: float) -> str:
     """Return the name and number of a segment if they fit, else its letter, else nothing."""
-    if segment.look.words == "none":
+    if segment.style.text_class == "none":
         return ""
-    long = f"{segment.label} {segment.words}"
-    text = long if text_fits(long, width_percent) else segment.look.letter or segment.label
+    long = f"{segment.label} {segment.number}"
+    text = long if text_fits(long, width_percent) else segment.style.letter or segment.label
     return text if text_fits(text, width_percent) else ""
 
 
@@ -177,8 +181,13 @@ def draw_bar(
     axis = _bar_axis(bar, reach) if reach > whole else own
     bottom = _TOP + height
     marks = [*(draw_ticks_below(axis, bottom) if ticks else ())]
-    looks = segment_styles(bar)
-    marks += _draw_bar_segments(bar, looks, axis, height)
+    styles = segment_styles(bar)
+    parts = [
+        StackSegment(segment.label, segment.value, style, axis.format_one_decimal(segment.value))
+        for segment, style in zip(bar.segments, styles, strict=True)
+    ]
+    limit_at = 100.0 if bar.capacity is None else axis.place(bar.capacity)
+    marks += draw_stack(parts, axis, _TOP, height, limit_at)
     marks += _draw_total_against_limit(bar, axis, used, height)
     says = _describe_bar(bar, own, used)
     tall = bottom + (26 if ticks else 6)
@@ -187,7 +196,7 @@ def draw_bar(
         svg=build_svg_element(marks, tall, says),
         says=says,
         table=bar_table(bar),
-        key=bar_legend(bar, looks),
+        key=bar_legend(bar, styles),
     )
 
 
@@ -251,11 +260,11 @@ def bar_table(bar: StackedBar) -> ResultTable:
 def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[LegendEntry, ...]:
     """Return the legend in drawing order; `styles` are the styles, if known."""
     names: dict[str, str] = {}
-    for part, look in zip(bar.segments, styles or segment_styles(bar), strict=True):
+    for part, style in zip(bar.segments, styles or segment_styles(bar), strict=True):
         if part.value:
-            color = look.key
+            color = style.legend_class
             before = names.get(color)
-            text = _legend_label(part.label, look.letter)
+            text = _legend_label(part.label, style.letter)
             names[color] = f"{before}; {text}" if before else text
     free = bar.capacity is not None and bar.capacity > bar_total(bar)
     entries = [LegendEntry(color, text) for color, text in names.items()]
@@ -278,64 +287,37 @@ def _remainder_label(bar: StackedBar) -> str:
     return "free" if bar.unit == "B" else "left"
 
 
-def _draw_bar_segments(
-    bar: StackedBar, styles: Sequence[SegmentStyle], axis: Axis, height: int
-) -> list[str]:
-    cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
-    parts = [
-        StackSegment(segment.label, segment.value, look, axis.format_one_decimal(segment.value))
-        for segment, look in zip(bar.segments, styles, strict=True)
-    ]
-    return draw_stack(parts, axis, _TOP, height, cap)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _CapacityMark:
-    """Positions of the limit and of the end of the segments, in percent."""
-
-    cap: float
-    end: float
-    size: str
-    unit: str
-
-
 def _draw_total_against_limit(bar: StackedBar, axis: Axis, total: float, height: int) -> list[str]:
     end = axis.place(total)
     if bar.capacity is None:
         text = f"{axis.format_one_decimal(total)} {axis.unit}".strip()
         return [_draw_text_above_bar(end, "", text)]
-    limit = _CapacityMark(
-        axis.place(bar.capacity), end, axis.format_rounded(bar.capacity), axis.unit
-    )
-    cap = draw_line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
-    left = axis.format_one_decimal(abs(bar.capacity - total))
-    if total <= bar.capacity:
-        text = f"{left} {_remainder_label(bar)}"
-        beside = _draw_text_above_bar(limit.cap, f"of {limit.size} {limit.unit}", text)
-        return [*_draw_free_space(limit, height), cap, beside]
-    over = f"{_format_axis_value(axis, total - bar.capacity)} over"
-    return [*_draw_overflow(limit, over, height), cap]
+    limit_at = axis.place(bar.capacity)
+    limit = f"{axis.format_rounded(bar.capacity)} {axis.unit}"
+    mark = draw_line("cap", limit_at, 10, limit_at, _TOP + height + 6)
+    if total > bar.capacity:
+        over = f"{_format_axis_value(axis, total - bar.capacity)} over"
+        return [*_draw_overflow(limit_at, end, limit, over, height), mark]
+    free = limit_at - end
+    marks = [draw_rect_in_percent("free", end, _TOP + 0.5, free, height - 1)] if free > 0 else []
+    left = f"{axis.format_one_decimal(bar.capacity - total)} {_remainder_label(bar)}"
+    return [*marks, mark, _draw_text_above_bar(limit_at, f"of {limit}", left)]
 
 
-def _draw_free_space(mark: _CapacityMark, height: int) -> list[str]:
-    wide = mark.cap - mark.end
-    return (
-        [draw_rect_in_percent("free", mark.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
-    )
-
-
-def _draw_overflow(mark: _CapacityMark, overflow_label: str, height: int) -> list[str]:
-    wide = mark.end - mark.cap
-    marks = [draw_rect_in_percent("over", mark.cap, _TOP, wide, height)]
+def _draw_overflow(
+    limit_at: float, total_at: float, limit: str, overflow: str, height: int
+) -> list[str]:
+    """Draw the part beyond the limit; positions are in percent, `limit` and `overflow` texts."""
+    wide = total_at - limit_at
+    marks = [draw_rect_in_percent("over", limit_at, _TOP, wide, height)]
     if wide < _NARROW_OVER:
-        return [*marks, _draw_text_above_bar(mark.cap, f"{mark.size} {mark.unit}", overflow_label)]
-    marks.append(draw_line("brk", mark.cap, 18, mark.end, 18))
-    marks.append(draw_line("brk", mark.end, 14, mark.end, 22))
-    if mark.cap < _LEFT_LABEL:
-        size = f"of {mark.size} {mark.unit}"
-        return [*marks, draw_text(size, mark.end, 12, "e", bold=overflow_label)]
-    marks.append(draw_text("", (mark.cap + mark.end) / 2, 12, "m", bold=overflow_label))
-    marks.append(draw_text(f"{mark.size} {mark.unit}", mark.cap - 1, 15, "e"))
+        return [*marks, _draw_text_above_bar(limit_at, limit, overflow)]
+    marks.append(draw_line("brk", limit_at, 18, total_at, 18))
+    marks.append(draw_line("brk", total_at, 14, total_at, 22))
+    if limit_at < _LEFT_LABEL:
+        return [*marks, draw_text(f"of {limit}", total_at, 12, "e", bold=overflow)]
+    marks.append(draw_text("", (limit_at + total_at) / 2, 12, "m", bold=overflow))
+    marks.append(draw_text(limit, limit_at - 1, 15, "e"))
     return marks
 
 
@@ -349,22 +331,26 @@ def _draw_text_above_bar(position: float, text: str, bold: str) -> str:
 _ROW, _BAR, _FOOT = 72, 34, 34
 _AXIS_HEADROOM = 1.04
 _NAMES = {"kv": "KV cache"}
-_KNOWN: dict[str, SegmentStyle] = {str(name): look for name, look in LOOKS.items()}
+_KNOWN: dict[str, SegmentStyle] = {str(name): style for name, style in COMPONENT_STYLES.items()}
+
+
+class RowPart(NamedTuple):
+    """A segment of a row; named like a memory component, it gets that component's color."""
+
+    name: str
+    value: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SegmentedRow:
-    """A row of a chart: its name, and its segments by name.
-
-    A segment named like a memory component gets that component's color.
-    """
+    """A row of a chart: its name, and its segments."""
 
     label: str
-    parts: tuple[tuple[str, float], ...]
+    parts: tuple[RowPart, ...]
 
     @property
     def total(self) -> float:
-        return sum(value for _, value in self.parts)
+        return sum(part.value for part in self.parts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -404,8 +390,10 @@ def draw_row_chart(chart: RowChart) -> Markup:
 
 def row_chart_legend(chart: RowChart) -> tuple[LegendEntry, ...]:
     """Return the legend of the components drawn."""
-    names = dict.fromkeys(name for row in chart.rows for name, _ in row.parts)
-    return tuple(LegendEntry(_KNOWN[n].key, component_label(n)) for n in names if n in _KNOWN)
+    names = dict.fromkeys(part.name for row in chart.rows for part in row.parts)
+    return tuple(
+        LegendEntry(_KNOWN[n].legend_class, component_label(n)) for n in names if n in _KNOWN
+    )
 
 
 def component_label(component: str) -> str:
@@ -430,10 +418,10 @@ def describe_row_chart(chart: RowChart) -> str:
     sentences = []
     for row in chart.rows:
         parts = ", ".join(
-            f"{_label_in_sentence(component_label(name))} {chart.format_value(value)}"
-            for name, value in row.parts
+            f"{_label_in_sentence(component_label(part.name))} {chart.format_value(part.value)}"
+            for part in row.parts
         )
-        alone = len(row.parts) == 1 and row.parts[0][0] == row.label
+        alone = len(row.parts) == 1 and row.parts[0].name == row.label
         label = f"{row.label}: {chart.format_value(row.total)}"
         sentences.append(label if alone else f"{label}, of which {parts}")
     if chart.limit is not None:
@@ -450,18 +438,21 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
         text += f", {chart.format_value(over)} over"
     cap = 100.0 if limit is None else axis.place(limit)
     marks = [draw_text(text, 0, top + 18, "b")]
-    marks += draw_stack(map(_build_row_segment, row.parts), axis, top + 26, _BAR, cap)
+    segments = [
+        StackSegment(
+            component_label(part.name),
+            part.value,
+            _KNOWN.get(part.name, UNLABELED_STYLE),
+            format_number(float(f"{part.value:.3g}")),
+        )
+        for part in row.parts
+    ]
+    marks += draw_stack(segments, axis, top + 26, _BAR, cap)
     if over > 0:
         marks.append(draw_rect_in_percent("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
     if limit is not None:
         marks.append(draw_line("cap", cap, top + 22, cap, top + 66))
     return marks
-
-
-def _build_row_segment(part: tuple[str, float]) -> StackSegment:
-    name, value = part
-    text = format_number(float(f"{value:.3g}"))
-    return StackSegment(component_label(name), value, _KNOWN.get(name, BARE), text)
 
 
 _PAIRS_ROW, _PAIRS_BAR = 48, 16
@@ -502,33 +493,46 @@ def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
     return build_svg_element(marks, len(bars) * _PAIRS_ROW, alt_text)
 
 
-TOP, HEIGHT = 4.0, 120.0
 _STRIP = 40
 _MAX_ERROR_SHOWN = 0.5
 _TICKS = (-0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5)
 _STRIP_TOP = 26
 
 
+class PredictionError(NamedTuple):
+    """Predicted ÷ measured − 1 of one case; a case that was fitted to does not count."""
+
+    error: float
+    is_fitted: bool
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ErrorStrip:
-    """One kind of case: its name, and (error, fitted) for each case.
-
-    An error is predicted ÷ measured − 1; fitted cases do not count as evidence.
-    """
+    """One kind of case: its name, and the errors of all cases."""
 
     name: str
-    errors: tuple[tuple[float, bool], ...]
+    errors: tuple[PredictionError, ...]
 
 
 def draw_error_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
     """Draw every error from −50% to +50%; larger errors are drawn at the ends."""
     bottom = _STRIP_TOP + len(strips) * _STRIP
-    marks = [_draw_ten_percent_band(bottom), *_draw_error_axis(bottom)]
+    start, end = error_position(-0.1), error_position(0.1)
+    marks = [draw_rect_in_percent("bg", start, _STRIP_TOP, end - start, bottom - _STRIP_TOP)]
+    for tick in _TICKS:
+        at = error_position(tick)
+        text = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
+        anchor = "e" if tick == _TICKS[-1] else "" if tick == _TICKS[0] else "m"
+        marks.append(draw_text(text, at, 14, anchor))
+        marks.append(draw_line("ax", at, _STRIP_TOP - 6, at, bottom))
     for row, strip in enumerate(strips):
         top = _STRIP_TOP + row * _STRIP
         marks.append(draw_line("ax", 0, top, 100, top))
         marks.append(draw_text(strip.name, 0, top + 14))
-        marks += [_draw_error_dot(error, top + 27, fitted=f) for error, f in strip.errors]
+        for error, is_fitted in strip.errors:
+            outside = abs(error) > _MAX_ERROR_SHOWN
+            style = "bad-f" if outside else "hole" if is_fitted else "seen"
+            marks.append(draw_dot(style, error_position(error), top + 27, 4))
     marks.append(draw_line("edge", 50, _STRIP_TOP, 50, bottom))
     return build_svg_element(marks, bottom + 8, _describe_strips(strips))
 
@@ -543,38 +547,9 @@ def error_position(error: float) -> float:
     return 50 + shown / _MAX_ERROR_SHOWN * 49
 
 
-def _draw_error_dot(error: float, y: float, *, fitted: bool) -> str:
-    if abs(error) > _MAX_ERROR_SHOWN:
-        return draw_dot("bad-f", error_position(error), y, 4)
-    return draw_dot("hole" if fitted else "seen", error_position(error), y, 4)
-
-
-def _draw_ten_percent_band(bottom: float) -> str:
-    """Draw the band of errors within ten percent."""
-    start = error_position(-0.1)
-    return draw_rect_in_percent(
-        "bg", start, _STRIP_TOP, error_position(0.1) - start, bottom - _STRIP_TOP
-    )
-
-
-def _draw_error_axis(bottom: float) -> list[str]:
-    marks = []
-    for tick in _TICKS:
-        text = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
-        marks.append(draw_text(text, error_position(tick), 14, _tick_anchor(tick)))
-        marks.append(
-            draw_line("ax", error_position(tick), _STRIP_TOP - 6, error_position(tick), bottom)
-        )
-    return marks
-
-
-def _tick_anchor(tick: float) -> str:
-    return "e" if tick == _MAX_ERROR_SHOWN else "" if tick == -_MAX_ERROR_SHOWN else "m"
-
-
 def _describe_strips(strips: tuple[ErrorStrip, ...]) -> str:
     text = "; ".join(
-        f"{s.name}, {len(s.errors)} cases, {sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
+        f"{s.name}, {len(s.errors)} cases, {sum(abs(e.error) <= 0.1 for e in s.errors)} within 10%"
         for s in strips
     )
     return f"Error of each prediction by kind: {text or 'no cases'}."

@@ -1,5 +1,6 @@
 """Calculator forms: fields, groups, validation messages, and the inputs that they send."""
 
+import collections
 import dataclasses
 import functools
 import math
@@ -12,7 +13,6 @@ from app.errors import InvalidInputError
 from app.estimator import inputs as given_inputs
 from app.estimator import units
 from app.estimator.hardware import catalog
-from app.estimator.hardware.catalog import list_accelerators
 from app.estimator.inputs import InputProblem, InputSpec, InvalidInputsError
 from app.estimator.models import lookup
 from app.estimator.registry import EstimateSpec
@@ -49,22 +49,22 @@ def first_nonempty_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return typed
 
 
-def build_query(typed: Mapping[str, str]) -> str:
+def encode_typed_query(typed: Mapping[str, str]) -> str:
     """Return the inputs as a query string, without empty fields."""
     return urlencode({name: value for name, value in typed.items() if value})
 
 
 class InputChange(NamedTuple):
-    """A field and another value for it, as typed; both empty for no change."""
+    """A field and another value for it, as typed."""
 
-    field: str = ""
-    value: str = ""
+    field: str
+    value: str
 
 
 def find_result_changing_input(
     entry: EstimateSpec, inputs: Any, query_values: Mapping[str, str], estimate: Estimate
-) -> InputChange:
-    """Return a change of one field that changes the result.
+) -> InputChange | None:
+    """Return a change of one field that changes the result; None if none was found.
 
     Tries the value that flips the verdict, then the next choice of a field that has
     choices, a doubled count, another model or GPU, and a list without its last element.
@@ -74,7 +74,7 @@ def find_result_changing_input(
     for change in _alternative_inputs(entry.inputs, inputs):
         if _changes_first_figure(entry, {**query_values, change.field: change.value}, estimate):
             return change
-    return InputChange()
+    return None
 
 
 _TRIED = 3  # Models or GPUs that are tried before giving up.
@@ -106,7 +106,7 @@ def _alternative_names(spec: InputSpec, value: Any) -> list[str]:
     if spec.kind == "model":
         return [model.id for model in lookup.list_models()[:_TRIED]]
     if spec.kind == "gpu":
-        return [card.id for card in list_accelerators()[:_TRIED]]
+        return [card.id for card in catalog.list_accelerators()[:_TRIED]]
     return [value.rpartition(",")[0]] if spec.kind == "text" and value else []
 
 
@@ -280,24 +280,34 @@ def build_calculator_form(
     `block` builds the short form for use within a text: only the fields in `typed`, and
     the short result. `id` must be unique on the page.
     """
-    computed = _compute_form_estimate(entry, typed, course, block=block)
-    view, problems = computed.view, computed.problems
-    fields = build_form_fields(entry, typed, computed.inputs, problems, id=id, course=course)
+    inputs, view = None, None
+    problems: tuple[InputProblem, ...] = ()
+    query = encode_typed_query(typed)
+    compare = calculator_url(entry.name, query, part="compare")
+    try:
+        inputs = given_inputs.parse_inputs(entry.inputs, typed)
+        estimate = entry.compute(inputs)
+    except InvalidInputsError as error:
+        problems = error.problems
+    else:
+        height = {"bar_height": _BLOCK_BAR} if block else {}
+        view = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
+        query = view.query
+        compare = comparison_url(entry, inputs, estimate, query)
+    fields = build_form_fields(entry, typed, inputs, problems, id=id, course=course)
     groups = _split_shown_and_folded(entry, fields, typed, block=block)
-    query = view.query if view else urlencode({k: v for k, v in typed.items() if v})
-    against = "&".join(part for part in (query, computed.second_scenario_query) if part)
     return CalculatorForm(
         name=entry.name,
         title=entry.title,
         id=id,
         part="reading" if block else "result",
-        sends="post" if _has_long_text_field(*groups) else "get",
+        sends="post" if any(f.widget == "text" for f in groups.fields) else "get",
         groups=groups.shown,
         folded=groups.folded,
         estimate=view,
         problems=problems,
         link=calculator_url(entry.name, query),
-        compare=calculator_url(entry.name, against, part="compare"),
+        compare=compare,
     )
 
 
@@ -404,48 +414,22 @@ def _unit_beside_field(spec: InputSpec) -> str:
     return spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
 
 
-class FormEstimate(NamedTuple):
-    """The parsed inputs, their estimate, and the query of a second scenario; or the problems."""
-
-    inputs: Any
-    view: EstimateView | None = None
-    second_scenario_query: str = ""
-    problems: tuple[InputProblem, ...] = ()
-
-
-def _compute_form_estimate(
-    entry: EstimateSpec, typed: Mapping[str, str], course: CourseLinks, *, block: bool
-) -> FormEstimate:
-    inputs = None
-    try:
-        inputs = given_inputs.parse_inputs(entry.inputs, typed)
-        estimate = entry.compute(inputs)
-    except InvalidInputsError as bad:
-        return FormEstimate(inputs, problems=bad.problems)
-    height = {"bar_height": _BLOCK_BAR} if block else {}
-    view = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
-    return FormEstimate(inputs, view, _second_scenario_query(entry, inputs, estimate))
-
-
-def _second_scenario_query(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
-    """Return the query that a second scenario would change."""
-    change = find_result_changing_input(
-        entry, inputs, given_inputs.inputs_to_query(inputs), estimate
-    )
-    return encode_inputs_query({f"b.{change.field}": change.value}) if change.field else ""
-
-
 def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
     """Return the URL of the page that compares this scenario, given as a `query`, with another."""
-    against = "&".join(
-        part for part in (query, _second_scenario_query(entry, inputs, estimate)) if part
-    )
+    values = given_inputs.inputs_to_query(inputs)
+    change = find_result_changing_input(entry, inputs, values, estimate)
+    other = encode_inputs_query({f"b.{change.field}": change.value}) if change else ""
+    against = "&".join(part for part in (query, other) if part)
     return calculator_url(entry.name, against, part="compare")
 
 
 class FormGroups(NamedTuple):
     shown: tuple[FieldGroup, ...]
     folded: tuple[FieldGroup, ...]
+
+    @property
+    def fields(self) -> list[FormField]:
+        return [field for group in (*self.shown, *self.folded) for field in group.fields]
 
 
 def _split_shown_and_folded(
@@ -476,12 +460,6 @@ def _group_fields_by_heading(
     return tuple(
         FieldGroup(t, tuple(f for f in fields if specs[f.name].group == t)) for t in titles
     )
-
-
-def _has_long_text_field(*groups: tuple[FieldGroup, ...]) -> bool:
-    """Return whether a field of the form takes text too long for a URL."""
-    fields = [f for part in groups for group in part for f in group.fields]
-    return any(f.widget == "text" for f in fields)
 
 
 def _choose_widget(spec: InputSpec) -> Widget:
@@ -568,16 +546,17 @@ def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
     if kind == "model":
         return (OptionGroup("By name", lookup.list_models()), OptionGroup("By size", _SIZES))
     if kind == "gpu":
-        return _group_options_by_title(
-            [GroupedOption(a.vendor, a.id, a.name) for a in catalog.list_accelerators()]
-        )
+        return _group_parts_by("vendor", catalog.list_accelerators())
     if kind == "system":
-        return _group_options_by_title(
-            [GroupedOption(s.vendor, s.id, s.name) for s in catalog.list_systems()]
-        )
-    return _group_options_by_title(
-        [GroupedOption(n.kind, n.id, n.name) for n in catalog.list_network_parts()]
-    )
+        return _group_parts_by("vendor", catalog.list_systems())
+    return _group_parts_by("kind", catalog.list_network_parts())
+
+
+def _group_parts_by(attribute: str, parts: Iterable[Any]) -> tuple[OptionGroup, ...]:
+    choices = collections.defaultdict[str, list[tuple[str, str]]](list)
+    for part in parts:
+        choices[getattr(part, attribute)].append((part.id, part.name))
+    return tuple(OptionGroup(title, tuple(some)) for title, some in choices.items())
 
 
 _SIZES = tuple(
@@ -586,17 +565,3 @@ _SIZES = tuple(
         "1B 3B 7B 8B 13B 20B 30B 34B 70B 120B 180B 250B 405B 500B 1T 2T".split()  # noqa: SIM905 - a list of words reads better
     )
 )
-
-
-class GroupedOption(NamedTuple):
-    group: str
-    id: str
-    name: str
-
-
-def _group_options_by_title(options: Sequence[GroupedOption]) -> tuple[OptionGroup, ...]:
-    titles = dict.fromkeys(option.group for option in options)
-    return tuple(
-        OptionGroup(title, tuple((o.id, o.name) for o in options if o.group == title))
-        for title in titles
-    )

@@ -30,7 +30,7 @@ from app.estimator.result import (
 from app.estimator.units import NBSP, format_range, format_value
 from app.widgets.bar_charts import draw_bar, segment_styles
 from app.widgets.line_charts import draw_line_chart, draw_timeline
-from app.widgets.svg import SIGNS, SvgChart, VerdictIcon
+from app.widgets.svg import VERDICT_ICONS, SvgChart, VerdictIcon
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
@@ -55,7 +55,7 @@ def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) ->
     Columns that contain a number are aligned as numbers. A row whose first cell is a
     number has no row header.
     """
-    read = [[_cell_text(cell) for cell in row] for row in table.rows if row]
+    read = [[_build_cell(cell) for cell in row] for row in table.rows if row]
     kinds = [
         ' class="n"' if any(row[i].is_number for row in read) else ""
         for i in range(len(table.columns))
@@ -90,7 +90,7 @@ def _row_html(
     return f'<tr{kind}><th scope="row">{text}</th>{"".join(shown[1:])}</tr>\n'
 
 
-def _cell_text(cell: str | tuple[float, str]) -> TableCell:
+def _build_cell(cell: str | tuple[float, str]) -> TableCell:
     if isinstance(cell, str):
         return TableCell(cell, is_number=_PLAIN_NUMBER.fullmatch(cell) is not None)
     return TableCell(format_value(cell[0], cell[1]), is_number=True)
@@ -204,8 +204,8 @@ class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
     `first` are the most important figures, `rest` all others in groups, and
-    `elsewhere` those that do not apply to these inputs. `parts` link to the hardware
-    pages, `onward` to other calculators with the inputs that they share. `link` is the URL
+    `inapplicable` those that do not apply to these inputs. `parts` link to the hardware
+    pages, `other_calculators` to other calculators with the inputs that they share. `link` is the URL
     of the calculator with these inputs, empty if they are too long for a URL; `query` is
     its query string.
     """
@@ -218,7 +218,7 @@ class EstimateView:
     figures: tuple[FigureView, ...]
     first: tuple[FigureView, ...]
     rest: tuple[FigureGroup, ...]
-    elsewhere: tuple[FigureView, ...]
+    inapplicable: tuple[FigureView, ...]
     parts: tuple[TextLink, ...]
     pictures: tuple[ChartView, ...]
     tables: tuple[Markup, ...]
@@ -227,7 +227,7 @@ class EstimateView:
     notes: tuple[str, ...]
     link: str
     query: str
-    onward: tuple[TextLink, ...] = ()
+    other_calculators: tuple[TextLink, ...] = ()
     sections: tuple[SectionView, ...] = ()
 
     @property
@@ -247,12 +247,12 @@ def build_estimate_view(
     text = given_inputs.inputs_to_query(inputs)
     query = encode_inputs_query(text)
     short = len(query) <= LONGEST_LINK
-    sign = SIGNS[estimate.verdict.status]
+    sign = VERDICT_ICONS[estimate.verdict.status]
     keys = {
-        segment.label: look.key
+        segment.label: style.legend_class
         for picture in estimate.pictures
         if isinstance(picture, StackedBar)
-        for segment, look in zip(picture.segments, segment_styles(picture), strict=True)
+        for segment, style in zip(picture.segments, segment_styles(picture), strict=True)
     }
     figures = tuple(build_figure_view(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.interval}
@@ -266,7 +266,7 @@ def build_estimate_view(
         figures=figures,
         first=first,
         rest=_group_figures_by_measure(estimate, [f for f in figures if f not in first]),
-        elsewhere=tuple(f for f in figures if not f.applies),
+        inapplicable=tuple(f for f in figures if not f.applies),
         parts=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
         tables=tuple(render_result_table(t, keys) for t in estimate.tables),
@@ -275,7 +275,7 @@ def build_estimate_view(
         notes=estimate.notes,
         link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
-        onward=_other_calculator_links(entry, inputs, estimate),
+        other_calculators=_other_calculator_links(entry, inputs, estimate),
         sections=tuple(_section_view(section) for section in estimate.sections),
     )
 
@@ -287,7 +287,7 @@ def _section_view(section: SubEstimate) -> SectionView:
     return SectionView(
         heading=section.heading,
         title=entry.title,
-        sign=SIGNS[verdict.status],
+        sign=VERDICT_ICONS[verdict.status],
         lead=verdict.lead,
         text=verdict.text,
         figures=_most_important_figures(entry, section.estimate, figures),

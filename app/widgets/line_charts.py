@@ -43,7 +43,7 @@ class _ChartArea:
     x: Axis
     y: Axis
 
-    def to_percent_and_pixels(self, point: tuple[float, float]) -> tuple[float, float]:
+    def to_percent_and_pixels(self, point: Point) -> Point:
         return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
 
     def to_nested_coordinates(self, point: Point) -> Point:
@@ -192,18 +192,18 @@ def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
         LabeledLine(
             "" if _is_band_edge(one) else one.label,
             [area.to_percent_and_pixels(p) for p in one.points],
-            mark=one.style == "mark",
-            apart=one.style == "dots",
+            is_mark=one.style == "mark",
+            is_scattered=one.style == "dots",
         )
         for one in lines
     ]
     return [
         draw_text(
-            "" if name.of.mark else name.of.words,
+            "" if name.of.is_mark else name.of.words,
             name.across,
             name.down,
             "halo e" if name.before else "halo",
-            bold=name.of.words if name.of.mark else "",
+            bold=name.of.words if name.of.is_mark else "",
             dx=-4 if name.before else 8,
         )
         for name in place_line_labels(named, _TOP, _BOTTOM)

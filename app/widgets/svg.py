@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Literal, NamedTuple, Protocol
 
@@ -176,7 +176,7 @@ class VerdictIcon(NamedTuple):
     word: str = ""
 
 
-SIGNS = {
+VERDICT_ICONS = {
     # Verdicts of an estimate.
     "fits": VerdictIcon("good", "i-check"),
     "tight": VerdictIcon("warn", "i-tight"),
@@ -219,15 +219,15 @@ def standalone_svg(drawing: SvgChart, tokens_css: str, rules_css: str) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
         f' height="{format_coordinate(height + 2 * _ABOVE)}" class="g">'
-        f"<style>{chart_rules_with_colors(tokens_css, rules_css)}</style>{_PATTERNS}"
+        f"<style>{inline_chart_colors(tokens_css, rules_css)}</style>{_PATTERNS}"
         f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
     )
 
 
-def chart_rules_with_colors(tokens_css: str, rules_css: str) -> str:
+def inline_chart_colors(tokens_css: str, rules_css: str) -> str:
     """Return the chart rules with every color written out, in the light theme.
 
-    >>> chart_rules_with_colors("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
+    >>> inline_chart_colors("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
     colors = dict(_TOKEN.findall(tokens_css))
@@ -246,10 +246,10 @@ def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
     )
 
 
-def draw_meters(meters: Sequence[tuple[str, float]], alt_text: str) -> Markup:
+def draw_meters(share_by_name: Mapping[str, float], alt_text: str) -> Markup:
     """Draw bars one below the other, each with its name before it."""
     marks: list[str] = []
-    for row, (name, share) in enumerate(meters):
+    for row, (name, share) in enumerate(share_by_name.items()):
         top = row * _ROW
         marks.append(draw_text(name, 0, top + 10))
         marks.append(draw_rect_in_percent("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
@@ -258,7 +258,7 @@ def draw_meters(meters: Sequence[tuple[str, float]], alt_text: str) -> Markup:
                 "fill", _METERS_LEFT, top, _clamped_percent(share) * (1 - _METERS_LEFT / 100), 12
             )
         )
-    return build_svg_element(marks, len(meters) * _ROW - 6, alt_text)
+    return build_svg_element(marks, len(share_by_name) * _ROW - 6, alt_text)
 
 
 class OptionBar(Protocol):
@@ -372,7 +372,7 @@ def count_axis(top: float, unit: str = "") -> Axis:
     >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
-    axis = _axis_from_zero(max(top, 1.0), _whole_number_step, unit, 1.0)
+    axis = _axis_from_zero(max(top, 1.0), lambda largest: max(1.0, _axis_step(largest)), unit, 1.0)
     return dataclasses.replace(axis, counted=True)
 
 
@@ -430,11 +430,6 @@ def _axis_step(top: float) -> float:
     return -min(usable)[1]
 
 
-def _whole_number_step(top: float) -> float:
-    """Return a whole-number step: one for small counts."""
-    return max(1.0, _axis_step(top))
-
-
 def _format_tick(value: float, scientific_from: float) -> str:
     shown = _drop_float_error(value)
     if _SHORT <= abs(shown) < scientific_from or not shown:
@@ -463,15 +458,6 @@ def draw_ticks_below(axis: Axis, y: float) -> tuple[str, ...]:
 
 SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
 """Axis of shares from 0% to 100%."""
-
-
-def format_in_percent(share: float) -> str:
-    """Format a share as a tick label in percent.
-
-    >>> format_in_percent(0.5)
-    '50%'
-    """
-    return f"{share:.0%}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -525,13 +511,13 @@ _ABOVE_MARK, _BELOW_MARK = -12.0, 24.0
 class LabeledLine:
     """A line with its name: its points in percent across and pixels down.
 
-    `mark` is a single point with a name; `apart` are points without a line.
+    One with `is_mark` is a single point; with `is_scattered` it is points without a line.
     """
 
     words: str
     places: Sequence[Point]
-    mark: bool = False
-    apart: bool = False
+    is_mark: bool = False
+    is_scattered: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -560,7 +546,7 @@ def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -
     """
     placed: list[LineLabel] = []
     wanted = [one for one in lines if one.words and one.places]
-    wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
+    wanted.sort(key=lambda one: (not one.is_mark, -one.places[-1][1]))
     for one in wanted:
         positions = [
             (_count_label_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
@@ -577,7 +563,7 @@ def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
     """Yield places above and below the end of a line, its start, its end again; or a mark."""
     across, down = line.places[-1]
     late = across > 50
-    if line.mark:
+    if line.is_mark:
         for before in (late, not late):
             yield LineLabel(line, across, down + _ABOVE_MARK, before)
             yield LineLabel(line, across, down + _BELOW_MARK, before)
@@ -613,7 +599,7 @@ def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]
         for x, y in _points_between(line, (start, end), middle)
         if abs(y - middle) < _LABEL_GAP
     }
-    marks = (place for line in lines if line.mark for place in line.places)
+    marks = (place for line in lines if line.is_mark for place in line.places)
     hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _LABEL_GAP + _MARK for x, y in marks)
     return len(parts) + _PARTS * sum(hit)
 
@@ -625,7 +611,7 @@ def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator
     """
     start, end = extent
     high, low = middle - _LABEL_GAP, middle + _LABEL_GAP
-    if line.apart:
+    if line.is_scattered:
         yield from ((x, y) for x, y in line.places if start <= x <= end)
         return
     for (x, y), (next_x, next_y) in zip(line.places, line.places[1:], strict=False):

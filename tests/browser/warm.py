@@ -18,7 +18,7 @@ from tests.kept import keep_compiled
 parser_code_hash()
 LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").current()
 all_routes(authoring=True)
-_, _templates = load_assets()
+_templates = load_assets().templates
 keep_compiled(_templates)
 for _name in _templates.list_templates():
     _templates.get_template(_name)

@@ -3,7 +3,7 @@
 from markupsafe import escape
 
 from app.calculators.accuracy_page import build_accuracy_summary, build_kind_accuracy
-from app.widgets.bar_charts import ErrorStrip, draw_error_strips
+from app.widgets.bar_charts import ErrorStrip, PredictionError, draw_error_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):
@@ -50,7 +50,8 @@ def test_a_kind_that_is_none_has_no_page(client):
 
 
 def test_an_error_beyond_the_axis_sits_at_its_end_and_a_fitted_one_is_a_ring():
-    strips = (ErrorStrip("Some kind", ((0.02, False), (3.0, False), (-0.1, True))),)
+    cases = ((0.02, False), (3.0, False), (-0.1, True))
+    strips = (ErrorStrip("Some kind", tuple(PredictionError(*case) for case in cases)),)
     svg = str(draw_error_strips(strips))
     assert svg.count('class="seen"') == 1
     assert 'class="bad-f" cx="99%"' in svg

@@ -389,12 +389,12 @@ def act(db: Session, cards, actions) -> int:
         elif known is None:
             continue
         elif what == "grade":
-            sent = review_log.ReviewSubmission(f"token {number}")
-            review_log.record_review(db, learner, cards[name], ReviewEvent(rating, now, day), sent)
+            event = ReviewEvent(rating, now, day)
+            review_log.record_review(db, learner, cards[name], event, f"token {number}")
         elif what == "undo":
             last = review_log.find_last_undoable_row(db, learner)
             if last:
-                review_log.undo_review(db, learner, last[0], (now, day))
+                review_log.undo_log_row(db, learner, last.id, now, day)
         elif what in {"out", "in"}:
             set_declined_if_added(db, learner, name, declined=what == "out")
         else:

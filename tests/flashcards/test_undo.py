@@ -140,13 +140,11 @@ def act(db: Session, cards, actions) -> int:
         now += dt.timedelta(days=days, minutes=3)
         if what == "grade":
             grade = ReviewEvent(rating, now, now.date(), 0.9 - days / 600)
-            review_log.record_review(
-                db, learner.id, cards[card], grade, review_log.ReviewSubmission(str(number))
-            )
+            review_log.record_review(db, learner.id, cards[card], grade, str(number))
         elif what == "undo":
             last = review_log.find_last_undoable_row(db, learner.id)
             if last:
-                review_log.undo_review(db, learner.id, last[0], (now, now.date()))
+                review_log.undo_log_row(db, learner.id, last.id, now, now.date())
         else:
             review_log.set_suspended(db, learner.id, cards[card], now, suspended=what == "aside")
     db.flush()

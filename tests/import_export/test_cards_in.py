@@ -299,9 +299,9 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
             wanted = chance.choice((0.8, 0.9, 0.95))
             grade = ReviewEvent(chance.randint(1, 4), at, at.date(), wanted)
             number += 1
-            sent = review_log.ReviewSubmission(f"{seed}.{number}", chance.randint(1, 9000))
-            done = review_log.record_review(session, learner, card, grade, sent)
-    review_log.undo_review(session, learner, done.number, (at, at.date()))
+            token, took = f"{seed}.{number}", chance.randint(1, 9000)
+            done = review_log.record_review(session, learner, card, grade, token, took)
+    review_log.undo_log_row(session, learner, done.log_id, at, at.date())
     session.commit()
 
 

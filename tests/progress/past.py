@@ -161,8 +161,8 @@ def grade(app: FastAPI, key: str, card: Flashcard, token: str, now: dt.datetime)
         db.connection(execution_options={"writes": True})
         learner = find_learner_by_session(db, hash_session_key(key))
         if learner is not None:
-            given, sent = ReviewEvent(3, now, now.date()), review_log.ReviewSubmission(token, 8000)
-            review_log.record_review(db, learner.id, card, given, sent)
+            given = ReviewEvent(3, now, now.date())
+            review_log.record_review(db, learner.id, card, given, token, 8000)
         db.commit()
 
 

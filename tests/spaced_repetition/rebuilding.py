@@ -8,12 +8,11 @@ from sqlalchemy import delete, func, insert, select
 from sqlmodel import Session
 
 from app.markup.model import Flashcard
-from app.spaced_repetition.card_rows import MEMORY, insert_memory_row
+from app.spaced_repetition.card_rows import MEMORY, save_memory_row
 from app.spaced_repetition.review_log import (
     ANSWERS,
     BY_TIME,
     DAYS,
-    GRADES,
     LOG,
     LOGGED,
     DayTotals,
@@ -21,7 +20,7 @@ from app.spaced_repetition.review_log import (
     list_suspended,
     load_added_card_starts,
     replay_card,
-    yield_totals_by_review,
+    yield_day_contributions,
 )
 
 
@@ -45,7 +44,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         values = columns_of_replayed_card(now, len(rows), begin, suspended=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
-            insert_memory_row(db, learner_id, cards.get(card, card), values)
+            save_memory_row(db, learner_id, cards.get(card, card), values, has_row=False)
 
 
 def rebuild_days(db: Session, learner_id: int) -> None:
@@ -61,12 +60,12 @@ def rebuild_days(db: Session, learner_id: int) -> None:
         days[day] += DayTotals(answers=answers, milliseconds=took or 0)
     columns = ("id", "card", "rating", "voids", "recall", "milliseconds", "study_day")
     of_grades = (
-        select(*(GRADES.c[name] for name in columns))
-        .where(GRADES.c.learner_id == learner_id)
-        .order_by(GRADES.c.at, GRADES.c.id)
+        select(*(LOG.c[name] for name in columns))
+        .where(LOG.c.learner_id == learner_id)
+        .order_by(LOG.c.at, LOG.c.id)
     )
-    for day, work in yield_totals_by_review(connection.execute(of_grades).all()):
-        days[day] += work
+    for one in yield_day_contributions(connection.execute(of_grades).all()):
+        days[one.day] += one.totals
     connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
     for day, work in days.items():
         row = {"learner_id": learner_id, "day": day, **work.columns()}

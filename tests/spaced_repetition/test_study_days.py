@@ -51,9 +51,10 @@ class Life:
 
     def grade(self, card: str, rating: int, token: str = "") -> None:
         grade = ReviewEvent(rating, self.now, self.now.date())
-        sent = review_log.ReviewSubmission(token or f"g{next(self.numbers)}", 4000 + rating)
-        self.last = (card, rating, sent.token)
-        review_log.record_review(self.db, self.id, self.library.cards[card], grade, sent)
+        token = token or f"g{next(self.numbers)}"
+        self.last = (card, rating, token)
+        flashcard = self.library.cards[card]
+        review_log.record_review(self.db, self.id, flashcard, grade, token, 4000 + rating)
 
     def repeat(self) -> None:
         if self.last:
@@ -62,9 +63,8 @@ class Life:
     def undo(self) -> None:
         last = review_log.find_last_undoable_row(self.db, self.id)
         if last:
-            when = (self.now, self.now.date())
-            review_log.undo_review(self.db, self.id, last[0], when)
-            review_log.undo_review(self.db, self.id, last[0], when)
+            review_log.undo_log_row(self.db, self.id, last.id, self.now, self.now.date())
+            review_log.undo_log_row(self.db, self.id, last.id, self.now, self.now.date())
 
     def answer(self, token: str = "") -> None:
         question = next(iter(self.library.questions.values()))

@@ -13,10 +13,11 @@ import random
 import statistics
 from collections.abc import Callable
 
+from fsrs.scheduler import DEFAULT_PARAMETERS
+
 from app.accounts.learner import CardAmount, PageLength, PlanCalendar, plan_mock_exam_days
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction
-from app.spaced_repetition.scheduler import FsrsFormulas, SchedulerConfig, fsrs_formulas
 from app.study_plan.day_list import (
     DayDone,
     DayList,
@@ -39,6 +40,7 @@ from app.study_plan.score import (
     estimate_score,
     limit_score_drop,
 )
+from tests.study_plan.fsrs_formulas import USUAL_FORMULAS, FsrsFormulas
 
 BEGIN = dt.date(2026, 1, 1)
 _FIRST_RATINGS = (0.24, 0.094, 0.495, 0.171)
@@ -105,11 +107,11 @@ class SimulatedLearner:
         self.answered: collections.Counter[str] = collections.Counter()
         self.gain, self.asking = rng.uniform(1.0, 2.5), 0.25 * rng.lognormvariate(0, 0.3)
         self.pace = tuple(rng.lognormvariate(0, s) for s in (0.2, 0.2, 0.15))
-        usual = SchedulerConfig().parameters
+        usual = DEFAULT_PARAMETERS
         own = (
             v * rng.lognormvariate(0, 0.125 if i in (5, 20) else 0.25) for i, v in enumerate(usual)
         )
-        self.memory = FsrsFormulas(SchedulerConfig(parameters=tuple(own)))
+        self.memory = FsrsFormulas(tuple(own))
         skip = rng.uniform(0.05, 0.25)
         self.skips = [n > 0 and rng.random() < skip for n in range(days)]
         self.willing = [rng.random() < 0.85 for _ in range(days)]
@@ -206,14 +208,14 @@ class SimulatedLearner:
 
     def begin(self, name: str) -> float:
         rating = self.rng.choices((1, 2, 3, 4), _FIRST_RATINGS)[0]
-        true, seen = self.memory.after_first_day(rating), fsrs_formulas().after_first_day(rating)
+        true, seen = self.memory.after_first_day(rating), USUAL_FORMULAS.after_first_day(rating)
         ease = self.rng.lognormvariate(0, 0.3)
-        due = self.day + fsrs_formulas().interval_days(seen[0])
+        due = self.day + USUAL_FORMULAS.interval_days(seen[0])
         self.cards[name] = Card((true[0] * ease, true[1]), seen, self.day, self.day, due)
         return self._spend("new", 60 * self.pace[0])
 
     def review(self, name: str) -> float:
-        card, usual = self.cards[name], fsrs_formulas()
+        card, usual = self.cards[name], USUAL_FORMULAS
         passed = self.day - card.last
         true, seen = (
             self.memory.recall_probability(passed, card.true[0]),

@@ -184,12 +184,12 @@ def test_the_app_says_that_it_is_well(client: TestClient):
     assert client.get("/healthz").text == "well"
 
 
-def test_a_request_knows_its_number(app: FastAPI, client: TestClient):
-    @app.get("/number")
-    def number(request: Request) -> str:
-        return str(request.state.number)
+def test_a_request_knows_its_id(app: FastAPI, client: TestClient):
+    @app.get("/request-id")
+    def request_id(request: Request) -> str:
+        return str(request.state.request_id)
 
-    answer = client.get("/number")
+    answer = client.get("/request-id")
 
     assert answer.headers["x-request-id"] in answer.text
 

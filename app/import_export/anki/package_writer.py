@@ -35,11 +35,12 @@ from app.import_export.items import (
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.learner_defaults import DEFAULT_RETENTION
 from app.spaced_repetition.scheduler import (
+    LEARNING_STEPS,
+    RELEARNING_STEPS,
     CardState,
     ManualEdit,
     ReplayedCard,
     ReviewEvent,
-    SchedulerConfig,
     apply_manual_edit,
     apply_review,
 )
@@ -91,7 +92,6 @@ def make_stable_row_id(name: str, taken_ids: set[int]) -> int:
     return number
 
 
-_POLICY = SchedulerConfig()
 _EASE = 2500  # per mille; only the older scheduler needs it
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
@@ -174,19 +174,19 @@ def replay_for_anki(
     retention = DEFAULT_RETENTION
     entry = None
     for entry in log_entries:
-        previous_state = replayed.standing
+        previous_state = replayed.card_state
         if isinstance(entry, DatedEdit):
             replayed = apply_manual_edit(replayed, entry.edit)
             # Anki has no log row for burying a card, nor for a card that was not started.
             if previous_state is not None and entry.edit.kind != "bury":
-                log.append(_build_manual_revlog_entry(previous_state, replayed.standing, entry))
+                log.append(_build_manual_revlog_entry(previous_state, replayed.card_state, entry))
             continue
         state = apply_review(previous_state, entry.review, card)
         log.append(_build_review_revlog_entry(previous_state, state, entry))
         replayed, retention = ReplayedCard(state), entry.review.retention
     buried = entry if isinstance(entry, DatedEdit) and entry.edit.kind == "bury" else None
     return CardHistory(
-        card, replayed.standing, retention, tuple(log), suspended, added_info, buried
+        card, replayed.card_state, retention, tuple(log), suspended, added_info, buried
     )
 
 
@@ -242,7 +242,7 @@ def build_card_columns_from_type(
     stepping = state.state != "review" and not set_day
     queue = 1 if stepping else 2
     due = (state.due_day - dates.first_day).days
-    steps = _POLICY.relearning_steps if state.state == "relearning" else _POLICY.learning_steps
+    steps = RELEARNING_STEPS if state.state == "relearning" else LEARNING_STEPS
     steps_left = max(1, len(steps) - (state.step or 0)) if stepping else 0
     return (
         _KINDS[state.state if stepping else "review"],

@@ -53,7 +53,7 @@ def convert_weighted_choices(
             losses.add("a wrong choice cost a part of the mark; here it costs nothing")
         return _convert_one_answer_choices(item, choices, losses)
     options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in choices)
-    partial = item.partial or _nearest_credit_rule(choices, losses)
+    partial = item.partial or _choose_credit_rule_and_note_loss(choices, losses)
     if partial == "off" and not item.partial and not rule_named:
         losses.add("a part of the right choices was worth a part of the mark; here none")
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
@@ -81,7 +81,9 @@ def _convert_one_answer_choices(
     return dataclasses.replace(item, kind=kind, options=converted)
 
 
-def _nearest_credit_rule(choices: Sequence[WeightedChoice], losses: PicturesAndLosses) -> str:
+def _choose_credit_rule_and_note_loss(
+    choices: Sequence[WeightedChoice], losses: PicturesAndLosses
+) -> str:
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in choices if w.weight > 0}
     costs = {round(-w.weight, 2) for w in choices if w.weight <= 0}
