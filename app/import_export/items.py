@@ -60,26 +60,18 @@ class ItemOption:
         return 100.0 if self.right else round(100 * self.credit, 5)
 
 
-class OptionCredit(NamedTuple):
-    """Whether an answer is right, and the share of the points of one that is not (0 to 1)."""
+def build_scored_option(
+    text: str, score: float, best: float, feedback: str = "", span: NumberRange | None = None
+) -> ItemOption:
+    """Return an option worth `score` of `best`; a lower score is partial credit.
 
-    is_right: bool
-    partial_credit: float = 0.0
-
-
-def credit_of_score(score: float, best: float) -> OptionCredit:
-    """Return the credit of an answer worth `score` of `best`.
-
-    >>> [tuple(credit_of_score(score, 100)) for score in (100, 50, -10)]
+    >>> options = [build_scored_option("x", score, 100) for score in (100, 50, -10)]
+    >>> [(option.right, option.credit) for option in options]
     [(True, 0.0), (False, 0.5), (False, 0.0)]
-    >>> credit_of_score(0, 0)
-    OptionCredit(is_right=False, partial_credit=0.0)
     """
-    if score <= 0 or best <= 0:
-        return OptionCredit(is_right=False)
-    if score >= best:
-        return OptionCredit(is_right=True)
-    return OptionCredit(is_right=False, partial_credit=round(score / best, 7))
+    right = score >= best > 0
+    credit = round(score / best, 7) if 0 < score < best else 0.0
+    return ItemOption(text, right, feedback, span, credit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

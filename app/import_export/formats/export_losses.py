@@ -13,15 +13,6 @@ LONGEST_LABEL = 256
 """The most characters of the label with the tags in QTI."""
 
 
-def list_export_losses(file_format: str, item: Item) -> list[str]:
-    """Return what the format loses of an item, one sentence each."""
-    return [
-        loss.sentence
-        for loss in _LOSSES
-        if file_format in loss.formats.split() and loss.applies(item)
-    ]
-
-
 def _has_stem_or_option_markup(item: Item) -> bool:
     texts = (item.stem, *(option.text for option in item.options))
     return any(plain_text_or_none(text) is None for text in texts)
@@ -138,18 +129,19 @@ def convert_items(
     """Convert each item; one that raises ItemSkippedError is refused with its message."""
     converted: list[Converted] = []
     refused: list[ItemRemark] = []
-    item_remarks: list[ItemRemark] = []
+    lost: list[ItemRemark] = []
     for item in items:
         try:
             converted.append(write(item))
         except ItemSkippedError as error:
             refused.append(ItemRemark(item_label(item), item.line, str(error), item.path))
             continue
-        item_remarks += [
-            ItemRemark(item_label(item), item.line, loss, item.path)
-            for loss in list_export_losses(file_format, item)
+        lost += [
+            ItemRemark(item_label(item), item.line, loss.sentence, item.path)
+            for loss in _LOSSES
+            if file_format in loss.formats.split() and loss.applies(item)
         ]
-    return ConvertedItems(tuple(converted), tuple(refused), tuple(item_remarks))
+    return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))
 
 
 def write_blocks(

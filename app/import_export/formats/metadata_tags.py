@@ -108,7 +108,7 @@ def explanation_with_extras(
     if include_hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
     feedback = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
-    parts += [f"{_step_feedback_label(n)}\n\n{text}" for n, text in feedback if text]
+    parts += [f"**Step {n}.**\n\n{text}" for n, text in feedback if text]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
@@ -147,9 +147,7 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
     """Move hints and remarks on steps from the explanation back to their own fields."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, has_label, labeled_text = _split_at_label_paragraph(
-            text, _step_feedback_label(number)
-        )
+        text, has_label, labeled_text = _split_at_label_paragraph(text, f"**Step {number}.**")
         if has_label:
             steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=labeled_text)
     text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
@@ -157,10 +155,6 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
         hints.insert(len(item.hints), labeled_text)
         text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
-
-
-def _step_feedback_label(number: int) -> str:
-    return f"**Step {number}.**"
 
 
 class _SplitAtLabel(NamedTuple):

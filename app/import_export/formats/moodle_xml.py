@@ -42,7 +42,7 @@ from app.import_export.items import (
     ItemPair,
     ItemSkippedError,
     UnusableFileError,
-    credit_of_score,
+    build_scored_option,
     format_significant_digits,
     image_bytes,
     item_label,
@@ -105,7 +105,9 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     answers = _read_gap_answers(body, losses)
     right = [answer.text for answer in answers if answer.percent >= 100]
     if _NUMBER.match(kind):
-        right = [spelling for text in right for spelling in _spell_number_both_ways(text)]
+        numbers = [text.partition(":")[0].strip() for text in right]  # without the tolerance
+        in_digits = (format_significant_digits(read_number(number)) for number in numbers)
+        right = [word for words in zip(numbers, in_digits, strict=True) for word in words]
     accepted = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not accepted:
         raise ItemSkippedError("a gap has no right answer")
@@ -120,12 +122,6 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
         wrong = tuple(o for o in dict.fromkeys(wrong_answers) if o not in accepted)
         return ItemBlank(accepted[:1], "".join(hints[:1]), wrong)
     return ItemBlank(accepted, "".join(hints[:1]))
-
-
-def _spell_number_both_ways(answer: str) -> tuple[str, ...]:
-    """Return a number as written and in digits only; its tolerance is left out."""
-    number_text = answer.partition(":")[0].strip()
-    return number_text, format_significant_digits(read_number(number_text))
 
 
 class _GapAnswer(NamedTuple):
@@ -268,12 +264,10 @@ def _question_name(node: ET.Element) -> str:
     return " ".join(node.findtext("name/text", "").split())
 
 
-def _read_node_text(
-    node: ET.Element | None, losses: PicturesAndLosses, default_format: str = "moodle"
-) -> str:
+def _read_node_text(node: ET.Element | None, losses: PicturesAndLosses) -> str:
     if node is None:
         return ""
-    text_format = _FORMS.get(node.get("format", ""), default_format)
+    text_format = _FORMS.get(node.get("format", ""), "moodle")
     return convert_text(node.findtext("text") or "", text_format, losses)
 
 
@@ -329,13 +323,11 @@ def _read_short_answer(node: ET.Element, item: Item, losses: PicturesAndLosses) 
         weight = _read_answer_percent(answer)
         if word == "*" and weight <= 0:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
-            continue
-        if "*" in word.replace("\\*", ""):
+        elif "*" in word.replace("\\*", ""):
             losses.add(f"the pattern “{word}” is left out: add the words it stands for")
-            continue
-        word, note = word.replace("\\*", "*"), _read_feedback(answer, losses)
-        right, credit = credit_of_score(weight, 100)
-        options.append(ItemOption(word, right, note, credit=credit))
+        else:
+            word, feedback = word.replace("\\*", "*"), _read_feedback(answer, losses)
+            options.append(build_scored_option(word, weight, 100, feedback))
     case = _has_true_child(node, "usecase")
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
 
@@ -349,13 +341,15 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
     options = []
     for answer in node.findall("answer"):
         text = answer.findtext("text", "").strip()
-        right, credit = credit_of_score(_read_answer_percent(answer), 100)
+        percent = _read_answer_percent(answer)
         if text in {"", "*"}:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
         template, span = "", None
         if node.get("type") in CALCULATED:
-            template = f"`{text} {read_unit_and_tolerance(answer, unit, losses)}`"
+            template = f"`{text} {read_unit_and_tolerance(answer, unit, losses)}`".replace(
+                " `", "`"
+            )
         else:
             tolerance = answer.findtext("tolerance", "").strip() or "0"
             try:
@@ -367,7 +361,7 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
                 losses.add(f"an answer is left out: {error}; add it as a number if it is one")
                 continue
         feedback = _read_feedback(answer, losses)
-        options.append(ItemOption(template.replace(" `", "`"), right, feedback, span, credit))
+        options.append(build_scored_option(template, percent, 100, feedback, span))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
@@ -406,9 +400,7 @@ def _read_ordering(node: ET.Element, item: Item, losses: PicturesAndLosses) -> I
 
 
 def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
-    source = node.find("questiontext")
-    raw = source.findtext("text", "") if source is not None else ""
-    text, blanks = read_gaps(raw, losses)
+    text, blanks = read_gaps(node.findtext("questiontext/text", ""), losses)
     return build_cloze_item(item, convert_html(text, losses), blanks)
 
 
@@ -429,8 +421,7 @@ def _read_gap_select(node: ET.Element, item: Item, losses: PicturesAndLosses) ->
         blanks.append(ItemBlank((word,), "", wrong))
         return BLANK
 
-    raw = node.findtext("questiontext/text", "")
-    text = convert_html(_PLACED.sub(gap, raw), losses)
+    text = convert_html(_PLACED.sub(gap, node.findtext("questiontext/text", "")), losses)
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
     return build_cloze_item(item, text, blanks)
@@ -471,9 +462,10 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
 
 
 def _build_question(item: Item) -> ET.Element:
-    if item.kind not in _WRITERS:
+    writer = _WRITERS.get(item.kind)
+    if writer is None:
         raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
-    node = ET.Element("question", type=_WRITERS[item.kind].question_type)
+    node = ET.Element("question", type=writer.question_type)
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
     _add_html(node, "questiontext", _write_stem(item))
     shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
@@ -483,7 +475,7 @@ def _build_question(item: Item) -> ET.Element:
     _add_html(node, "generalfeedback", to_html_with_pictures(explanation))
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)
-    _WRITERS[item.kind].add_answers(node, item)
+    writer.add_answers(node, item)
     if item.mistake and item.kind in _COMBINED:
         _add_html(node, "incorrectfeedback", to_html_with_pictures(item.mistake))
     if item.mistake and item.kind in _WRITING_TYPED:
@@ -601,10 +593,6 @@ def _write_ordering(node: ET.Element, item: Item) -> None:
         add_child(answer, "text", to_html_with_pictures(step.text))
 
 
-def _write_no_answer_elements(_node: ET.Element, _item: Item) -> None:
-    """Write nothing: all of it is in the question text."""
-
-
 class _Writer(NamedTuple):
     question_type: str
     add_answers: Callable[[ET.Element, Item], None]
@@ -618,5 +606,5 @@ _WRITERS = {
     "numeric": _Writer("numerical", _write_numeric),
     "match": _Writer("matching", _write_matching),
     "order": _Writer("ordering", _write_ordering),
-    "cloze": _Writer("cloze", _write_no_answer_elements),
+    "cloze": _Writer("cloze", lambda _node, _item: None),  # its answers are in its text
 }

@@ -33,7 +33,7 @@ from app.import_export.items import (
     Kind,
     NumberRange,
     UnusableFileError,
-    credit_of_score,
+    build_scored_option,
     format_significant_digits,
 )
 from app.import_export.text_conversion import (
@@ -77,11 +77,12 @@ class ResponseDeclaration:
     @property
     def partial_credit_by_value(self) -> dict[str, float]:
         best = max((mapped.score for mapped in self.mapped_scores), default=0.0)
-        credit_by_value = {
-            v: credit_of_score(s, best).partial_credit for v, s in self.mapped_scores
+        full_mark_values = self.full_mark_values
+        return {
+            value: round(score / best, 7)
+            for value, score in self.mapped_scores
+            if 0 < score < best and value not in full_mark_values
         }
-        others = credit_by_value.keys() - set(self.full_mark_values)
-        return {v: credit for v, credit in credit_by_value.items() if credit and v in others}
 
 
 def read_responses_by_identifier(root: ET.Element) -> dict[str, ResponseDeclaration]:
@@ -197,12 +198,11 @@ def _build_option(
     test: ET.Element | None,
     unit: str,
 ) -> ItemOption:
-    """Return the option for a value; `score` is its share of the full score."""
-    right, credit = credit_of_score(score_share, 1.0)
+    """Return the option for a value that earns a share of the full score."""
     if not response.is_number:
-        return ItemOption(value, right, feedback, credit=credit)
+        return build_scored_option(value, score_share, 1, feedback)
     span = _read_tested_range(read_number(value), test, unit)
-    return ItemOption("", right, feedback, span, credit)
+    return build_scored_option("", score_share, 1, feedback, span)
 
 
 def _read_tested_range(center: float, test: ET.Element | None, unit: str) -> NumberRange:
