@@ -38,7 +38,6 @@ from app.import_export.anki_package_import import (
 )
 from app.import_export.card_export import (
     ExportCourse,
-    LearnerTime,
     is_card_available,
     write_learner_cards,
 )
@@ -95,9 +94,8 @@ async def _create_package_download(
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
         package = PackageWriter(file, modern=modern)
-        write_learner_cards(
-            course, cards, package, LearnerTime(now, time_zone_or_utc(learner.zone))
-        )
+        local_now = now.astimezone(time_zone_or_utc(learner.zone))
+        write_learner_cards(course, cards, package, local_now)
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"

@@ -62,29 +62,21 @@ class ExportCourse:
 
 
 def write_learner_cards(
-    course: ExportCourse, cards: LearnerCards, package: PackageWriter, learner_time: "LearnerTime"
+    course: ExportCourse, cards: LearnerCards, package: PackageWriter, local_now: dt.datetime
 ) -> None:
-    """Write all cards of a learner that still have text, a few notes at a time."""
-    calendar = learner_time.collection_dates(cards.find_first_review_day())
+    """Write all cards of a learner that still have text, a few notes at a time.
+
+    `local_now` is the present in the learner's time zone.
+    """
+    first_study_day = cards.find_first_review_day() or local_now.date()
+    today = local_now.date() - dt.timedelta(days=local_now.time() < _ROLLOVER)
+    start = dt.datetime.combine(first_study_day, _ROLLOVER, local_now.tzinfo)
+    minutes_west = -round((start.utcoffset() or dt.timedelta()).total_seconds() / 60)
+    collection_start = CollectionStart(int(start.timestamp()), minutes_west)
+    dates = CollectionDates(int(local_now.timestamp()), today, first_study_day, collection_start)
     pictures = _PicturePacker(cards.read_picture, package)
     notes = _NoteBuilder(course, pictures.of_course)
-    write_notes_to_package(map(pictures.pack_pictures, notes.build_notes(cards)), calendar, package)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class LearnerTime:
-    now: dt.datetime
-    zone: dt.tzinfo
-
-    def collection_dates(self, first_study_day: dt.date | None) -> CollectionDates:
-        """Return the dates of the collection, counted from `first_study_day` or from today."""
-        local_now = self.now.astimezone(self.zone)
-        first_study_day = first_study_day or local_now.date()
-        today = local_now.date() - dt.timedelta(days=local_now.time() < _ROLLOVER)
-        start = dt.datetime.combine(first_study_day, _ROLLOVER, self.zone)
-        minutes_west = -round((start.utcoffset() or dt.timedelta()).total_seconds() / 60)
-        collection_start = CollectionStart(int(start.timestamp()), minutes_west)
-        return CollectionDates(int(self.now.timestamp()), today, first_study_day, collection_start)
+    write_notes_to_package(map(pictures.pack_pictures, notes.build_notes(cards)), dates, package)
 
 
 def is_card_available(library: Library, own_card_ids: Collection[str], card: str) -> bool:
@@ -268,8 +260,7 @@ class _NoteBuilder:
         }
         self._pictures |= {stored_name: contents[name] for name, stored_name in names.items()}
         card = rename_images(card, {name: name for name in names})
-        front, back = to_html_with_pictures(card.stem), to_html_with_pictures(card.text)
-        for name, stored_name in names.items():
-            old, new = f'src="{html.escape(name)}"', f'src="{PICTURES}{stored_name}"'
-            front, back = front.replace(old, new), back.replace(old, new)
-        return CardSides(front, back)
+        urls = {name: f"{PICTURES}{stored_name}" for name, stored_name in names.items()}
+        return CardSides(
+            to_html_with_pictures(card.stem, urls), to_html_with_pictures(card.text, urls)
+        )

@@ -3,7 +3,7 @@
 import functools
 import html
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from markdown_it.common.utils import escapeHtml
@@ -33,6 +33,9 @@ _OPTIONS: OptionsDict = OptionsDict(
 )
 
 
+_NAMES_AS_URLS: Mapping[str, str] = {}  # each picture has its name in the topic folder as URL
+
+
 @functools.lru_cache(maxsize=4096)
 def to_html(markdown: str) -> str:
     """Return Markdown as HTML; a single paragraph has no `<p>`.
@@ -42,9 +45,9 @@ def to_html(markdown: str) -> str:
     return tokens_to_html(parse_markdown(markdown))
 
 
-def to_html_with_pictures(markdown: str) -> str:
-    """Return HTML like `to_html`, with pictures, whose URLs are names in the topic folder."""
-    return tokens_to_html(parse_markdown(markdown), pictures=True)
+def to_html_with_pictures(markdown: str, urls: Mapping[str, str] = _NAMES_AS_URLS) -> str:
+    """Return HTML like `to_html`, with pictures; one without a URL in `urls` has its name."""
+    return tokens_to_html(parse_markdown(markdown), urls)
 
 
 def plain_text_or_html(markdown: str) -> str:
@@ -63,15 +66,16 @@ def plain_text_or_html(markdown: str) -> str:
     return f"<span>{text}</span>" if _MARKUP.search(plain) else plain
 
 
-def tokens_to_html(tokens: Sequence[Token], *, pictures: bool = False) -> str:
+def tokens_to_html(tokens: Sequence[Token], picture_urls: Mapping[str, str] | None = None) -> str:
+    """Return tokens as HTML; pictures become their alt text without `picture_urls`."""
     content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
-    return _WRITER.render(tokens, _OPTIONS, {"pictures": pictures}).strip()
+    return _WRITER.render(tokens, _OPTIONS, {"picture_urls": picture_urls}).strip()
 
 
 def tokens_to_markdown(tokens: Sequence[Token]) -> str:
-    return to_markdown(tokens_to_html(tokens, pictures=True), topic_picture_name_or_empty).text
+    return to_markdown(tokens_to_html(tokens, _NAMES_AS_URLS), topic_picture_name_or_empty).text
 
 
 class _PortableHtmlRenderer(RendererHTML):
@@ -110,9 +114,10 @@ class _PortableHtmlRenderer(RendererHTML):
     ) -> str:
         alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
         name = topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
-        if not name or not env.get("pictures"):
+        urls: Mapping[str, str] | None = env["picture_urls"]
+        if not name or urls is None:
             return alt
-        return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(alt)}" />'
+        return f'<img src="{escapeHtml(urls.get(name, name))}" alt="{escapeHtml(alt)}" />'
 
     def link_open(
         self,
