@@ -38,7 +38,6 @@ from app.authoring.statistics_tables import (
     VariantRow,
     build_option_rows,
     build_variant_row,
-    letter_options_as_displayed,
     list_statistics_by_revision,
     merge_equal_wordings,
 )
@@ -48,6 +47,7 @@ from app.authoring.to_do import (
     build_problem_list,
     find_statistics_reasons,
     find_topic_of_path,
+    letter_options,
     list_problems_of_topic,
     list_unpublished_content,
     problem_key,
@@ -331,7 +331,7 @@ def show_question(
         )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
         outdated=location.path in library.outdated,
-        displayed_letters=letter_options_as_displayed(variant),
+        displayed_letters=letter_options(variant),
         variants=_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(

@@ -287,7 +287,6 @@ def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _Exist
     for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
             times[_LoggedAct(row.card, row.rating or row.act)].append(row.at)
-
     connection = db.connection()
 
     def load_ids(table: Table) -> set[str]:
