@@ -139,10 +139,9 @@ def _fit_item_to_topic(item: Item, target: TargetTopic) -> Item:
     unknown = {*item.objectives, *item.sources} - {*objectives, *sources}
     if unknown:
         item = _with_recorded_loss(item, f"unknown here: {', '.join(sorted(unknown))}")
-    if objectives == (target.own_objective,):
-        objectives = ()
-    if sources == (target.own_source,):
-        sources = ()
+    # The file names its own ones for all of its items.
+    objectives = () if objectives == (target.own_objective,) else objectives
+    sources = () if sources == (target.own_source,) else sources
     adapted = dataclasses.replace(item, objectives=objectives, sources=sources)
     return _mark_shared_right_sides(ensure_heading_paragraph(adapted))
 
@@ -206,10 +205,13 @@ def _comparison_key(item: Item) -> object:
     def one_line(text: str) -> str:
         return _normalize_whitespace(join_into_one_line(text))
 
+    def range_key(span: NumberRange | None) -> tuple[str, ...]:
+        return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit) if span else ()
+
     return (
         item.kind,
         _normalize_whitespace(item.stem),
-        tuple((one_line(o.text), o.right, _range_key(o.span)) for o in item.options),
+        tuple((one_line(o.text), o.right, range_key(o.span)) for o in item.options),
         tuple(one_line(s.text) for s in item.steps),
         tuple((one_line(p.left), one_line(p.right)) for p in item.pairs),
         _normalize_whitespace(item.text),
@@ -222,15 +224,8 @@ def _normalize_whitespace(text: str) -> str:
     return " ".join(plain.split())
 
 
-def _range_key(span: NumberRange | None) -> tuple[str, ...]:
-    if span is None:
-        return ()
-    return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)
-
-
 def _parse_course(folder: Path) -> dict[str, ParsedFile]:
-    parsed_files, _ = WatchedFiles(folder, None).parse_current_files()
-    return parsed_files
+    return WatchedFiles(folder, None).parse_current_files().parsed_files
 
 
 def _syllabus_of(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:

@@ -192,7 +192,7 @@ _MOST_RATIO = 200
 _SMALL = 1_000_000  # below this size a high compression ratio does no harm
 # All that zipfile and its decompressors raise for damaged data; bz2 raises an OSError without
 # errno.
-_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OSError)
 
 
 @contextlib.contextmanager
@@ -210,10 +210,8 @@ def open_archive(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
     except NotImplementedError:
         why = "the archive is packed in a way that is not known here"
         raise UnusableFileError(f"{refusal}: {why}.") from None
-    except _BROKEN:
-        raise UnusableFileError(f"{refusal}: {_describe_broken_archive(file)}.") from None
-    except OSError as error:
-        if error.errno is not None:  # an error of the disk, not of the archive
+    except _BROKEN as error:
+        if isinstance(error, OSError) and error.errno is not None:  # an error of the disk
             raise
         raise UnusableFileError(f"{refusal}: {_describe_broken_archive(file)}.") from None
 

@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from app.import_export.anki.package_format import (
     CollectionStart,
     PackageWriter,
     build_collection_row,
+    build_package_picture_name,
     note_type_id_for_card_count,
 )
 from app.import_export.items import (
@@ -358,17 +359,13 @@ def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
 
     Anki reads the id of a row as the moment of the review.
     """
-    rows = db.execute(
-        "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged ORDER BY at, card, place"
-    )
-    db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _make_ids_unique(rows))
-
-
-def _make_ids_unique(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     last_id = 0
-    for at, *rest in rows:
+    for at, *others in db.execute(
+        "SELECT at, cid, -1, ease, ivl, last, factor, time, kind FROM logged"
+        " ORDER BY at, card, place"
+    ):
         last_id = max(at, last_id + 1)
-        yield (last_id, *rest)
+        _insert_row(db, "revlog", (last_id, *others))
 
 
 def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:
@@ -414,4 +411,4 @@ def _package_picture_name(picture: ItemImage) -> str:
     """Return a file name that no other package uses for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
     digest = hashlib.sha256(image_bytes(picture)).hexdigest()[:32]
-    return f"headroom-{digest}.{ending}"
+    return build_package_picture_name(f"{digest}.{ending}")

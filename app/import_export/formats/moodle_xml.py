@@ -21,8 +21,8 @@ from app.import_export.formats.metadata_tags import (
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
     add_used_parameters,
+    format_unit_and_tolerance,
     insert_placeholders,
-    read_unit_and_tolerance,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
@@ -347,7 +347,7 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
             continue
         template, span = "", None
         if node.get("type") in CALCULATED:
-            template = f"`{text} {read_unit_and_tolerance(answer, unit, losses)}`".replace(
+            template = f"`{text} {format_unit_and_tolerance(answer, unit, losses)}`".replace(
                 " `", "`"
             )
         else:

@@ -81,7 +81,7 @@ def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
         yield Qti12Item(title, title if is_unique else "", node)
 
 
-def read_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:
+def read_qti12_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:
     """Read one item; raises ItemSkippedError."""
     return _Qti12Reader(node, losses).read_item(name)
 
@@ -173,9 +173,12 @@ class _Qti12Reader:
     def _read_choices(self, item: Item) -> Item:
         response = self.responses[0]
         multiple_answers = qti_attribute(response, "rcardinality").lower() == "multiple"
-        weights = (
-            self._multiple_choice_percents() if multiple_answers else self._single_choice_percents()
-        )
+        if multiple_answers:
+            weights = self._multiple_choice_percents()
+        else:
+            scores = self._response_scores(qti_attribute(response, "ident"))
+            best = max(scores.values(), default=0.0) or 1.0
+            weights = {name: 100 * score / best for name, score in scores.items()}
         reasons = self._choice_reasons(qti_attribute(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
@@ -184,12 +187,6 @@ class _Qti12Reader:
         return convert_weighted_choices(
             item, choices, self.losses, multiple_answers=multiple_answers
         )
-
-    def _single_choice_percents(self) -> dict[str, float]:
-        """Return the worth of each single choice, in percent of the best."""
-        scores = self._response_scores(qti_attribute(self.responses[0], "ident"))
-        best = max(scores.values(), default=0.0) or 1.0
-        return {name: 100 * score / best for name, score in scores.items()}
 
     def _multiple_choice_percents(self) -> dict[str, float]:
         """Return what each ticked choice earns or costs, in percent.
