@@ -51,7 +51,7 @@ class RegradeImpact:
 
     answers: int
     learners: int
-    firsts: int
+    first_answers: int
     sittings: int
 
 
@@ -224,7 +224,7 @@ def _count_regrade_impact(rows: Sequence[NewScore]) -> RegradeImpact:
     return RegradeImpact(
         answers=len(answers),
         learners=len({answer.learner for answer in answers}),
-        firsts=sum(answer.first for answer in answers),
+        first_answers=sum(answer.first for answer in answers),
         sittings=len({answer.sitting for answer in answers} - {0}),
     )
 

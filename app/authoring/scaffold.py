@@ -16,7 +16,7 @@ from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import list_used_ids
-from app.import_export.items import number_until_unused
+from app.import_export.items import append_number_until_unused
 from app.markup.model import Topic
 from app.markup.text import LONGEST_ID, is_slug, suggest_known_words
 from app.questions import types
@@ -49,7 +49,7 @@ class ScaffoldTarget:
         )
 
     @property
-    def first_uncovered_objective(self) -> str:
+    def starting_objective(self) -> str:
         """The first objective without a page, otherwise the first of all."""
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
@@ -106,7 +106,7 @@ def create_topic(
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     values = {
         "title": title,
-        "objective": objective or course.first_uncovered_objective,
+        "objective": objective or course.starting_objective,
         "source": course.first_source,
         "today": today.isoformat(),
     }
@@ -142,7 +142,7 @@ def add_question_or_card(course: ScaffoldTarget, slug: str, kind: str, name: str
     path = course.folder / "topics" / slug / f"{stem}.md"
     old_text = path.read_text(encoding="utf-8") if path.exists() else ""
     number = old_text.count("<!-- q:") + 1
-    name = name or number_until_unused(f"{slug}-{kind}", course.used_ids)
+    name = name or append_number_until_unused(f"{slug}-{kind}", course.used_ids)
     id_line = f"<!-- q: {name}\n"
     draft_lines = "# Only authors see it; without this line it is live.\nstatus: draft\n"
     item = _fill_item_template(kind, name, topic.title, number)
@@ -287,7 +287,7 @@ def _read_template(name: str) -> str:
 
 def _reserve_unused_id(name: str, used_ids: set[str]) -> str:
     """Return an unused id, and mark it as used."""
-    unused_id = number_until_unused(name, used_ids)
+    unused_id = append_number_until_unused(name, used_ids)
     used_ids.add(unused_id)
     return unused_id
 

@@ -37,8 +37,8 @@ from app.authoring.store import (
 from app.authoring.to_do import (
     FixReason,
     ItemToFix,
-    blind_guess_percent,
     build_item_to_fix,
+    compute_blind_guess_percent,
     find_card_reasons,
     find_report_and_regrade_reasons,
     find_statistics_reasons,
@@ -173,7 +173,7 @@ def build_question_rows(
             QuestionStatisticsRow(
                 question,
                 current,
-                blind_guess_percent(question),
+                compute_blind_guess_percent(question),
                 earlier_answer_count=counts[question.id] - (current.count if current else 0),
                 reasons=tuple(find_statistics_reasons(question, current)),
                 unregraded_count=unregraded_counts.get(question.id, 0),
@@ -237,7 +237,7 @@ def compute_exam_statistics(
     return rows
 
 
-def questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
+def write_questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """Return the table as CSV: one line per question, percentages as plain numbers."""
     header = ("item", "type", "topic", "file", "line", "revision", *COLUMNS)
     return _csv_text(
@@ -253,7 +253,7 @@ def questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     )
 
 
-def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
+def write_exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
     """Return the indices of the mock exams as CSV; empty below ten learners."""
     rows = []
     for exam in exams:

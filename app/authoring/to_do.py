@@ -73,7 +73,10 @@ def build_problem_list(
     errors = sum(p.severity == "error" for p in all_problems)
     return ProblemList(
         matching,
-        next((p for p in matching if problem_key(p) == selected_key), next(iter(matching), None)),
+        next(
+            (p for p in matching if build_problem_key(p) == selected_key),
+            next(iter(matching), None),
+        ),
         tuple(
             FileProblemCount(*counted)
             for counted in sorted(Counter(p.path for p in all_problems).items())
@@ -83,7 +86,7 @@ def build_problem_list(
     )
 
 
-def problem_key(problem: ContentProblem) -> str:
+def build_problem_key(problem: ContentProblem) -> str:
     """Return a problem's name in URLs: file, line, column and code."""
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
@@ -187,7 +190,7 @@ class ItemToFix:
         return self.reasons[0].weight * 10 + len(self.reasons)
 
 
-def blind_guess_percent(question: Question) -> float | None:
+def compute_blind_guess_percent(question: Question) -> float | None:
     """Return the percentage that random guessing scores; None if undefined."""
     return types.type_of(question).guess_percent(question.answer)
 
@@ -291,7 +294,7 @@ def _quote_option(text: str) -> str:
 
 def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     """Judge an index by its 95% interval: what chance can explain is no reason to fix anything."""
-    facility, guess = statistics.facility, blind_guess_percent(question)
+    facility, guess = statistics.facility, compute_blind_guess_percent(question)
     reasons = []
     interval = statistics.discrimination_interval
     if interval is not None and interval[1] < 0:
@@ -348,7 +351,7 @@ def build_author_tasks(
 
 def _task_for_problem(problem: ContentProblem) -> AuthorTask:
     weight = _ERROR if problem.severity == "error" else _WARNING
-    url = f"/authoring?{urlencode({'at': problem_key(problem)})}"
+    url = f"/authoring?{urlencode({'at': build_problem_key(problem)})}"
     name = problem.item or f"{problem.path}:{problem.line}"
     return AuthorTask(weight, name, url, f"{problem.code} {problem.message}", "check")
 

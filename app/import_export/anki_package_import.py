@@ -252,11 +252,11 @@ class BackgroundImports:
 
     def __init__(
         self,
-        write_turn: OpenWriteSession,
+        open_write_session: OpenWriteSession,
         clock: Callable[[], dt.datetime],
         patience: float = _LONGEST_WAIT,
     ) -> None:
-        self._turn = write_turn
+        self._open_write_session = open_write_session
         self._clock = clock
         self._patience = patience
         self._slots = FairSlots(AT_ONCE, AT_ONCE)
@@ -318,7 +318,7 @@ class BackgroundImports:
                 return import_progress_store.STOPPED
             now = self._clock()
             try:
-                async with self._turn() as db:
+                async with self._open_write_session() as db:
                     outcome = await run_in_threadpool(
                         _write_batch, db, learner, began_at, batch, now, waiting_count
                     )
@@ -330,7 +330,7 @@ class BackgroundImports:
         return import_progress_store.DONE
 
     async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:
-        async with self._turn() as db:
+        async with self._open_write_session() as db:
             bump_change_counter(db, learner_id)
             await run_in_threadpool(
                 import_progress_store.save_import_end, db, learner_id, began_at, state

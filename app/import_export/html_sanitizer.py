@@ -75,7 +75,7 @@ def sanitize_html(text: str) -> str:
     return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
-def portable_html(text: str) -> str:
+def make_html_portable(text: str) -> str:
     """Return HTML of our pages in a form that other programs can show."""
     return _PORTABLE.clean(text).strip()
 

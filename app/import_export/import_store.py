@@ -74,7 +74,7 @@ def _load_suspended(db: Session, learner_id: int, cards: Collection[str]) -> set
     return set(db.connection().scalars(select(SUSPENSION.c.card).where(of_cards)))
 
 
-def rebuild_memory_rows(
+def rebuild_card_states(
     db: Session, learner_id: int, placements: Mapping[str, NoteAndTopic], logs: LogRowsByCard
 ) -> None:
     """Rebuild the memory rows of these cards from their logs and starts.
@@ -257,7 +257,7 @@ def import_cards(
     store_pictures(db, learner.id, cards, at)
     changed_texts = _store_changed_own_texts(db, learner.id, cards, existing, at)
     _suspend_cards_suspended_in_file(db, learner.id, new_cards, at)
-    _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
+    _rebuild_card_states_and_day_totals(db, learner.id, cards, existing, first_reviews)
     new = {card.card for card in new_cards}
     changed = ({*first_reviews} | changed_texts) - new
     unchanged_count = len({card.card for card in cards} - new - changed)
@@ -265,7 +265,7 @@ def import_cards(
     return ImportCounts(len(new), len(changed), unchanged_count, reviews, skipped, waiting_cards)
 
 
-def _rebuild_memory_and_days(
+def _rebuild_card_states_and_day_totals(
     db: Session,
     learner_id: int,
     cards: Sequence[ImportedCard],
@@ -277,7 +277,7 @@ def _rebuild_memory_and_days(
     before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
     logs_without_memory = {c: log for c, log in existing.logs.items() if c not in existing.begun}
     placements = {c.card: NoteAndTopic(c.note, c.topic) for c in cards}
-    rebuild_memory_rows(db, learner_id, placements, {**logs_without_memory, **after})
+    rebuild_card_states(db, learner_id, placements, {**logs_without_memory, **after})
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
@@ -436,14 +436,16 @@ _MOST_REMOVED_ROWS_OF_BATCH, _REMOVAL_ROWS_OF_CARD = 500, 3
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnDeck:
     name: str
-    cards: int
-    grades: int
+    card_count: int
+    review_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportedSummary:
+    """A learner's own decks, and the number of imported reviews of course cards."""
+
     decks: tuple[OwnDeck, ...]
-    grades: int
+    course_card_reviews: int
 
 
 def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
@@ -457,11 +459,11 @@ def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
     )
-    grades = db.scalar(select(func.count()).where(*_imported_rows_filter(learner_id)))
-    return ImportedSummary(tuple(OwnDeck(*row) for row in decks), grades or 0)
+    reviews = db.scalar(select(func.count()).where(*_imported_rows_filter(learner_id)))
+    return ImportedSummary(tuple(OwnDeck(*row) for row in decks), reviews or 0)
 
 
-def list_learner_cards(db: Session, learner_id: int) -> list[str]:
+def list_card_ids_with_state(db: Session, learner_id: int) -> list[str]:
     if not learner_id:
         return []
     declined = select(ADDED.c.card).where(
@@ -528,7 +530,7 @@ def delete_imported_reviews(
     connection.execute(update(LOG).where(imported_rows, is_reviewed_here).values(blank_row))
     connection.execute(delete(LOG).where(imported_rows, ~is_reviewed_here))
     after = {**{card: [] for card in cards}, **load_log_rows_by_card(db, learner_id, cards)}
-    rebuild_memory_rows(db, learner_id, {c: find_placement(c) for c in cards}, after)
+    rebuild_card_states(db, learner_id, {c: find_placement(c) for c in cards}, after)
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 

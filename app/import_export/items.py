@@ -242,10 +242,10 @@ def is_true_or_false(options: Iterable[ItemOption]) -> bool:
     return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
 
 
-def number_until_unused(name: str, used: Collection[str]) -> str:
+def append_number_until_unused(name: str, used: Collection[str]) -> str:
     """Return the name, with a number behind it if it is used.
 
-    >>> number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
+    >>> append_number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
     'kv-cache-3'
     """
     candidates = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
@@ -281,22 +281,22 @@ class ImageCollector:
     def pictures(self) -> tuple[ItemImage, ...]:
         return tuple(self._taken.values())
 
-    def name_image(self, address: str) -> str:
+    def collect_and_name_image(self, address: str) -> str:
         """Return the name that a picture gets; "" if it cannot be imported."""
         content = _decode_data_url(address)
         if content is None and self._find is not None:
             content = self._find(address)
         name = make_image_name(content or b"", unquote(address))
         if name and content:
-            self._taken[name] = make_image(name, content)
+            self._taken[name] = encode_image(name, content)
         return name
 
 
-def make_image(name: str, content: bytes) -> ItemImage:
+def encode_image(name: str, content: bytes) -> ItemImage:
     return ItemImage(name, base64.b64encode(content).decode())
 
 
-def image_bytes(picture: ItemImage) -> bytes:
+def decode_image(picture: ItemImage) -> bytes:
     """Return the bytes of a picture; empty if its Base64 is invalid."""
     try:
         return base64.b64decode(picture.data, validate=True)
@@ -315,19 +315,19 @@ def make_image_name(content: bytes, address: str) -> str:
     ending = detect_image_format(content)
     if not ending:
         return ""
-    digest = image_digest(content)
+    digest = compute_image_digest(content)
     stem = "" if address.startswith("data:") else PurePosixPath(address).stem
     # A name given here before is given again, even if it became a file name in the meantime.
     slug = slugify(stem.removesuffix(f"-{digest}").removeprefix(f"{_FOLDER}-"))
     return f"{_FOLDER}/{slug[:40].strip('-') or 'picture'}-{digest}.{ending}"
 
 
-def image_digest(content: bytes) -> str:
+def compute_image_digest(content: bytes) -> str:
     """Return eight hex digits that identify the content."""
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def topic_picture_name_or_empty(address: str) -> str:
+def keep_topic_picture_name_or_empty(address: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
     return address if is_path_inside(address) else ""
 
@@ -344,7 +344,7 @@ def list_shown_picture_names(item: Item) -> tuple[str, ...]:
     return tuple(names)
 
 
-def rename_images(item: Item, names: Mapping[str, str]) -> Item:
+def rename_or_drop_images(item: Item, names: Mapping[str, str]) -> Item:
     """Return the item with its pictures renamed; one without a new name becomes its alt text."""
 
     def replace(match: re.Match[str]) -> str:

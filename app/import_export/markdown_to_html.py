@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from app.import_export.html_to_markdown import to_markdown
-from app.import_export.items import Item, map_item_texts, topic_picture_name_or_empty
+from app.import_export.items import Item, keep_topic_picture_name_or_empty, map_item_texts
 from app.markup.markdown_tokens import closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
@@ -50,13 +50,13 @@ def to_html_with_pictures(markdown: str, urls: Mapping[str, str] = _NAMES_AS_URL
     return tokens_to_html(parse_markdown(markdown), urls)
 
 
-def plain_text_or_html(markdown: str) -> str:
+def to_plain_text_or_html(markdown: str) -> str:
     r"""Return plain text, or HTML with a tag in it if markup is needed.
 
     Moodle accepts the right sides of pairs and the steps of a GIFT file in this form, for which it
     has no format mark.
 
-    >>> plain_text_or_html("A & B"), plain_text_or_html("`x`"), plain_text_or_html(r"\<b> is a tag")
+    >>> to_plain_text_or_html("A & B"), to_plain_text_or_html("`x`"), to_plain_text_or_html(r"\<b> is a tag")
     ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
     """
     text = to_html(markdown)
@@ -75,7 +75,9 @@ def tokens_to_html(tokens: Sequence[Token], picture_urls: Mapping[str, str] | No
 
 
 def tokens_to_markdown(tokens: Sequence[Token]) -> str:
-    return to_markdown(tokens_to_html(tokens, _NAMES_AS_URLS), topic_picture_name_or_empty).text
+    return to_markdown(
+        tokens_to_html(tokens, _NAMES_AS_URLS), keep_topic_picture_name_or_empty
+    ).text
 
 
 class _PortableHtmlRenderer(RendererHTML):
@@ -113,7 +115,7 @@ class _PortableHtmlRenderer(RendererHTML):
         env: MutableMapping[str, Any],
     ) -> str:
         alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
-        name = topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
+        name = keep_topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
         urls: Mapping[str, str] | None = env["picture_urls"]
         if not name or urls is None:
             return alt

@@ -110,13 +110,13 @@ def _insert_br_tags(text: str) -> str:
 
 
 def convert_html(html: str, losses: PicturesAndLosses) -> str:
-    converted = to_markdown(html, losses.image_collector.name_image)
+    converted = to_markdown(html, losses.image_collector.collect_and_name_image)
     for loss in converted.lost:
         losses.add(loss)
     return converted.text
 
 
-def plain_text_or_none(markdown: str) -> str | None:
+def to_plain_text_or_none(markdown: str) -> str | None:
     """Return the text of Markdown that is plain text in one line, otherwise None."""
     markup = to_html(markdown)
     if "<" in markup or "\n" in markup or "\\(" in markup or "\\[" in markup:

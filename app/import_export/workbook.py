@@ -68,8 +68,8 @@ class WorkbookSheets(NamedTuple):
     hidden_names: list[str]
 
 
-def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
-    """Return the cells of a workbook as shown; raises UnusableFileError with `refusal`."""
+def read_workbook(data: bytes, error_prefix: str) -> WorkbookSheets:
+    """Return the cells of a workbook as shown; raises UnusableFileError with `error_prefix`."""
     try:
         process = subprocess.run(  # noqa: S603 - runs this module; the file is its input
             [sys.executable, "-m", __name__],
@@ -82,9 +82,9 @@ def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
         result = json.loads(process.stdout)
     except (subprocess.TimeoutExpired, ValueError):
         reason = "its table needs more memory or time than it may have"
-        raise UnusableFileError(f"{refusal}: {reason}.") from None
+        raise UnusableFileError(f"{error_prefix}: {reason}.") from None
     if "error" in result:
-        raise UnusableFileError(f"{refusal}: {result['error']}.")
+        raise UnusableFileError(f"{error_prefix}: {result['error']}.")
     return WorkbookSheets([Sheet(*sheet) for sheet in result["sheets"]], result["hidden_names"])
 
 

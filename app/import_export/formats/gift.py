@@ -10,18 +10,18 @@ from typing import NamedTuple
 from app.import_export.formats.export_losses import write_blocks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
-    explanation_with_extras,
+    build_explanation_with_extras,
     has_partial_credit_tag,
-    item_tags,
-    restore_from_explanation,
+    list_item_tags,
+    restore_fields_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
     LONGEST_SEQUENCE,
     ORDERS,
     WeightedChoice,
-    choice_weight_percents,
     convert_moodle_ordering,
     convert_weighted_choices,
+    list_choice_weight_percents,
 )
 from app.import_export.items import (
     ExportResult,
@@ -34,7 +34,7 @@ from app.import_export.items import (
     build_scored_option,
     format_significant_digits,
 )
-from app.import_export.markdown_to_html import plain_text_or_html, to_html
+from app.import_export.markdown_to_html import to_html, to_plain_text_or_html
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
@@ -44,11 +44,11 @@ from app.import_export.text_conversion import (
     has_decimal_comma,
     make_range_around,
     make_range_between,
-    plain_text_or_none,
     read_number,
     read_source_items,
     read_weight_in_percent,
     split_unit_from_stem,
+    to_plain_text_or_none,
 )
 
 _COMMENT = re.compile(r"^\s*//")
@@ -85,7 +85,7 @@ class _GiftLine(NamedTuple):
     tags: tuple[str, ...]  # from the comments above it
 
 
-def split_blocks(text: str) -> list[GiftBlock]:
+def split_gift_blocks(text: str) -> list[GiftBlock]:
     """Return the questions of a file, which empty lines separate; comments carry their tags.
 
     If the empty line is missing, a question begins on the line after the answers of another if it
@@ -221,7 +221,7 @@ _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 def read_gift(text: str) -> ImportResult:
     """Read every question of a GIFT file; essays and descriptions are refused."""
-    blocks = split_blocks(text)
+    blocks = split_gift_blocks(text)
     all_answers = ((block.answers or "").strip() for block in blocks)
     numeric_answers = (answers for answers in all_answers if answers.startswith("#"))
     numbers = (n for answers in numeric_answers for n in re.findall(r"[\d.,]*,\d+", answers))
@@ -273,7 +273,7 @@ class _GiftReader:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text("".join(general_feedback)))
         return apply_tags(
-            restore_from_explanation(self._read_answers(item, inside)), self.block.tags
+            restore_fields_from_explanation(self._read_answers(item, inside)), self.block.tags
         )
 
     def _read_stem_with_gap(self) -> str:
@@ -433,9 +433,9 @@ def write_gift(items: tuple[Item, ...]) -> ExportResult:
 def _write_gift_block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _write_answers_by_kind(item, unit)
-    explanation = explanation_with_extras(item)
+    explanation = build_explanation_with_extras(item)
     general_feedback = f"\n\t####{_write_text(explanation)}" if explanation else ""
-    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in item_tags(item))
+    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in list_item_tags(item))
     tag_comment = f"// {tags}\n" if tags else ""
     title = f"::{_escape_gift(item.name)}::" if item.name else ""
     stem = _write_text(add_unit_to_stem(item.stem, unit))
@@ -466,7 +466,7 @@ def _write_short_answers(item: Item) -> str:
 
 def _write_choices(item: Item) -> str:
     lines = []
-    for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
+    for option, weight in zip(item.options, list_choice_weight_percents(item), strict=True):
         mark = f"~%{format_significant_digits(weight)}%"
         if item.kind == "single" and (option.right or not weight):
             mark = "=" if option.right else "~"
@@ -497,7 +497,7 @@ def _write_number(option: ItemOption, unit: str) -> str:
 
 def _write_pairs(item: Item) -> str:
     return "".join(
-        f"\n\t={_write_left_side(p.left)} -> {_escape_gift(plain_text_or_html(p.right))}"
+        f"\n\t={_write_left_side(p.left)} -> {_escape_gift(to_plain_text_or_html(p.right))}"
         for p in item.pairs
     )
 
@@ -518,7 +518,7 @@ def _write_steps(item: Item) -> str:
 
 def _write_step(markdown: str) -> str:
     r"""Return a step on one line; Moodle unescapes only `\\` there."""
-    text = plain_text_or_html(markdown)
+    text = to_plain_text_or_html(markdown)
     if _NO_STEP.search(text):
         html = to_html(markdown)
         text = html if "<" in html else f"<span>{html}</span>"
@@ -532,7 +532,7 @@ def _write_option_feedback(option: ItemOption) -> str:
 
 def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
-    text = plain_text_or_none(markdown)
+    text = to_plain_text_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):
         return "[html]" + _escape_gift(to_html(markdown))
     return (_PLAIN if markdown else "") + _escape_gift(text)

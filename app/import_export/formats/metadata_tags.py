@@ -16,7 +16,7 @@ _SIDES = ("left", "right")
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 
-def item_tags(item: Item) -> list[str]:
+def list_item_tags(item: Item) -> list[str]:
     """Return the tags of an item, with its own fields as tags such as “objective:2.1”."""
     tags = list(item.tags)
     tags += [f"objective:{o}" for o in item.objectives]
@@ -97,7 +97,7 @@ _HINT = "**Hint.**"
 _WRONG_STEPS = "**No steps.**"
 
 
-def explanation_with_extras(
+def build_explanation_with_extras(
     item: Item, *, include_mistake: bool = True, include_hints: bool = True
 ) -> str:
     """Return the explanation, followed by what the format has no field for.
@@ -120,8 +120,8 @@ def explanation_with_extras(
     return "\n\n".join(part for part in parts if part)
 
 
-def restore_from_explanation(item: Item) -> Item:
-    """Move what `explanation_with_extras` appended to the explanation back to its own fields."""
+def restore_fields_from_explanation(item: Item) -> Item:
+    """Move what `build_explanation_with_extras` appended to the explanation back to its own fields."""
     text, has_label, mistake = _split_at_label_paragraph(item.explanation, _MISTAKE)
     if has_label:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)

@@ -13,10 +13,10 @@ from app.import_export.formats.export_losses import convert_items
 from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
-    explanation_with_extras,
+    build_explanation_with_extras,
     has_partial_credit_tag,
-    item_tags,
-    restore_from_explanation,
+    list_item_tags,
+    restore_fields_from_explanation,
 )
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
@@ -27,9 +27,9 @@ from app.import_export.formats.moodle_calculated import (
 from app.import_export.formats.partial_credit import (
     ORDERS,
     WeightedChoice,
-    choice_weight_percents,
     convert_moodle_ordering,
     convert_weighted_choices,
+    list_choice_weight_percents,
 )
 from app.import_export.items import (
     BLANK,
@@ -43,11 +43,11 @@ from app.import_export.items import (
     ItemSkippedError,
     UnusableFileError,
     build_scored_option,
+    decode_image,
     format_significant_digits,
-    image_bytes,
     item_label,
 )
-from app.import_export.markdown_to_html import plain_text_or_html, to_html_with_pictures
+from app.import_export.markdown_to_html import to_html_with_pictures, to_plain_text_or_html
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
@@ -63,7 +63,7 @@ from app.import_export.text_conversion import (
     read_weight_in_percent,
     split_unit_from_stem,
 )
-from app.import_export.xml_files import add_child, document_bytes, read_xml
+from app.import_export.xml_files import add_child, read_xml, serialize_document
 from app.markup.quantities import known_unit
 
 _HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
@@ -81,7 +81,7 @@ class GappedText(NamedTuple):
     blanks: tuple[ItemBlank, ...]
 
 
-def read_gaps(text: str, losses: PicturesAndLosses) -> GappedText:
+def read_cloze_gaps(text: str, losses: PicturesAndLosses) -> GappedText:
     """Return a text in Moodle syntax with its gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
@@ -153,7 +153,7 @@ def _remove_gap_escapes(text: str) -> str:
     return " ".join(re.sub(r"\\(.)", r"\1", text).split())
 
 
-def write_gap(blank: ItemBlank) -> str:
+def write_cloze_gap(blank: ItemBlank) -> str:
     """Return one gap in Moodle syntax, not yet escaped for HTML; the hint is shown after a miss."""
     kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
     answers = [f"={_escape_gap(answer)}" for answer in blank.answers]
@@ -216,7 +216,7 @@ def _find_picture(node: ET.Element, address: str) -> bytes | None:
     name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
     files = {file.get("name", ""): file.text or "" for file in node.iter("file")}
     data = "".join(files.get(name, "").split())
-    return image_bytes(ItemImage(name, data)) if data else None
+    return decode_image(ItemImage(name, data)) if data else None
 
 
 def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
@@ -245,7 +245,7 @@ def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
     incorrect_feedback = _read_node_text(node.find("incorrectfeedback"), losses)
     if incorrect_feedback and incorrect_feedback.rstrip(".") not in _EMPTY_WORDS:
         converted = add_default_feedback_as_mistake(converted, incorrect_feedback, losses)
-    converted = restore_from_explanation(converted)
+    converted = restore_fields_from_explanation(converted)
     for field in ("correctfeedback", "partiallycorrectfeedback"):
         feedback = _read_node_text(node.find(field), losses)
         if feedback and feedback.rstrip(".") not in _EMPTY_WORDS:
@@ -400,7 +400,7 @@ def _read_ordering(node: ET.Element, item: Item, losses: PicturesAndLosses) -> I
 
 
 def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
-    text, blanks = read_gaps(node.findtext("questiontext/text", ""), losses)
+    text, blanks = read_cloze_gaps(node.findtext("questiontext/text", ""), losses)
     return build_cloze_item(item, convert_html(text, losses), blanks)
 
 
@@ -458,7 +458,7 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
         add_child(add_child(node, "category"), "text", f"$course$/top/{category}")
     questions, refused, lost = convert_items(items, _build_question, "moodle")
     root.extend(questions)
-    return ExportResult(document_bytes(root), len(questions), refused, lost)
+    return ExportResult(serialize_document(root), len(questions), refused, lost)
 
 
 def _build_question(item: Item) -> ET.Element:
@@ -469,7 +469,7 @@ def _build_question(item: Item) -> ET.Element:
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
     _add_html(node, "questiontext", _write_stem(item))
     shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
-    explanation = explanation_with_extras(
+    explanation = build_explanation_with_extras(
         item, include_mistake=not shows_mistake, include_hints=False
     )
     _add_html(node, "generalfeedback", to_html_with_pictures(explanation))
@@ -482,7 +482,7 @@ def _build_question(item: Item) -> ET.Element:
         _add_answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
     for hint in item.hints:
         _add_html(node, "hint", to_html_with_pictures(hint))
-    tags = item_tags(item)
+    tags = list_item_tags(item)
     if tags:
         parent = add_child(node, "tags")
         for tag in tags:
@@ -525,7 +525,7 @@ def _write_html_with_gaps(item: Item) -> str:
         raise ItemSkippedError("its gaps do not fit its text")
     html_text = pieces[0]
     for blank, piece in zip(item.blanks, pieces[1:], strict=True):
-        html_text += html.escape(write_gap(blank), quote=False) + piece
+        html_text += html.escape(write_cloze_gap(blank), quote=False) + piece
     return html_text
 
 
@@ -540,7 +540,7 @@ def _write_choices(node: ET.Element, item: Item) -> None:
     add_child(node, "single", "true" if item.kind == "single" else "false")
     add_child(node, "shuffleanswers", "true" if item.shuffle else "false")
     add_child(node, "answernumbering", "ABCD")
-    for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
+    for option, weight in zip(item.options, list_choice_weight_percents(item), strict=True):
         _add_answer(node, to_html_with_pictures(option.text), weight, option)
 
 
@@ -574,7 +574,7 @@ def _write_matching(node: ET.Element, item: Item) -> None:
     add_child(node, "shuffleanswers", "true")
     for pair in item.pairs:
         sub = _add_html(node, "subquestion", to_html_with_pictures(pair.left))
-        add_child(add_child(sub, "answer"), "text", plain_text_or_html(pair.right))
+        add_child(add_child(sub, "answer"), "text", to_plain_text_or_html(pair.right))
 
 
 def _write_ordering(node: ET.Element, item: Item) -> None:

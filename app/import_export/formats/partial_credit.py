@@ -90,7 +90,7 @@ def _nearest_credit_rule(choices: Sequence[WeightedChoice], losses: PicturesAndL
     return "net"
 
 
-def choice_weight_percents(item: Item) -> list[float]:
+def list_choice_weight_percents(item: Item) -> list[float]:
     """Return the percentage each choice is worth, for formats with weights.
 
     All-or-nothing is approximated: a wrong tick loses everything.

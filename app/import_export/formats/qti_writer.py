@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 from xml.etree import ElementTree as ET
 
 from app.import_export.formats.export_losses import LONGEST_LABEL, convert_items
-from app.import_export.formats.metadata_tags import item_tags
-from app.import_export.formats.partial_credit import choice_weight_percents
+from app.import_export.formats.metadata_tags import list_item_tags
+from app.import_export.formats.partial_credit import list_choice_weight_percents
 from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
 from app.import_export.items import (
     ExportResult,
@@ -16,13 +16,13 @@ from app.import_export.items import (
     ItemBlank,
     ItemOption,
     ItemSkippedError,
+    append_number_until_unused,
+    decode_image,
     format_significant_digits,
-    image_bytes,
     item_label,
-    number_until_unused,
 )
 from app.import_export.text_conversion import add_unit_to_stem
-from app.import_export.xml_files import add_child, document_bytes
+from app.import_export.xml_files import add_child, serialize_document
 
 HINT = "hint"  # CSS class of a hint among the notes for tutors
 _FULL = "0.99"  # shares of a mark may add up to slightly less than 1
@@ -116,7 +116,7 @@ def _add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     )
     has_weights = item.partial == "net" if multiple_answers else any(o.credit for o in item.options)
     if has_weights:
-        scores = (percent / 100 for percent in choice_weight_percents(item))
+        scores = (percent / 100 for percent in list_choice_weight_percents(item))
         score_by_choice = dict(zip(choice_ids, scores, strict=True))
         _add_mapping(make, node, score_by_choice, lower_bound="0", upper_bound="1")
     body = _add_outcomes_and_body(make, root, item.stem, cardinality)
@@ -325,7 +325,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
         taken_names.add(name)
         path = f"items/{name}.xml"
         pictures_by_item[path] = _use_package_files(root, item)
-        files[path] = document_bytes(root, indent=False)
+        files[path] = serialize_document(root, indent=False)
 
     added, refused, lost = convert_items(items, add_file, "qti")
     out = io.BytesIO()
@@ -340,7 +340,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
 
 def _use_package_files(root: ET.Element, item: Item) -> dict[str, bytes]:
     """Change an item's pictures to package files; returns their bytes by name."""
-    contents = {picture.name: image_bytes(picture) for picture in item.pictures}
+    contents = {picture.name: decode_image(picture) for picture in item.pictures}
     used_files: dict[str, bytes] = {}
     for node in root.iter("img"):
         name = node.get("src", "")
@@ -363,7 +363,7 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
         time_dependent="false",
     )
     root.set("xmlns", NAMESPACES[make.version])
-    label = "; ".join(item_tags(item))
+    label = "; ".join(list_item_tags(item))
     if label and len(label) <= LONGEST_LABEL:
         root.set("label", label)
     write(make, root, item)
@@ -381,7 +381,7 @@ def _make_identifier(item: Item, taken: Collection[str]) -> str:
     """Return an unused XML name from the item's name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
     name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
-    return number_until_unused(name, taken)
+    return append_number_until_unused(name, taken)
 
 
 def _write_manifest(pictures_by_item: dict[str, dict[str, bytes]], version: str) -> bytes:
@@ -397,4 +397,4 @@ def _write_manifest(pictures_by_item: dict[str, dict[str, bytes]], version: str)
         node = add_child(resources, "resource", identifier=f"r{number}", type=kind, href=name)
         for file in (name, *pictures):
             add_child(node, "file", href=file)
-    return document_bytes(root)
+    return serialize_document(root)

@@ -18,14 +18,14 @@ from app.import_export.formats.text_lists import (
     NamedChoices,
     find_choices_by_label_and_text,
     find_named_choices,
+    find_numbers_read_as_text,
     infer_choice_kind,
-    is_label,
+    is_choice_label,
     read_answer_without_choices,
-    warn_if_number_is_text,
 )
 from app.import_export.formats.xlsx_table import (
     QUESTION,
-    column_letters,
+    format_column_letters,
     read_difficulty,
     read_own_table_row,
     split_list_cell,
@@ -105,7 +105,7 @@ class TableHeader:
 
     def describe_column(self, column: int) -> str:
         title = " ".join("".join(self.titles[column : column + 1]).split())[:40]
-        return f"“{title}”" if title else f"{column_letters(column)}, which has no name,"
+        return f"“{title}”" if title else f"{format_column_letters(column)}, which has no name,"
 
     def may_unread_column_hold_answer(self, column: int) -> bool:
         name = _plain_column_name(self.titles[column])
@@ -211,7 +211,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     found = _find_header([_split_rows(text, separator) for separator in separators])
     comma = separators[found.table_index] == ";"
     table = _SheetTable(found.header, list(found.rows_below), may_use_decimal_comma=comma)
-    return read_source_items(table.sources(), *filter(None, (decoded.guess_note,)))
+    return read_source_items(table.list_source_items(), *filter(None, (decoded.guess_note,)))
 
 
 def _split_rows(text: str, separator: str) -> Iterator[TableRow]:
@@ -271,12 +271,12 @@ def _find_header(tables: Sequence[Iterator[TableRow]]) -> _FoundHeader:
 
 def _read_book(data: bytes) -> ImportResult:
     """Read the questions of every visible sheet with a header row."""
-    refusal = "The spreadsheet cannot be read"
+    error_prefix = "The spreadsheet cannot be read"
     if len(data) > MOST_BYTES:
-        raise UnusableFileError(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
-    with open_archive(io.BytesIO(data), refusal):
+        raise UnusableFileError(f"{error_prefix}: it is larger than {MOST_BYTES // 1_000_000} MB.")
+    with open_archive(io.BytesIO(data), error_prefix):
         pass  # checks that it does not expand too much or leave its folder
-    book = read_workbook(data, refusal)
+    book = read_workbook(data, error_prefix)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden_names]
     tables: dict[str, _SheetTable] = {}
     first_error: UnusableFileError | None = None
@@ -294,7 +294,7 @@ def _read_book(data: bytes) -> ImportResult:
     sources = (
         source
         for name, table in tables.items()
-        for source in table.sources(f"{name}: " if len(tables) > 1 else "")
+        for source in table.list_source_items(f"{name}: " if len(tables) > 1 else "")
     )
     return read_source_items(sources, *notes)
 
@@ -326,7 +326,7 @@ class _SheetTable:
         some_are_labels = any(n.by_label and not n.by_text for n in named)
         return some_are_labels and not any(n.by_text and not n.by_label for n in named)
 
-    def sources(self, prefix: str = "") -> Iterator[SourceItem]:
+    def list_source_items(self, prefix: str = "") -> Iterator[SourceItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
             name = " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
@@ -420,7 +420,7 @@ class _SheetRow:
             lost=(
                 *losses,
                 *self._describe_loss_of_declared_type(kind, options),
-                *warn_if_number_is_text(kind, options),
+                *find_numbers_read_as_text(kind, options),
             ),
         )
 
@@ -488,7 +488,7 @@ class _SheetRow:
         wrong = [text for text in map(self.require_readable_cell, columns) if text]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
-        if is_label(answer) and wrong and not any(map(is_label, wrong)):
+        if is_choice_label(answer) and wrong and not any(map(is_choice_label, wrong)):
             raise ItemSkippedError(
                 f"its answer “{answer[:40]}” may be a label of the wrong ones: write "
                 "the words of the right answer"

@@ -168,12 +168,12 @@ def infer_choice_kind(options: Collection[ItemOption]) -> Kind:
     return "true-false" if is_true_or_false(options) else "single"
 
 
-def is_label(answer: str) -> bool:
+def is_choice_label(answer: str) -> bool:
     """Return whether an answer may be the letter or number of a choice: B, 2), (c)."""
     return _LABELED.fullmatch(answer.strip()) is not None
 
 
-def warn_if_number_is_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
+def find_numbers_read_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
     """Yield the loss if an answer that may have been meant as a number is text."""
     for option in options:
         if kind == "short" and _NUMERAL.match(option.text):

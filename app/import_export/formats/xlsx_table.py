@@ -50,7 +50,7 @@ def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     most_choices = max(
         (sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0
     )
-    labels = [column_letters(number) for number in range(most_choices)]
+    labels = [format_column_letters(number) for number in range(most_choices)]
     choices = [name for label in labels for name in (label, f"{label} feedback")]
     columns = [*_HEAD, *choices, *_TAIL]
     table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
@@ -91,17 +91,21 @@ def _answer_cells(item: Item) -> Row:
         return {QUESTION: f"{item.stem}\n\n{text}", "answer": "in the question"}
     if item.kind == "match":
         choices = [
-            _LabeledChoice(column_letters(number), f"{p.left}{_ARROW}{p.right}".lstrip(), p.why)
+            _LabeledChoice(
+                format_column_letters(number), f"{p.left}{_ARROW}{p.right}".lstrip(), p.why
+            )
             for number, p in enumerate(item.pairs)
         ]
         return {"answer": _ARROW.join(item.titles).strip(), **_choice_cells(choices)}
     options = (*item.steps, *item.options)
     choices = [
-        _LabeledChoice(column_letters(n), format_range(o.span) if o.span else o.text, o.feedback)
+        _LabeledChoice(
+            format_column_letters(n), format_range(o.span) if o.span else o.text, o.feedback
+        )
         for n, o in enumerate(options)
     ]
     right = [
-        column_letters(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
+        format_column_letters(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
         for number, option in enumerate(options)
         if number < len(item.steps) or (not item.steps and (option.right or option.credit))
     ]
@@ -122,7 +126,7 @@ def _choice_cells(choices: Iterable[_LabeledChoice]) -> Row:
     return row
 
 
-def column_letters(column: int) -> str:
+def format_column_letters(column: int) -> str:
     """Return the letters of a column, or of a choice: A to Z, then AA, AB and so on."""
     return number_to_letters(column + 1, string.ascii_uppercase)
 
