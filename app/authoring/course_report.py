@@ -166,56 +166,43 @@ class AnswerCue:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _ChoiceItem:
+class _SingleAnswerItem:
     stem_words: frozenset[str]
     options: tuple[str, ...]
     right_index: int
 
 
-_CueScore = Callable[[_ChoiceItem, int], float]
-
-
-def _count_shared_words(item: _ChoiceItem, option_index: int) -> float:
-    return float(len(item.stem_words & _distinct_long_words(item.options[option_index])))
-
-
-def _count_specific_words(item: _ChoiceItem, option_index: int) -> float:
-    return float(len(_SPECIFIC.findall(item.options[option_index])))
-
-
+_CueScore = Callable[[_SingleAnswerItem, int], int]
 _CUES: Mapping[str, _CueScore] = {
-    "the longest": lambda item, at: float(len(item.options[at])),
-    "the shortest": lambda item, at: -float(len(item.options[at])),
-    "the first": lambda _, at: -float(at),
-    "the most specific": _count_specific_words,
-    "most words of the stem": _count_shared_words,
+    "the longest": lambda item, at: len(item.options[at]),
+    "the shortest": lambda item, at: -len(item.options[at]),
+    "the first": lambda _, at: -at,
+    "the most specific": lambda item, at: len(_SPECIFIC.findall(item.options[at])),
+    "most words of the stem": lambda item, at: len(
+        item.stem_words & _distinct_long_words(item.options[at])
+    ),
 }
 
 
 def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     """Return how often each cue is right; empty for a bank without choice questions."""
     bank = list(questions)
-    items = _list_choice_items(q for q in bank if q.type == "single" and not q.computed)
+    items = _list_single_answer_items(q for q in bank if q.type == "single" and not q.computed)
     cues = []
     if items:
         chance = sum(1 / len(item.options) for item in items) / len(items)
         for name, measure in _CUES.items():
             right_count = sum(_chance_that_cue_picks_right_option(item, measure) for item in items)
             cues.append(AnswerCue(name, right_count / len(items), chance, len(items)))
-    true_false_items = _list_choice_items(q for q in bank if q.type == "true-false")
-    if true_false_items:
-        false_count = sum(
-            i.options[i.right_index].casefold().startswith("false") for i in true_false_items
-        )
-        cues.append(
-            AnswerCue(
-                "always False", false_count / len(true_false_items), 0.5, len(true_false_items)
-            )
-        )
+    statements = _list_single_answer_items(q for q in bank if q.type == "true-false")
+    if statements:
+        answers = [item.options[item.right_index].casefold() for item in statements]
+        false_share = sum(answer.startswith("false") for answer in answers) / len(answers)
+        cues.append(AnswerCue("always False", false_share, 0.5, len(statements)))
     return tuple(cues)
 
 
-def _list_choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
+def _list_single_answer_items(questions: Iterable[Question]) -> list[_SingleAnswerItem]:
     """Return the questions with one right option among several."""
     items = []
     for question in questions:
@@ -223,7 +210,9 @@ def _list_choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
         right = [index for index, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
             texts = tuple(option.words for option in options)
-            items.append(_ChoiceItem(_distinct_long_words(question.stem.plain), texts, right[0]))
+            items.append(
+                _SingleAnswerItem(_distinct_long_words(question.stem.plain), texts, right[0])
+            )
     return items
 
 
@@ -231,7 +220,7 @@ def _distinct_long_words(text: str) -> frozenset[str]:
     return frozenset(w for w in reduce_to_words(text).split() if len(w) > 3)
 
 
-def _chance_that_cue_picks_right_option(item: _ChoiceItem, measure: _CueScore) -> float:
+def _chance_that_cue_picks_right_option(item: _SingleAnswerItem, measure: _CueScore) -> float:
     """Return the chance of picking the right option among those with the highest score."""
     scores = [measure(item, index) for index in range(len(item.options))]
     best_indices = [index for index, score in enumerate(scores) if score == max(scores)]

@@ -38,19 +38,19 @@ from app.authoring.statistics_tables import (
     VariantRow,
     build_option_rows,
     build_variant_row,
-    letter_options_as_displayed,
     list_statistics_by_revision,
     merge_equal_wordings,
 )
 from app.authoring.to_do import (
-    blind_guess_percent,
     build_author_tasks,
+    build_problem_key,
     build_problem_list,
+    compute_blind_guess_percent,
     find_statistics_reasons,
     find_topic_of_path,
+    letter_options,
     list_problems_of_topic,
     list_unpublished_content,
-    problem_key,
     read_authoring_guide,
     read_lines_around,
 )
@@ -125,7 +125,7 @@ def preview_topic(
         library=library,
         problems=problems,
         outdated=topic_page is not None and topic_page.place.path in library.outdated,
-        name_of=problem_key,
+        name_of=build_problem_key,
         open_questions=_open_page_questions(library, rendered) if rendered else {},
         questions=[(q, question_title(q)) for q in questions],
         cards=[library.cards[i] for i in topic_page.cards] if topic_page else [],
@@ -202,7 +202,7 @@ def show_problem_list(
         if selected_problem
         else [],
         query=query,
-        name_of=problem_key,
+        name_of=build_problem_key,
         topic_of=find_topic_of_path,
         reports=store.list_learner_reports(context.db, context.learner.course),
     )
@@ -248,9 +248,9 @@ def show_statistics(
     sort_column = sort_column if sort_column in statistics_tables.SORTS else "discrimination"
     rows = statistics_tables.sort_question_rows(rows, sort_column, descending=descending)
     if query.format == "csv":
-        return _csv_response(statistics_tables.questions_as_csv(rows), "questions.csv")
+        return _csv_response(statistics_tables.write_questions_as_csv(rows), "questions.csv")
     if query.format == "exams-csv":
-        return _csv_response(statistics_tables.exams_as_csv(statistics.exams), "exams.csv")
+        return _csv_response(statistics_tables.write_exams_as_csv(statistics.exams), "exams.csv")
     items = statistics_tables.list_items_to_fix(context.library, rows, statistics.lapsed_cards)
     reasons = {item.item: item.reasons[0].text for item in items}
     groups = {
@@ -331,7 +331,7 @@ def show_question(
         )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
         outdated=location.path in library.outdated,
-        displayed_letters=letter_options_as_displayed(variant),
+        displayed_letters=letter_options(variant),
         variants=_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
@@ -339,7 +339,7 @@ def show_question(
         ),
         unregraded=statistics.unregraded_counts.get(question.id, 0),
         statistics=current_statistics,
-        guess=blind_guess_percent(question),
+        guess=compute_blind_guess_percent(question),
         reasons=sorted(
             find_statistics_reasons(question, current_statistics), key=lambda reason: -reason.weight
         ),

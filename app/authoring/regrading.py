@@ -51,7 +51,7 @@ class RegradeImpact:
 
     answers: int
     learners: int
-    firsts: int
+    first_answers: int
     sittings: int
 
 
@@ -111,7 +111,8 @@ def preview_regrade(
     } | {question.revision: question}
     versions = [question]
     if policy is RegradePolicy.BOTH:
-        versions += _versions_differing_in_key_alone(question, wordings)
+        earlier = [w for name, w in wordings.items() if w is not None and name != question.revision]
+        versions += [wording for wording in earlier if is_only_key_changed(wording, question)]
     regraders = [_CachedRegrader(version, wordings, reworded=reworded) for version in versions]
     scored = [(answer, _score_by_policy(answer, regraders, policy)) for answer in answers]
     rows = [
@@ -131,18 +132,6 @@ def preview_regrade(
         refusals=tuple(RefusalCount(*counted) for counted in sorted(refusals.items())),
         new_scores=tuple(new_scores) if changed else (),
     )
-
-
-def _versions_differing_in_key_alone(
-    question: Question, wordings: Mapping[str, Question | None]
-) -> list[Question]:
-    return [
-        wording
-        for revision, wording in wordings.items()
-        if wording is not None
-        and revision != question.revision
-        and is_only_key_changed(wording, question)
-    ]
 
 
 def _score_by_policy(
@@ -235,7 +224,7 @@ def _count_regrade_impact(rows: Sequence[NewScore]) -> RegradeImpact:
     return RegradeImpact(
         answers=len(answers),
         learners=len({answer.learner for answer in answers}),
-        firsts=sum(answer.first for answer in answers),
+        first_answers=sum(answer.first for answer in answers),
         sittings=len({answer.sitting for answer in answers} - {0}),
     )
 

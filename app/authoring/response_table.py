@@ -153,11 +153,12 @@ class _CountedText(NamedTuple):
 
 def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> QuestionResponses:
     """Return the table of these answers, graded by the current key of `question`."""
-    grader = _CachedGrader(question)
+    combination_count = count_combinations(question.computed) if question.computed else 1
+    grade_once = functools.cache(functools.partial(_grade_unless_dont_know, question))
     graded: list[_GradedResponse] = []
     dont_know = unreadable = 0
     for answer in answers:
-        result = grader.grade_unless_dont_know(answer)
+        result = grade_once(answer.seed % combination_count, answer.raw)
         if result is None:
             dont_know += 1
         elif isinstance(result, UnreadableResponse):
@@ -179,31 +180,17 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
     )
 
 
-class _CachedGrader:
-    """Grades logged answers by the current key, each distinct one once."""
-
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        computed = question.computed
-        self._combinations = count_combinations(computed) if computed else 1
-        self._grade = functools.cache(self._grade_raw_unless_dont_know)
-
-    def grade_unless_dont_know(
-        self, answer: LoggedAnswer
-    ) -> GradeResult | UnreadableResponse | None:
-        """Return the result; None for “I don't know”."""
-        return self._grade(answer.seed % self._combinations, answer.raw)
-
-    def _grade_raw_unless_dont_know(
-        self, seed: int, raw: str
-    ) -> GradeResult | UnreadableResponse | None:
-        response = json.loads(raw)
-        if not response:
-            return None
-        try:
-            return grade(draw_variant(self._question, seed), response)
-        except ExpressionError as error:
-            return UnreadableResponse(str(error))
+def _grade_unless_dont_know(
+    question: Question, seed: int, raw: str
+) -> GradeResult | UnreadableResponse | None:
+    """Return the result of a JSON response; None for “I don't know”."""
+    response = json.loads(raw)
+    if not response:
+        return None
+    try:
+        return grade(draw_variant(question, seed), response)
+    except ExpressionError as error:
+        return UnreadableResponse(str(error))
 
 
 def _group_by_option_and_score(
@@ -322,14 +309,14 @@ def _build_time_rows(answers: Iterable[LoggedAnswer]) -> tuple[TimeRow, ...]:
         if answer.milliseconds:
             label = "Right" if answer.score >= 1 - 1e-9 else "Not right"
             groups[label].append(answer.milliseconds / 1000)
-    return tuple(_build_time_row(label, seconds) for label, seconds in groups.items() if seconds)
-
-
-def _build_time_row(label: str, seconds: Sequence[float]) -> TimeRow:
-    low, high = min(seconds), max(seconds)
-    if len(seconds) > 1:
-        low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
-    return TimeRow(label, len(seconds), statistics.median(seconds), low, high)
+    rows = []
+    for label, seconds in groups.items():
+        if seconds:
+            # One value alone has no quartiles.
+            pair = seconds if len(seconds) > 1 else seconds * 2
+            low, median, high = statistics.quantiles(pair, n=4, method="inclusive")
+            rows.append(TimeRow(label, len(seconds), median, low, high))
+    return tuple(rows)
 
 
 _OPTION = re.compile(r"^(?P<box>\s*[-*+] \[)(?P<tick>[^\]]*)(?P<end>\] )(?P<text>.*?)\s*$")
@@ -378,24 +365,24 @@ def _add_text_as_option(source: str, question: Question, text: str) -> str:
     if "`" in text or "|" in text:
         raise InvalidInputError(f"“{text}” has a character that an option cannot have.", "answer")
     lines = source.splitlines(keepends=True)
-    last_ticked: tuple[int, re.Match[str]] | None = None
+    last_ticked: int | None = None
     for line_index in _line_indices_of_question(lines, question):
         option = _OPTION.match(lines[line_index])
         if option is None:
             continue
         if option["tick"].strip().lower() == "x":
-            last_ticked = line_index, option
+            last_ticked = line_index
         elif same_words(option["text"].strip("`"), text):
             lines[line_index] = (
                 f"{option['box']}x{option['end']}{option['text']}{_line_ending(lines[line_index])}"
             )
             return "".join(lines)
-    if last_ticked is None:
+    ticked = None if last_ticked is None else _OPTION.match(lines[last_ticked])
+    if last_ticked is None or ticked is None:
         raise _build_source_changed_error(question)
-    line_index, option = last_ticked
     option_text = text + format_numeric_tolerance(question.answer)
-    line = f"{option['box']}x{option['end']}`{option_text}`{_line_ending(lines[line_index])}"
-    insert_index = _index_behind_option(lines, line_index)
+    line = f"{ticked['box']}x{ticked['end']}`{option_text}`{_line_ending(lines[last_ticked])}"
+    insert_index = _index_behind_option(lines, last_ticked)
     if not _line_ending(lines[insert_index - 1]):
         lines[insert_index - 1] += "\n"
     lines.insert(insert_index, line)

@@ -16,7 +16,7 @@ from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import list_used_ids
-from app.import_export.items import number_until_unused
+from app.import_export.items import append_number_until_unused
 from app.markup.model import Topic
 from app.markup.text import LONGEST_ID, is_slug, suggest_known_words
 from app.questions import types
@@ -49,7 +49,7 @@ class ScaffoldTarget:
         )
 
     @property
-    def first_uncovered_objective(self) -> str:
+    def starting_objective(self) -> str:
         """The first objective without a page, otherwise the first of all."""
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
@@ -106,18 +106,18 @@ def create_topic(
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     values = {
         "title": title,
-        "objective": objective or course.first_uncovered_objective,
+        "objective": objective or course.starting_objective,
         "source": course.first_source,
         "today": today.isoformat(),
     }
-    page = _page_template(values, with_calculator=course.library.syllabus.calculators)
+    page = _fill_page_template(values, with_calculator=course.library.syllabus.calculators)
     used_ids = set(course.used_ids)
     quiz = [
-        _item_template(kind, _reserve_unused_name(f"{slug}-{kind}", used_ids), title, number)
+        _fill_item_template(kind, _reserve_unused_id(f"{slug}-{kind}", used_ids), title, number)
         for number, kind in enumerate(_TYPES_OF_NEW_TOPIC, 1)
     ]
     cards = [
-        _item_template("card", _reserve_unused_name(f"{slug}-card", used_ids), title, number)
+        _fill_item_template("card", _reserve_unused_id(f"{slug}-card", used_ids), title, number)
         for number in (1, 2)
     ]
     files = {"concept.md": page, "quiz.md": "\n".join(quiz), "cards.md": "\n".join(cards)}
@@ -142,8 +142,11 @@ def add_question_or_card(course: ScaffoldTarget, slug: str, kind: str, name: str
     path = course.folder / "topics" / slug / f"{stem}.md"
     old_text = path.read_text(encoding="utf-8") if path.exists() else ""
     number = old_text.count("<!-- q:") + 1
-    name = name or number_until_unused(f"{slug}-{kind}", course.used_ids)
-    item = _mark_as_draft(_item_template(kind, name, topic.title, number), f"<!-- q: {name}\n")
+    name = name or append_number_until_unused(f"{slug}-{kind}", course.used_ids)
+    id_line = f"<!-- q: {name}\n"
+    draft_lines = "# Only authors see it; without this line it is live.\nstatus: draft\n"
+    item = _fill_item_template(kind, name, topic.title, number)
+    item = item.replace(id_line, id_line + draft_lines, 1)
     text_before = old_text.rstrip("\n") + "\n\n" if old_text else ""
     svg_template = _STARTS / f"{kind}.svg"
     if svg_template.exists():
@@ -250,16 +253,15 @@ def _build_insufficient_questions_error(
         for name, count in wanted.items()
         if available[name] < count
     )
-    message = f"The course has too few questions for this exam: {shortages or 'no domain'}."
     hint = f" --questions {largest_count} would do." if largest_count else ""
-    explanation = (
-        "Not counted are drafts, labs, designs, questions with “level: deeper”, and choices "
+    return ScaffoldError(
+        f"The course has too few questions for this exam: {shortages or 'no domain'}. Not counted "
+        "are drafts, labs, designs, questions with “level: deeper”, and choices between two "
+        f"options.{hint}"
     )
-    explanation += "between two options."
-    return ScaffoldError(f"{message} {explanation}{hint}")
 
 
-def _page_template(words: Mapping[str, str], *, with_calculator: bool) -> str:
+def _fill_page_template(words: Mapping[str, str], *, with_calculator: bool) -> str:
     """Return a page, with a figure and a calculator if the course has them."""
     extra_words = {
         "heading": _quote_text(words["title"]),
@@ -269,16 +271,10 @@ def _page_template(words: Mapping[str, str], *, with_calculator: bool) -> str:
     return _fill_template("concept.md", {**words, **extra_words})
 
 
-def _item_template(kind: str, name: str, title: str, number: int) -> str:
+def _fill_item_template(kind: str, name: str, title: str, number: int) -> str:
     escaped_title = title.replace("{", r"\{")  # otherwise it would start a placeholder
     values = {"id": name, "title": escaped_title, "number": str(number)}
     return _fill_template(f"{kind}.md", values)
-
-
-def _mark_as_draft(text: str, line_before: str) -> str:
-    """Return the text marked as a draft, so that it is not live until the author removes the line."""
-    line = "# Only authors see it; without this line it is live.\nstatus: draft\n"
-    return text.replace(line_before, line_before + line, 1)
 
 
 def _fill_template(name: str, words: Mapping[str, str]) -> str:
@@ -289,11 +285,11 @@ def _read_template(name: str) -> str:
     return (_STARTS / name).read_text(encoding="utf-8")
 
 
-def _reserve_unused_name(name: str, used: set[str]) -> str:
-    """Return an unused name, and mark it as used."""
-    unused_name = number_until_unused(name, used)
-    used.add(unused_name)
-    return unused_name
+def _reserve_unused_id(name: str, used_ids: set[str]) -> str:
+    """Return an unused id, and mark it as used."""
+    unused_id = append_number_until_unused(name, used_ids)
+    used_ids.add(unused_id)
+    return unused_id
 
 
 def _check_slug_and_title(slug: str, title: str = "x") -> None:

@@ -20,6 +20,7 @@ from app.authoring import store
 from app.authoring.item_statistics import (
     ItemResponse,
     ItemStatistics,
+    OptionStatistics,
     TestStatistics,
     compute_item_statistics,
     compute_test_statistics,
@@ -34,23 +35,21 @@ from app.authoring.store import (
     SeenWording,
 )
 from app.authoring.to_do import (
-    OPTION_LETTERS,
     FixReason,
     ItemToFix,
-    blind_guess_percent,
     build_item_to_fix,
-    build_report_reason,
-    build_unregraded_reason,
+    compute_blind_guess_percent,
     find_card_reasons,
+    find_report_and_regrade_reasons,
     find_statistics_reasons,
-    letter_options_as_authored,
-    sort_items_with_reasons,
+    letter_options,
 )
 from app.content.courses import SINGLE_COURSE
 from app.content.library import Library, LiveLibrary
 from app.database.engine import snapshot_session
 from app.questions import types
 from app.questions.model import Question, Variant
+from app.questions.question_type import StatisticsOption
 from app.quiz.store import QUESTION
 
 COLUMNS = {
@@ -124,7 +123,7 @@ class QuestionStatisticsRow:
         statistics = self.sufficient_statistics
         if statistics is None:
             return ()
-        letters = letter_options_as_authored(self.question)
+        letters = letter_options(self.question)
         shares = {o.key: o.share for o in statistics.options}
         return tuple(
             OptionShare(letters[o.key], o.right, shares.get(o.key, 0.0))
@@ -174,7 +173,7 @@ def build_question_rows(
             QuestionStatisticsRow(
                 question,
                 current,
-                blind_guess_percent(question),
+                compute_blind_guess_percent(question),
                 earlier_answer_count=counts[question.id] - (current.count if current else 0),
                 reasons=tuple(find_statistics_reasons(question, current)),
                 unregraded_count=unregraded_counts.get(question.id, 0),
@@ -187,12 +186,7 @@ def add_report_counts(
     rows: Iterable[QuestionStatisticsRow], reports: Iterable[LearnerReport]
 ) -> list[QuestionStatisticsRow]:
     counts = Counter(report.item for report in reports)
-    return [
-        dataclasses.replace(row, report_count=counts[row.question.id])
-        if row.question.id in counts
-        else row
-        for row in rows
-    ]
+    return [dataclasses.replace(row, report_count=counts[row.question.id]) for row in rows]
 
 
 def sort_question_rows(
@@ -213,15 +207,14 @@ def list_items_to_fix(
     """Return the questions and cards to fix, worst first."""
     items = []
     for row in rows:
-        reasons = [*row.reasons]
-        reasons += [build_report_reason(row.report_count)] if row.report_count else []
-        reasons += [build_unregraded_reason(row.unregraded_count)] if row.unregraded_count else []
+        reasons = find_report_and_regrade_reasons(row.report_count, row.unregraded_count)
+        reasons = [*row.reasons, *reasons]
         items.append(build_item_to_fix(row.question.id, "question", row.question.place, reasons))
     for lapses in cards:
         card = library.cards.get(lapses.card)
         if card is not None:
             items.append(build_item_to_fix(card.id, "card", card.place, find_card_reasons(lapses)))
-    return sort_items_with_reasons(items)
+    return sorted((i for i in items if i.reasons), key=lambda i: (-i.sort_weight, i.item))
 
 
 def compute_exam_statistics(
@@ -244,7 +237,7 @@ def compute_exam_statistics(
     return rows
 
 
-def questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
+def write_questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """Return the table as CSV: one line per question, percentages as plain numbers."""
     header = ("item", "type", "topic", "file", "line", "revision", *COLUMNS)
     return _csv_text(
@@ -260,7 +253,7 @@ def questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     )
 
 
-def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
+def write_exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
     """Return the indices of the mock exams as CSV; empty below ten learners."""
     rows = []
     for exam in exams:
@@ -371,14 +364,9 @@ class WordingStatistics:
 class OptionRow:
     """An option and its choosers: how many, what share, and how they do on other items."""
 
-    key: str
     letter: str
-    text: str
-    right: bool
-    count: int
-    share: float
-    rest_score: float | None
-    credit: float = 0.0
+    option: StatisticsOption
+    choosers: OptionStatistics
 
 
 class ParameterText(NamedTuple):
@@ -432,31 +420,15 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    letters = letter_options_as_authored(question)
+    letters = letter_options(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
     rows = []
     for option in kind.options_for_statistics(question.answer):
-        option_statistics = by_key.get(option.key)
+        never_chosen = OptionStatistics(option.key, count=0, share=0.0, rest_score=None)
         rows.append(
-            OptionRow(
-                option.key,
-                letters.get(option.key, ""),
-                option.words,
-                option.right,
-                option_statistics.count if option_statistics else 0,
-                option_statistics.share if option_statistics else 0.0,
-                option_statistics.rest_score if option_statistics else None,
-                option.credit,
-            )
+            OptionRow(letters.get(option.key, ""), option, by_key.get(option.key, never_chosen))
         )
     return rows
-
-
-def letter_options_as_displayed(variant: Variant) -> dict[str, str]:
-    """Return the letter of each option as learners with this variant see it."""
-    kind = types.type_of(variant)
-    keys = [option.key for option in kind.options_for_statistics(variant.answer)]
-    return dict(zip(keys, OPTION_LETTERS, strict=False)) if kind.chosen else {}
 
 
 def build_variant_row(variant: Variant) -> VariantRow:

@@ -429,7 +429,7 @@ _SUBMITTED = (
 )
 
 
-class SubmittedResponse(NamedTuple):
+class ResponseWithSeed(NamedTuple):
     """A response as it was submitted, and the seed of its variant."""
 
     seed: int
@@ -438,11 +438,11 @@ class SubmittedResponse(NamedTuple):
 
 def load_newest_responses(
     db: Session, course: str, item: str, revision: str
-) -> Iterator[SubmittedResponse]:
+) -> Iterator[ResponseWithSeed]:
     """Yield the newest first answers to a revision, at most 500."""
     values = {"course": course, "item": item, "revision": revision}
     for seed, raw in db.connection().execute(_SUBMITTED, values):
-        yield SubmittedResponse(seed, json.loads(raw))
+        yield ResponseWithSeed(seed, json.loads(raw))
 
 
 def lock_learners_who_answered(db: Session, course: str, item: str) -> frozenset[int]:

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ from app.markup.model import SourceLocation
 from app.markup.problems import ContentProblem, SourceFile
 from app.markup.text import slugify
 from app.questions import types
-from app.questions.model import Question
+from app.questions.model import Question, Variant
 from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
 from app.resources import ROOT
 from app.spaced_repetition.scheduler import LEECH_LAPSES
@@ -73,7 +74,10 @@ def build_problem_list(
     errors = sum(p.severity == "error" for p in all_problems)
     return ProblemList(
         matching,
-        next((p for p in matching if problem_key(p) == selected_key), next(iter(matching), None)),
+        next(
+            (p for p in matching if build_problem_key(p) == selected_key),
+            next(iter(matching), None),
+        ),
         tuple(
             FileProblemCount(*counted)
             for counted in sorted(Counter(p.path for p in all_problems).items())
@@ -83,7 +87,7 @@ def build_problem_list(
     )
 
 
-def problem_key(problem: ContentProblem) -> str:
+def build_problem_key(problem: ContentProblem) -> str:
     """Return a problem's name in URLs: file, line, column and code."""
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
@@ -154,16 +158,14 @@ def _split_title_and_chapters(tokens: list[Token]) -> list[list[Token]]:
 
 
 def _build_guide_section(chapter: list[Token], scope: RenderContext) -> GuideSection:
-    if chapter[0].type != "heading_open":
-        return GuideSection("", "", render_tokens(chapter, scope).html)
-    title = plain_text(chapter[1:2])
+    has_heading = chapter[0].type == "heading_open"
+    title = plain_text(chapter[1:2]) if has_heading else ""
     return GuideSection(slugify(title), title, render_tokens(chapter, scope).html)
 
 
 _TOO_EASY_SHARE = 0.95  # share of the marks
 _FORGETFUL_SHARE = 0.3  # lapses per review
 _LONGEST_OPTION = 60
-OPTION_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -189,18 +191,18 @@ class ItemToFix:
         return self.reasons[0].weight * 10 + len(self.reasons)
 
 
-def blind_guess_percent(question: Question) -> float | None:
+def compute_blind_guess_percent(question: Question) -> float | None:
     """Return the percentage that random guessing scores; None if undefined."""
     return types.type_of(question).guess_percent(question.answer)
 
 
-def letter_options_as_authored(question: Question) -> dict[str, str]:
-    """Return a letter for each option key, in authored order."""
+def letter_options(question: Question | Variant) -> dict[str, str]:
+    """Return a letter for each option key: as authored, or as learners see the variant."""
     kind = types.type_of(question)
     if not kind.chosen:
         return {}
     keys = [option.key for option in kind.options_for_statistics(question.answer)]
-    return dict(zip(keys, OPTION_LETTERS, strict=False))
+    return dict(zip(keys, string.ascii_uppercase, strict=False))
 
 
 def find_statistics_reasons(
@@ -215,27 +217,23 @@ def find_statistics_reasons(
     ]
 
 
-def sort_items_with_reasons(items: Iterable[ItemToFix]) -> list[ItemToFix]:
-    """Return the items with a reason, worst first."""
-    return sorted((i for i in items if i.reasons), key=lambda i: (-i.sort_weight, i.item))
-
-
 def build_item_to_fix(
     item: str, kind: str, place: SourceLocation, reasons: Iterable[FixReason]
 ) -> ItemToFix:
     return ItemToFix(item, kind, place, tuple(sorted(reasons, key=lambda r: -r.weight)))
 
 
-def build_report_reason(count: int) -> FixReason:
-    """Return the reason for learner reports. Few reports are false alarms, so its weight is high."""
-    subject = "A learner reports" if count == 1 else f"{count} reports of"
-    return FixReason(75, f"{subject} a problem.")
-
-
-def build_unregraded_reason(count: int) -> FixReason:
-    """Return the reason for answers that keep a wrong score until an author decides."""
-    subject = "one answer" if count == 1 else f"{count:,} answers"
-    return FixReason(90, f"Its key was corrected: {subject} would score differently.")
+def find_report_and_regrade_reasons(report_count: int, unregraded_count: int) -> list[FixReason]:
+    """Return the reasons for learner reports, and for answers that keep a wrong score."""
+    reasons = []
+    if report_count:  # few reports are false alarms, so the weight is high
+        subject = "A learner reports" if report_count == 1 else f"{report_count} reports of"
+        reasons.append(FixReason(75, f"{subject} a problem."))
+    if unregraded_count:
+        subject = "one answer" if unregraded_count == 1 else f"{unregraded_count:,} answers"
+        text = f"Its key was corrected: {subject} would score differently."
+        reasons.append(FixReason(90, text))
+    return reasons
 
 
 def find_card_reasons(card: CardLapses) -> list[FixReason]:
@@ -297,8 +295,13 @@ def _quote_option(text: str) -> str:
 
 def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     """Judge an index by its 95% interval: what chance can explain is no reason to fix anything."""
-    facility, guess = statistics.facility, blind_guess_percent(question)
-    reasons = _find_discrimination_reasons(statistics)
+    facility, guess = statistics.facility, compute_blind_guess_percent(question)
+    reasons = []
+    interval = statistics.discrimination_interval
+    if interval is not None and interval[1] < 0:
+        range_text = f"discrimination −{-interval[0]:.0f} to −{-interval[1]:.0f}"
+        text = f"Weak learners do better at it than strong ones ({range_text})."
+        reasons.append(FixReason(80, text))
     if facility is None:
         return reasons
     share = facility / 100
@@ -311,14 +314,6 @@ def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> 
     if low >= _TOO_EASY_SHARE:
         reasons.append(FixReason(15, f"Learners get {facility:.0f}%: too easy to tell them apart."))
     return reasons
-
-
-def _find_discrimination_reasons(statistics: ItemStatistics) -> list[FixReason]:
-    interval = statistics.discrimination_interval
-    if interval is None or interval[1] >= 0:
-        return []
-    interval_text = f"discrimination −{-interval[0]:.0f} to −{-interval[1]:.0f}"
-    return [FixReason(80, f"Weak learners do better at it than strong ones ({interval_text}).")]
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -357,7 +352,7 @@ def build_author_tasks(
 
 def _task_for_problem(problem: ContentProblem) -> AuthorTask:
     weight = _ERROR if problem.severity == "error" else _WARNING
-    url = f"/authoring?{urlencode({'at': problem_key(problem)})}"
+    url = f"/authoring?{urlencode({'at': build_problem_key(problem)})}"
     name = problem.item or f"{problem.path}:{problem.line}"
     return AuthorTask(weight, name, url, f"{problem.code} {problem.message}", "check")
 

@@ -22,10 +22,10 @@ from app.content.item_rules import (
 from app.content.item_splitter import (
     ProseRegion,
     Region,
-    draw_task_boxes,
     find_stray_answers,
     match_unspaced_heading,
     read_regions,
+    replace_task_boxes_by_symbols,
     report_unspaced_heading,
 )
 from app.content.lock_file import read_lock
@@ -283,7 +283,7 @@ class _PageBuilder:
     def _add_tokens(self, tokens: list[Token]) -> None:
         if not tokens:
             return
-        draw_task_boxes(tokens)
+        replace_task_boxes_by_symbols(tokens)
         boxes = [t for t in tokens if t.meta.get("alert")]
         self.alert_lines += [AlertLine(str(t.meta["alert"]), first_line(t)) for t in boxes]
         text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.context)

@@ -86,7 +86,7 @@ def find_checkbox(token: Token) -> str:
     return match[0] if match and not _starts_with_link(token) else ""
 
 
-def draw_task_boxes(tokens: Sequence[Token]) -> None:
+def replace_task_boxes_by_symbols(tokens: Sequence[Token]) -> None:
     """Replace the check boxes in a page's list of tasks by symbols."""
     for token in tokens:
         box = find_checkbox(token) if token.level > 2 else ""

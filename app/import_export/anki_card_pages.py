@@ -38,7 +38,6 @@ from app.import_export.anki_package_import import (
 )
 from app.import_export.card_export import (
     ExportCourse,
-    LearnerTime,
     is_card_available,
     write_learner_cards,
 )
@@ -95,9 +94,8 @@ async def _create_package_download(
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
         package = PackageWriter(file, modern=modern)
-        write_learner_cards(
-            course, cards, package, LearnerTime(now, time_zone_or_utc(learner.zone))
-        )
+        local_now = now.astimezone(time_zone_or_utc(learner.zone))
+        write_learner_cards(course, cards, package, local_now)
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"
@@ -231,7 +229,7 @@ def show_removal_form(
         learner=learner,
         what=what,
         deck=own_deck,
-        grades=imported.grades,
+        course_card_reviews=imported.course_card_reviews,
     )
 
 
@@ -281,7 +279,7 @@ def _remove_batch(
 def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     db, library, learner = ctx.db, ctx.library, ctx.learner
     own_cards = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
-    all_cards = import_store.list_learner_cards(db, learner.id)
+    all_cards = import_store.list_card_ids_with_state(db, learner.id)
     in_exam = _cards_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
     available_count = sum(is_card_available(library, own_cards, card) for card in cards)

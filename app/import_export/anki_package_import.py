@@ -50,7 +50,7 @@ from app.web.request_limits import FairSlots
 _OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")
 _OWN_DECK = re.compile(r"Headroom::.*?::own(?:::(?P<deck>.*))?\Z")
 _FILTERED = 3
-_NOT_SCHEDULED = {_FILTERED: "practice outside of the schedule"}
+_NOT_SCHEDULED = "practice outside of the schedule"
 _BY_HAND = "set or moved by hand, so no grade"
 _WORDLESS = "no words on one side without pictures and sounds"
 _MASKED = "image occlusion, which only Anki can draw over its picture"
@@ -126,7 +126,7 @@ def _list_cards_by_guid(library: Library) -> dict[str, tuple[str, ...]]:
     notes: list[tuple[str, ...]] = [
         (card.id, card.sibling) if card.sibling else (card.id,)
         for card in library.cards.values()
-        if card.id == min(card.id, card.sibling or card.id)
+        if card.id <= (card.sibling or card.id)
     ]
     questions = filter(is_usable_as_card, library.questions.values())
     notes += [(question_card_id(question.id),) for question in questions]
@@ -205,7 +205,7 @@ def _convert_log(
     for row in log:
         entry = _convert_revlog_entry(row, card, is_last=row is log[-1])
         if entry is None:
-            skipped[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
+            skipped[_NOT_SCHEDULED if row.kind == _FILTERED else _BY_HAND] += 1
         else:
             last_entry = entry
             yield entry
@@ -252,11 +252,11 @@ class BackgroundImports:
 
     def __init__(
         self,
-        write_turn: OpenWriteSession,
+        open_write_session: OpenWriteSession,
         clock: Callable[[], dt.datetime],
         patience: float = _LONGEST_WAIT,
     ) -> None:
-        self._turn = write_turn
+        self._open_write_session = open_write_session
         self._clock = clock
         self._patience = patience
         self._slots = FairSlots(AT_ONCE, AT_ONCE)
@@ -318,7 +318,7 @@ class BackgroundImports:
                 return import_progress_store.STOPPED
             now = self._clock()
             try:
-                async with self._turn() as db:
+                async with self._open_write_session() as db:
                     outcome = await run_in_threadpool(
                         _write_batch, db, learner, began_at, batch, now, waiting_count
                     )
@@ -330,7 +330,7 @@ class BackgroundImports:
         return import_progress_store.DONE
 
     async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:
-        async with self._turn() as db:
+        async with self._open_write_session() as db:
             bump_change_counter(db, learner_id)
             await run_in_threadpool(
                 import_progress_store.save_import_end, db, learner_id, began_at, state

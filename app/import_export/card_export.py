@@ -28,8 +28,8 @@ from app.import_export.anki.package_writer import (
 from app.import_export.course_files import attach_pictures
 from app.import_export.course_items import read_authored_items
 from app.import_export.export_store import AnkiOrigin, LearnerCards, StudiedCards
-from app.import_export.html_sanitizer import portable_html
-from app.import_export.items import Item, image_bytes, rename_images
+from app.import_export.html_sanitizer import make_html_portable
+from app.import_export.items import Item, decode_image, rename_or_drop_images
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
@@ -62,29 +62,21 @@ class ExportCourse:
 
 
 def write_learner_cards(
-    course: ExportCourse, cards: LearnerCards, package: PackageWriter, learner_time: "LearnerTime"
+    course: ExportCourse, cards: LearnerCards, package: PackageWriter, local_now: dt.datetime
 ) -> None:
-    """Write all cards of a learner that still have text, a few notes at a time."""
-    calendar = learner_time.collection_dates(cards.find_first_review_day())
+    """Write all cards of a learner that still have text, a few notes at a time.
+
+    `local_now` is the present in the learner's time zone.
+    """
+    first_study_day = cards.find_first_review_day() or local_now.date()
+    today = local_now.date() - dt.timedelta(days=local_now.time() < _ROLLOVER)
+    start = dt.datetime.combine(first_study_day, _ROLLOVER, local_now.tzinfo)
+    minutes_west = -round((start.utcoffset() or dt.timedelta()).total_seconds() / 60)
+    collection_start = CollectionStart(int(start.timestamp()), minutes_west)
+    dates = CollectionDates(int(local_now.timestamp()), today, first_study_day, collection_start)
     pictures = _PicturePacker(cards.read_picture, package)
     notes = _NoteBuilder(course, pictures.of_course)
-    write_notes_to_package(map(pictures.pack_pictures, notes.build_notes(cards)), calendar, package)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class LearnerTime:
-    now: dt.datetime
-    zone: dt.tzinfo
-
-    def collection_dates(self, first_study_day: dt.date | None) -> CollectionDates:
-        """Return the dates of the collection, counted from `first_study_day` or from today."""
-        local_now = self.now.astimezone(self.zone)
-        first_study_day = first_study_day or local_now.date()
-        today = local_now.date() - dt.timedelta(days=local_now.time() < _ROLLOVER)
-        start = dt.datetime.combine(first_study_day, _ROLLOVER, self.zone)
-        minutes_west = -round((start.utcoffset() or dt.timedelta()).total_seconds() / 60)
-        collection_start = CollectionStart(int(start.timestamp()), minutes_west)
-        return CollectionDates(int(self.now.timestamp()), today, first_study_day, collection_start)
+    write_notes_to_package(map(pictures.pack_pictures, notes.build_notes(cards)), dates, package)
 
 
 def is_card_available(library: Library, own_card_ids: Collection[str], card: str) -> bool:
@@ -182,7 +174,7 @@ class _NoteBuilder:
             return self._question_note(note, name)
         if kind == TERM:
             term = self._library.glossary[name]
-            sides = CardSides(html.escape(term.name), portable_html(term.meaning.html))
+            sides = CardSides(html.escape(term.name), make_html_portable(term.meaning.html))
             return self._build_note((note,), "terms", sides)
         card = self._library.cards[note]
         anki_note = self._build_note(cards, card.topic, self._render_course_card(card))
@@ -212,7 +204,7 @@ class _NoteBuilder:
         except (ExpressionError, ArithmeticError):
             return None
         faces = question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
-        sides = CardSides(portable_html(faces.front), portable_html(faces.back))
+        sides = CardSides(make_html_portable(faces.front), make_html_portable(faces.back))
         return self._build_note((note,), "missed questions", sides)
 
     def _build_note(self, cards: tuple[str, ...], deck: str, faces: CardSides) -> AnkiNote:
@@ -242,7 +234,7 @@ class _NoteBuilder:
         if path not in self._sides_by_file:
             self._sides_by_file[path] = self._render_cards_of_file(path)
         return self._sides_by_file[path].get(card.id) or CardSides(
-            portable_html(card.front.html), portable_html(card.back.html)
+            make_html_portable(card.front.html), make_html_portable(card.back.html)
         )
 
     def _render_cards_of_file(self, path: str) -> dict[str, CardSides]:
@@ -260,16 +252,15 @@ class _NoteBuilder:
 
     def _render_item(self, card: Item) -> CardSides:
         """Return both sides as HTML; pictures are named as on own cards."""
-        contents = {p.name: image_bytes(p) for p in card.pictures}
+        contents = {p.name: decode_image(p) for p in card.pictures}
         names = {
             name: stored_name
             for name, content in contents.items()
             if (stored_name := build_stored_picture_name_or_empty(content))
         }
         self._pictures |= {stored_name: contents[name] for name, stored_name in names.items()}
-        card = rename_images(card, {name: name for name in names})
-        front, back = to_html_with_pictures(card.stem), to_html_with_pictures(card.text)
-        for name, stored_name in names.items():
-            old, new = f'src="{html.escape(name)}"', f'src="{PICTURES}{stored_name}"'
-            front, back = front.replace(old, new), back.replace(old, new)
-        return CardSides(front, back)
+        card = rename_or_drop_images(card, {name: name for name in names})
+        urls = {name: f"{PICTURES}{stored_name}" for name, stored_name in names.items()}
+        return CardSides(
+            to_html_with_pictures(card.stem, urls), to_html_with_pictures(card.text, urls)
+        )

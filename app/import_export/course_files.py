@@ -12,8 +12,8 @@ from app.content.library import explain_unshowable_image
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ParsedFile, list_used_ids
 from app.import_export.course_items import (
+    choose_unused_item_id,
     ensure_heading_paragraph,
-    new_item_id,
     read_authored_items,
     write_item_block,
 )
@@ -25,13 +25,13 @@ from app.import_export.items import (
     ItemRemark,
     NumberRange,
     UnusableFileError,
-    image_bytes,
-    image_digest,
+    compute_image_digest,
+    decode_image,
+    encode_image,
     item_label,
     list_shown_picture_names,
-    make_image,
     make_image_name,
-    rename_images,
+    rename_or_drop_images,
 )
 from app.markup.model import Syllabus, Topic
 
@@ -83,7 +83,7 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
     texts = {name: _text_to_append_to(name, text, target) for name, text in target.files.items()}
     ids = set(target.used_ids)
     known_keys = {
-        _comparison_key(rename_images(item, target.picture_digests))
+        _comparison_key(rename_or_drop_images(item, target.picture_digests))
         for name, text in target.files.items()
         for item in read_authored_items(text, f"topics/{target.slug}/{name}").items
     }
@@ -95,9 +95,11 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
     for raw in result.items:
         item, new_pictures = _with_unique_pictures(_fit_item_to_topic(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
-        name = new_item_id(item, ids)
-        digests = {picture: image_digest(content) for picture, content in new_pictures.items()}
-        key = _comparison_key(rename_images(_draw_first_variant(item), digests))
+        name = choose_unused_item_id(item, ids)
+        digests = {
+            picture: compute_image_digest(content) for picture, content in new_pictures.items()
+        }
+        key = _comparison_key(rename_or_drop_images(_draw_first_variant(item), digests))
         reason = (
             _ALREADY_IN_TOPIC if key in known_keys else _explain_refusal(item, name, file, target)
         )
@@ -139,10 +141,9 @@ def _fit_item_to_topic(item: Item, target: TargetTopic) -> Item:
     unknown = {*item.objectives, *item.sources} - {*objectives, *sources}
     if unknown:
         item = _with_recorded_loss(item, f"unknown here: {', '.join(sorted(unknown))}")
-    if objectives == (target.own_objective,):
-        objectives = ()
-    if sources == (target.own_source,):
-        sources = ()
+    # The file names its own ones for all of its items.
+    objectives = () if objectives == (target.own_objective,) else objectives
+    sources = () if sources == (target.own_source,) else sources
     adapted = dataclasses.replace(item, objectives=objectives, sources=sources)
     return _mark_shared_right_sides(ensure_heading_paragraph(adapted))
 
@@ -158,7 +159,7 @@ class _ItemAndPictures(NamedTuple):
 
 def _with_unique_pictures(item: Item) -> _ItemAndPictures:
     """Return the item with unique picture names, and the bytes of its pictures by name."""
-    contents = {p.name: image_bytes(p) for p in item.pictures}
+    contents = {p.name: decode_image(p) for p in item.pictures}
     names = {name: make_image_name(content, name) for name, content in contents.items()}
     for name in list_shown_picture_names(item):
         if not names.get(name):
@@ -166,7 +167,7 @@ def _with_unique_pictures(item: Item) -> _ItemAndPictures:
                 item, f"the picture {name} is left out: it is not in the file"
             )
     shown_pictures = {names[n]: contents[n] for n in list_shown_picture_names(item) if names.get(n)}
-    return _ItemAndPictures(rename_images(item, names), shown_pictures)
+    return _ItemAndPictures(rename_or_drop_images(item, names), shown_pictures)
 
 
 def _mark_shared_right_sides(item: Item) -> Item:
@@ -206,10 +207,13 @@ def _comparison_key(item: Item) -> object:
     def one_line(text: str) -> str:
         return _normalize_whitespace(join_into_one_line(text))
 
+    def range_key(span: NumberRange | None) -> tuple[str, ...]:
+        return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit) if span else ()
+
     return (
         item.kind,
         _normalize_whitespace(item.stem),
-        tuple((one_line(o.text), o.right, _range_key(o.span)) for o in item.options),
+        tuple((one_line(o.text), o.right, range_key(o.span)) for o in item.options),
         tuple(one_line(s.text) for s in item.steps),
         tuple((one_line(p.left), one_line(p.right)) for p in item.pairs),
         _normalize_whitespace(item.text),
@@ -222,15 +226,8 @@ def _normalize_whitespace(text: str) -> str:
     return " ".join(plain.split())
 
 
-def _range_key(span: NumberRange | None) -> tuple[str, ...]:
-    if span is None:
-        return ()
-    return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)
-
-
 def _parse_course(folder: Path) -> dict[str, ParsedFile]:
-    parsed_files, _ = WatchedFiles(folder, None).parse_current_files()
-    return parsed_files
+    return WatchedFiles(folder, None).parse_current_files().parsed_files
 
 
 def _syllabus_of(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:
@@ -273,7 +270,7 @@ def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
     pictures = (n for n in names if not explain_unshowable_image(folder, f"topics/{slug}/{n}"))
-    return {name: image_digest((topic / name).read_bytes()) for name in pictures}
+    return {name: compute_image_digest((topic / name).read_bytes()) for name in pictures}
 
 
 def attach_pictures(topic_folder: Path, item: Item) -> Item:
@@ -283,7 +280,9 @@ def attach_pictures(topic_folder: Path, item: Item) -> Item:
         for name in list_shown_picture_names(item)
         if not explain_unshowable_image(course, f"topics/{topic_folder.name}/{name}")
     )
-    pictures = tuple(make_image(name, (topic_folder / name).read_bytes()) for name in usable_names)
+    pictures = tuple(
+        encode_image(name, (topic_folder / name).read_bytes()) for name in usable_names
+    )
     return dataclasses.replace(item, pictures=pictures)
 
 

@@ -22,10 +22,10 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
     NumberRange,
+    append_number_until_unused,
     format_significant_digits,
     is_true_or_false,
     map_item_texts,
-    number_until_unused,
 )
 from app.import_export.markdown_text import code_span, escape_line_start, escape_markdown
 from app.import_export.markdown_to_html import tokens_to_markdown
@@ -310,12 +310,12 @@ def ensure_heading_paragraph(item: Item) -> Item:
     return dataclasses.replace(item, stem=stem)
 
 
-def new_item_id(item: Item, taken_ids: Collection[str]) -> str:
+def choose_unused_item_id(item: Item, taken_ids: Collection[str]) -> str:
     """Return an unused id from the item's name or its first words."""
     base = slugify(item.name) or slugify(item.stem) or "question"
     if len(base) > _LONGEST_ID:
         base = base[:_LONGEST_ID].rpartition("-")[0] or base[:_LONGEST_ID]
-    return number_until_unused(base, taken_ids)
+    return append_number_until_unused(base, taken_ids)
 
 
 def _write_comment_lines(item: Item) -> list[str]:

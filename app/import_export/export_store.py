@@ -28,22 +28,8 @@ ADDED = TABLES["added_card"]
 OWN = TABLES["own_card"]
 PICTURE = TABLES["own_picture"]
 OWN_TEXT = tuple(OWN.c[name] for name in ("deck", "front", "back", "guid", "ordinal", "tags"))
-LOGGED = tuple(
-    LOG.c[name]
-    for name in (
-        "id",
-        "card",
-        "rating",
-        "voids",
-        "retention",
-        "recall",
-        "milliseconds",
-        "study_day",
-        "at",
-        "act",
-        "until_day",
-    )
-)
+_LOGGED = "id card rating voids retention recall milliseconds study_day at act until_day"
+LOGGED = tuple(LOG.c[name] for name in _LOGGED.split())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,32 +149,16 @@ def _convert_log_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
     )
 
 
-COLUMNS = [
-    "id",
-    "learner_id",
-    "item",
-    "revision",
-    "topic",
-    "seed",
-    "context",
-    "sitting_id",
-    "raw",
-    "parsed",
-    "score",
-    "first",
-    "certainty",
-    "hints",
-    "milliseconds",
-    "study_day",
-    "at",
-    "current_score",
-    "current_revision",
-]
+_STORED = (
+    "id learner_id item revision topic seed context sitting_id raw parsed score first certainty"
+    " hints milliseconds study_day at"
+)
 _COLUMNS = [
-    *(ATTEMPT.c[name] for name in COLUMNS if name in ATTEMPT.c),
+    *(ATTEMPT.c[name] for name in _STORED.split()),
     SCORE.label("current_score"),
     REVISION.label("current_revision"),
 ]
+COLUMNS = [column.name for column in _COLUMNS]
 
 
 def list_attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:

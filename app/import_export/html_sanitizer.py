@@ -33,10 +33,8 @@ _TEX = re.compile(
 )
 _ALTTEXT = re.compile(r"<math[^<>]*\salttext=[\"']([^\"'<>]*)[\"']", re.IGNORECASE)
 # Tags within these are text or have rules of their own, so they are not read.
-_UNREAD = frozenset(
-    {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg"}
-    | {"template", "title"}
-)
+_UNREAD_TAGS = "iframe math noembed noframes noscript script style svg template title"
+_UNREAD = frozenset(_UNREAD_TAGS.split())
 _OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 
@@ -77,7 +75,7 @@ def sanitize_html(text: str) -> str:
     return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
-def portable_html(text: str) -> str:
+def make_html_portable(text: str) -> str:
     """Return HTML of our pages in a form that other programs can show."""
     return _PORTABLE.clean(text).strip()
 
@@ -148,50 +146,16 @@ _VISIBILITY_NAMED = {
 }
 _WHITISH, _UNSEEN = 240, 0.1
 # Class names that platforms use for text that only screen readers get, or that is hidden.
-_CLASSES = frozenset(
-    {
-        "a11y-hidden",
-        "accesshide",
-        "assistive-text",
-        "cdk-visually-hidden",
-        "clip-hide",
-        "d-none",
-        "element-invisible",
-        "hidden",
-        "hidden-readable",
-        "hide",
-        "invisible",
-        "is-hidden",
-        "is-invisible",
-        "is-sr-only",
-        "is-visually-hidden",
-        "katex-mathml",
-        "mjx-assistive-mml",
-        "mjx_assistive_mathml",
-        "off-screen",
-        "offscreen",
-        "opacity-0",
-        "qti-hidden",
-        "qti-visually-hidden",
-        "screenreader-only",
-        "screen-reader-text",
-        "show-for-sr",
-        "slds-assistive-text",
-        "slds-hide",
-        "sr-only",
-        "sr-only-focusable",
-        "text-hide",
-        "u-hidden",
-        "u-visually-hidden",
-        "ui-helper-hidden",
-        "ui-helper-hidden-accessible",
-        "uk-hidden",
-        "visually-hidden",
-        "visually-hidden-focusable",
-        "visuallyhidden",
-        "w3-hide",
-    }
+_CLASS_NAMES = (
+    "a11y-hidden accesshide assistive-text cdk-visually-hidden clip-hide d-none"
+    " element-invisible hidden hidden-readable hide invisible is-hidden is-invisible"
+    " is-sr-only is-visually-hidden katex-mathml mjx-assistive-mml mjx_assistive_mathml"
+    " off-screen offscreen opacity-0 qti-hidden qti-visually-hidden screenreader-only"
+    " screen-reader-text show-for-sr slds-assistive-text slds-hide sr-only sr-only-focusable"
+    " text-hide u-hidden u-visually-hidden ui-helper-hidden ui-helper-hidden-accessible"
+    " uk-hidden visually-hidden visually-hidden-focusable visuallyhidden w3-hide"
 )
+_CLASSES = frozenset(_CLASS_NAMES.split())
 _SHUT = frozenset({"datalist", "details", "dialog"})  # visible only when open
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SHEET = re.compile(r"<style\b[^<>]*>([^<]*)", re.IGNORECASE)

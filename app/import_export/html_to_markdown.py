@@ -6,6 +6,7 @@ depth counted here is never less than the one the parser finds.
 
 import dataclasses
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from html.parser import HTMLParser
@@ -134,13 +135,11 @@ _ROMAN = (
     *((50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
 _GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MOST_ROMAN = 3999
 _BULLETS = frozenset({"", "circle", "disc", "none", "square"})
 _KNOWN = frozenset(
-    {"", "none", "decimal", "decimal-leading-zero", "lower-alpha", "upper-alpha"}
-    | {"lower-roman", "upper-roman", "lower-greek", "initial", "inherit", "inside"}
-    | {"outside"}
+    {"", "none", "decimal", "decimal-leading-zero", "initial", "inherit", "inside", "outside"}
+    | {"lower-alpha", "upper-alpha", "lower-roman", "upper-roman", "lower-greek"}
 )
 
 
@@ -166,7 +165,7 @@ def format_list_label(number: int, style: str) -> str:
     if style == "none":
         return ""
     if kind == "alpha" and number > 0:
-        text = number_to_letters(number, _LETTERS)
+        text = number_to_letters(number, string.ascii_lowercase)
     elif style == "lower-greek" and number > 0:
         text = number_to_letters(number, _GREEK)
     elif kind == "roman" and 0 < number <= _MOST_ROMAN:
@@ -226,15 +225,6 @@ class OpenList:
         if self.ordered and self.is_numbered_alike:
             return ListItemMark(f"{number}. ", "")
         return ListItemMark("", format_list_label(number, style))
-
-    @property
-    def has_unsupported_numbering(self) -> bool:
-        return self.ordered and self.style not in _KNOWN
-
-    @property
-    def loses_its_numbers(self) -> bool:
-        """Whether its items have numbers that are lost."""
-        return self.step < 0 and self.style == "none"
 
 
 def open_list(tag: str, attributes: Mapping[str, str | None]) -> OpenList:
@@ -310,7 +300,9 @@ class HtmlReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         keeps_line_breaks, dark = self.open[-1] if self.open else (False, False)
-        if self.skipped_depth or self._must_skip(tag, attributes, dark_background=dark):
+        if self.skipped_depth or self._starts_skipped_element(
+            tag, attributes, dark_background=dark
+        ):
             self.skipped_depth += tag not in _VOID
             return
         if tag not in _VOID:
@@ -338,7 +330,11 @@ class HtmlReader(HTMLParser):
             self.open.pop()
         if self.pre is not None and tag != "pre":
             return
-        if self.code is not None and tag not in _CODE and not self._close_preformatted_in_cell(tag):
+        in_code = self.code is not None and tag not in _CODE
+        if in_code and tag == "pre" and self.rows is not None:
+            self._close_code()
+            self._close_in_cell(tag)
+        elif in_code:
             self._handle_tag_in_code(tag)
         elif tag in _BLOCKS and self.rows is not None:
             self._close_in_cell(tag)
@@ -374,18 +370,18 @@ class HtmlReader(HTMLParser):
         text = re.sub(r"[ \t\r\n]+", " ", data)
         return text.lstrip(" ") if self.code and self.code[-1][-1:] == " " else text
 
-    def _must_skip(
+    def _starts_skipped_element(
         self, tag: str, attributes: dict[str, str | None], *, dark_background: bool
     ) -> bool:
+        """Return whether an element is hidden, or cannot be imported; the latter is a loss."""
         self.is_hidden = is_hidden(
             tag, attributes, self.hiding_selectors, dark_background=dark_background
         )
-        if self.is_hidden:
-            return True
-        if tag in _MEDIA | _FIELDS:
-            description = "a field" if tag in _FIELDS else "a recording or an embedded object"
-            self.lost.append(f"{description} is left out: say in words what it holds")
-        return tag in _MEDIA | _FIELDS
+        if self.is_hidden or tag not in _MEDIA | _FIELDS:
+            return self.is_hidden
+        description = "a field" if tag in _FIELDS else "a recording or an embedded object"
+        self.lost.append(f"{description} is left out: say in words what it holds")
+        return True
 
     # --- words ---
 
@@ -414,12 +410,6 @@ class HtmlReader(HTMLParser):
         if self.code is not None and self.in_code <= 0:
             code, self.code = "".join(self.code), None
             self.line += write_code_spans_on_one_line(code.strip(BREAK))
-
-    def _close_preformatted_in_cell(self, tag: str) -> bool:
-        """Return whether the end tag ends code as a whole: `pre` in a cell."""
-        if tag == "pre" and self.rows is not None:
-            self._close_code()
-        return tag == "pre" and self.rows is not None
 
     def _handle_tag_in_code(self, tag: str) -> None:
         """Handle a tag within code: only line breaks matter."""
@@ -474,13 +464,16 @@ class HtmlReader(HTMLParser):
             self.pre = ""
         elif tag in _LISTS:
             self._write_pending_label()
-            self.lists.append(open_list(tag, attributes))
-            if self.lists[-1].loses_its_numbers:
+            opened = open_list(tag, attributes)
+            self.lists.append(opened)
+            if opened.step < 0 and opened.style == "none":
                 self.lost.append("a list that counts down has no numbers here: add them")
-            if self.lists[-1].has_unsupported_numbering:
+            if opened.ordered and opened.style not in _KNOWN:
                 self.lost.append("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
-            self.prefix.append(self._start_list_item(attributes))
+            mark = self.lists[-1].advance_to_next_item(attributes)
+            self.label = escape_line_start(mark.label)
+            self.prefix.append(mark.marker)
         elif tag == "blockquote":
             self.prefix.append("> ")
 
@@ -500,12 +493,6 @@ class HtmlReader(HTMLParser):
         self.line += BREAK
         if tag in _LISTS and self.lists:
             self.lists.pop()
-
-    def _start_list_item(self, attributes: dict[str, str | None]) -> str:
-        """Return the marker before the next item, Markdown or a label as text."""
-        mark = self.lists[-1].advance_to_next_item(attributes)
-        self.label = escape_line_start(mark.label)
-        return mark.marker
 
     def _close_block(self, tag: str) -> None:
         if tag == "pre" and self.pre is not None:
@@ -654,9 +641,9 @@ def convert_plain_text(text: str, *, join_wrapped_lines: bool = False) -> str:
 def join_formula_lines(text: str) -> str:
     """Return the same text with each formula on one line."""
     parts, at = [], 0
-    for start, end in find_formulas(text):
-        parts += [text[at:start], " ".join(text[start:end].split())]
-        at = end
+    for formula in find_formulas(text):
+        parts += [text[at : formula.start], " ".join(text[formula.start : formula.end].split())]
+        at = formula.end
     return "".join([*parts, text[at:]])
 
 

@@ -29,8 +29,8 @@ class ImportCounts:
 
     new: int = 0
     changed: int = 0
-    same: int = 0
-    grades: int = 0
+    unchanged: int = 0
+    reviews: int = 0
     skipped_reviews: Mapping[str, int] = dataclasses.field(default_factory=dict)
     waiting_cards: int = 0
 
@@ -102,16 +102,18 @@ def add_batch_result(
     row = db.connection().execute(select(IMPORTS).where(*import_filter)).one()
     refused = json.loads(row.refused)
     grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.skipped_reviews)
-    names = ("new", "changed", "same", "grades")
-    counts = {name: IMPORTS.c[name] + getattr(outcome, name) for name in names}
+
     db.connection().execute(
         update(IMPORTS)
         .where(*import_filter)
         .values(
             seen=IMPORTS.c.seen + written_cards,
+            new=IMPORTS.c.new + outcome.new,
+            changed=IMPORTS.c.changed + outcome.changed,
+            same=IMPORTS.c.same + outcome.unchanged,
+            grades=IMPORTS.c.grades + outcome.reviews,
             refused=json.dumps({**refused, "grades": grades}),
             at=to_milliseconds(now),
-            **counts,
         )
     )
 

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Row,
     String,
     Table,
+    and_,
     cast,
     delete,
     func,
@@ -55,7 +56,6 @@ from app.spaced_repetition.review_log import (
     replay_card,
 )
 
-_BATCH_SIZE = 500  # names in one query
 LogRowsByCard = Mapping[str, Sequence[Row[Any]]]
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class NoteAndTopic(NamedTuple):
 
 
 def _is_of_cards(table: Table, learner_id: int, cards: Collection[str]) -> ColumnElement[bool]:
-    return (table.c.learner_id == learner_id) & table.c.card.in_(cards)
+    return (table.c.learner_id == learner_id) & table.c.card.in_(list(cards))
 
 
 def _load_suspended(db: Session, learner_id: int, cards: Collection[str]) -> set[str]:
@@ -74,7 +74,7 @@ def _load_suspended(db: Session, learner_id: int, cards: Collection[str]) -> set
     return set(db.connection().scalars(select(SUSPENSION.c.card).where(of_cards)))
 
 
-def rebuild_memory_rows(
+def rebuild_card_states(
     db: Session, learner_id: int, placements: Mapping[str, NoteAndTopic], logs: LogRowsByCard
 ) -> None:
     """Rebuild the memory rows of these cards from their logs and starts.
@@ -82,46 +82,33 @@ def rebuild_memory_rows(
     Cards without a log in `logs` get a row if they have none.
     """
     connection = db.connection()
-    for names in batch_for_query(placements):
-        of_batch = _is_of_cards(MEMORY, learner_id, names)
-        cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(of_batch)))
-        rebuilt = [card for card in names if card in logs or card not in cards_with_row]
-        rows = _compute_memory_rows(db, learner_id, {c: placements[c] for c in rebuilt}, logs)
-        outdated = sorted(cards_with_row.intersection(rebuilt))
-        connection.execute(delete(MEMORY).where(_is_of_cards(MEMORY, learner_id, outdated)))
-        if rows:
-            connection.execute(insert(MEMORY), rows)
-
-
-def _compute_memory_rows(
-    db: Session, learner_id: int, placements: Mapping[str, NoteAndTopic], logs: LogRowsByCard
-) -> list[dict[str, Any]]:
-    suspended = _load_suspended(db, learner_id, placements.keys())
-    added = load_added_card_starts(db, learner_id, placements.keys())
+    of_placed = _is_of_cards(MEMORY, learner_id, placements)
+    cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(of_placed)))
+    rebuilt = [card for card in sorted(placements) if card in logs or card not in cards_with_row]
+    suspended = _load_suspended(db, learner_id, rebuilt)
+    added = load_added_card_starts(db, learner_id, rebuilt)
     rows = []
-    for card, placement in placements.items():
-        log, start = logs.get(card, ()), added.get(card)
+    for card in rebuilt:
+        log, start, placement = logs.get(card, ()), added.get(card), placements[card]
         replayed = replay_card(card, log, start)
         values = columns_of_replayed_card(replayed, len(log), start, suspended=card in suspended)
         if values is not None:
             rows.append({"learner_id": learner_id, "card": card, **placement._asdict(), **values})
-    return rows
+    connection.execute(delete(MEMORY).where(_is_of_cards(MEMORY, learner_id, rebuilt)))
+    if rows:
+        connection.execute(insert(MEMORY), rows)
 
 
 def load_log_rows_by_card(
-    db: Session, learner_id: int, cards: Iterable[str]
+    db: Session, learner_id: int, cards: Collection[str]
 ) -> dict[str, list[Row[Any]]]:
     """Return the log rows of each card that has any, oldest first."""
-    logs: dict[str, list[Row[Any]]] = {}
-    for names in batch_for_query(cards):
-        rows = db.connection().execute(
-            select(*LOGGED)
-            .where(_is_of_cards(LOG, learner_id, names))
-            .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
-        )
-        for card, log in itertools.groupby(rows, lambda r: str(r.card)):
-            logs[card] = list(log)
-    return logs
+    rows = db.connection().execute(
+        select(*LOGGED)
+        .where(_is_of_cards(LOG, learner_id, cards))
+        .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
+    )
+    return {card: list(log) for card, log in itertools.groupby(rows, lambda row: str(row.card))}
 
 
 def flatten_logs(logs: LogRowsByCard) -> list[Row[Any]]:
@@ -143,13 +130,6 @@ def _batch_by_cost(
         batch_cost += cost
     if batch:
         yield tuple(batch)
-
-
-def batch_for_query(cards: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Yield card ids in lists short enough for one query."""
-    names = sorted(cards)
-    for begin in range(0, len(names), _BATCH_SIZE):
-        yield names[begin : begin + _BATCH_SIZE]
 
 
 # A batch holds the write lock for about 30 ms. A card costs as much as some of its reviews, and a
@@ -277,7 +257,7 @@ def import_cards(
     store_pictures(db, learner.id, cards, at)
     changed_texts = _store_changed_own_texts(db, learner.id, cards, existing, at)
     _suspend_cards_suspended_in_file(db, learner.id, new_cards, at)
-    _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
+    _rebuild_card_states_and_day_totals(db, learner.id, cards, existing, first_reviews)
     new = {card.card for card in new_cards}
     changed = ({*first_reviews} | changed_texts) - new
     unchanged_count = len({card.card for card in cards} - new - changed)
@@ -285,7 +265,7 @@ def import_cards(
     return ImportCounts(len(new), len(changed), unchanged_count, reviews, skipped, waiting_cards)
 
 
-def _rebuild_memory_and_days(
+def _rebuild_card_states_and_day_totals(
     db: Session,
     learner_id: int,
     cards: Sequence[ImportedCard],
@@ -297,7 +277,7 @@ def _rebuild_memory_and_days(
     before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
     logs_without_memory = {c: log for c, log in existing.logs.items() if c not in existing.begun}
     placements = {c.card: NoteAndTopic(c.note, c.topic) for c in cards}
-    rebuild_memory_rows(db, learner_id, placements, {**logs_without_memory, **after})
+    rebuild_card_states(db, learner_id, placements, {**logs_without_memory, **after})
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
@@ -307,16 +287,15 @@ def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _Exist
     for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
             times[_LoggedAct(row.card, row.rating or row.act)].append(row.at)
-    existing = _ExistingCards(logs, times, set(), set(), {})
     connection = db.connection()
-    for names in batch_for_query(cards):
-        for table, ids in ((MEMORY, existing.begun), (ADDED, existing.added_ids)):
-            of_batch = _is_of_cards(table, learner_id, names)
-            ids.update(connection.scalars(select(table.c.card).where(of_batch)))
-        own_texts = select(OWN.c.card, *OWN_TEXT).where(_is_of_cards(OWN, learner_id, names))
-        for card, *columns in connection.execute(own_texts):
-            existing.own[card] = OwnCardText(*columns)
-    return existing
+
+    def load_ids(table: Table) -> set[str]:
+        of_cards = _is_of_cards(table, learner_id, cards)
+        return set(connection.scalars(select(table.c.card).where(of_cards)))
+
+    own_texts = select(OWN.c.card, *OWN_TEXT).where(_is_of_cards(OWN, learner_id, cards))
+    own = {card: OwnCardText(*columns) for card, *columns in connection.execute(own_texts)}
+    return _ExistingCards(logs, times, load_ids(MEMORY), load_ids(ADDED), own)
 
 
 def _build_log_rows(
@@ -328,11 +307,13 @@ def _build_log_rows(
 ) -> list[dict[str, Any]]:
     """Return the new log rows of a card; the others are counted in `skipped`."""
     rows: dict[int, dict[str, Any]] = {}
+    today = learner.study_day(from_milliseconds(now))
     free_entries = CARD_LOG.most - len(existing.logs.get(card.card, ()))
     for entry in card.log:
         times = existing.times.get(_LoggedAct(card.card, entry.rating_or_edit), [])
-        if entry.edit == "bury" and _is_burial_expired(learner, entry.at_ms, now):
-            continue
+        is_earlier_burial = entry.edit == "bury" and entry.at_ms < now
+        if is_earlier_burial and learner.study_day(from_milliseconds(entry.at_ms)) < today:
+            continue  # a burial ends with its study day, in Anki too
         if not _ANKI_BEGAN < entry.at_ms <= now:
             skipped[_NO_MOMENT] += 1
         elif entry.at_ms in rows or _contains_nearby_time(times, entry.at_ms):
@@ -342,13 +323,6 @@ def _build_log_rows(
         else:
             rows[entry.at_ms] = _build_log_row(card, learner, entry)
     return list(rows.values())
-
-
-def _is_burial_expired(learner: LearnerProfile, at: int, now: int) -> bool:
-    """Return whether a card was buried on an earlier study day: Anki ends that as well."""
-    return at < now and learner.study_day(from_milliseconds(at)) < learner.study_day(
-        from_milliseconds(now)
-    )
 
 
 def _contains_nearby_time(times: list[int], time: int) -> bool:
@@ -448,13 +422,9 @@ def _store_changed_own_texts(
 def _suspend_cards_suspended_in_file(
     db: Session, learner_id: int, cards: Sequence[ImportedCard], at: int
 ) -> None:
-    names = [card.card for card in cards if card.suspended]
-    already_suspended = _load_suspended(db, learner_id, names)
-    rows = [
-        {"learner_id": learner_id, "card": name, "at": at}
-        for name in names
-        if name not in already_suspended
-    ]
+    names = {card.card for card in cards if card.suspended}
+    new_names = sorted(names - _load_suspended(db, learner_id, names))
+    rows = [{"learner_id": learner_id, "card": name, "at": at} for name in new_names]
     if rows:
         db.connection().execute(insert(SUSPENSION), rows)
 
@@ -466,14 +436,16 @@ _MOST_REMOVED_ROWS_OF_BATCH, _REMOVAL_ROWS_OF_CARD = 500, 3
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnDeck:
     name: str
-    cards: int
-    grades: int
+    card_count: int
+    review_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportedSummary:
+    """A learner's own decks, and the number of imported reviews of course cards."""
+
     decks: tuple[OwnDeck, ...]
-    grades: int
+    course_card_reviews: int
 
 
 def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
@@ -487,11 +459,11 @@ def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
     )
-    grades = db.scalar(select(func.count()).where(*_imported_but_not_own_card(learner_id)))
-    return ImportedSummary(tuple(OwnDeck(*row) for row in decks), grades or 0)
+    reviews = db.scalar(select(func.count()).where(*_imported_but_not_own_card(learner_id)))
+    return ImportedSummary(tuple(OwnDeck(*row) for row in decks), reviews or 0)
 
 
-def list_learner_cards(db: Session, learner_id: int) -> list[str]:
+def list_card_ids_with_state(db: Session, learner_id: int) -> list[str]:
     if not learner_id:
         return []
     declined = select(ADDED.c.card).where(
@@ -530,8 +502,7 @@ def _batch_by_removal_cost(cards: Iterable[Row[str, int]]) -> list[tuple[str, ..
 def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
     before = load_log_rows_by_card(db, learner_id, cards)
     for table in (LOG, MEMORY, SUSPENSION, ADDED, OWN):
-        for names in batch_for_query(cards):
-            db.connection().execute(delete(table).where(_is_of_cards(table, learner_id, names)))
+        db.connection().execute(delete(table).where(_is_of_cards(table, learner_id, cards)))
     replace_in_day_totals(db, learner_id, flatten_logs(before), ())
 
 
@@ -551,24 +522,16 @@ def delete_imported_reviews(
     graded_here = select(LOG.c.card).where(
         _is_of_cards(LOG, learner_id, cards), LOG.c.token.not_like(f"{BROUGHT}%")
     )
-    reviewed_here = set(connection.scalars(graded_here.distinct()))
-    _blank_imported_reviews(db, learner_id, reviewed_here)
-    for names in batch_for_query(set(cards) - reviewed_here):
-        of_cards = LOG.c.card.in_(names)
-        connection.execute(delete(LOG).where(*_imported_but_not_own_card(learner_id), of_cards))
-    after = {**{card: [] for card in cards}, **load_log_rows_by_card(db, learner_id, cards)}
-    rebuild_memory_rows(db, learner_id, {c: find_placement(c) for c in cards}, after)
-    replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
-
-
-def _blank_imported_reviews(db: Session, learner_id: int, cards: Iterable[str]) -> None:
+    reviewed_here = list(connection.scalars(graded_here.distinct()))
+    imported_rows = and_(*_imported_but_not_own_card(learner_id), LOG.c.card.in_(cards))
+    is_reviewed_here = LOG.c.card.in_(reviewed_here)
     unique_token = literal("gone:") + cast(LOG.c.id, String)
-    for names in batch_for_query(cards):
-        db.connection().execute(
-            update(LOG)
-            .where(*_imported_but_not_own_card(learner_id), LOG.c.card.in_(names))
-            .values(rating=0, act="", token=unique_token)
-        )
+    blank_row = {"rating": 0, "act": "", "token": unique_token}
+    connection.execute(update(LOG).where(imported_rows, is_reviewed_here).values(blank_row))
+    connection.execute(delete(LOG).where(imported_rows, ~is_reviewed_here))
+    after = {**{card: [] for card in cards}, **load_log_rows_by_card(db, learner_id, cards)}
+    rebuild_card_states(db, learner_id, {c: find_placement(c) for c in cards}, after)
+    replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
 def _imported_but_not_own_card(learner_id: int) -> tuple[ColumnElement[bool], ...]:

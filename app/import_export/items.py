@@ -60,26 +60,18 @@ class ItemOption:
         return 100.0 if self.right else round(100 * self.credit, 5)
 
 
-class OptionCredit(NamedTuple):
-    """Whether an answer is right, and the share of the points of one that is not (0 to 1)."""
+def build_scored_option(
+    text: str, score: float, best: float, feedback: str = "", span: NumberRange | None = None
+) -> ItemOption:
+    """Return an option worth `score` of `best`; a lower score is partial credit.
 
-    is_right: bool
-    partial_credit: float = 0.0
-
-
-def credit_of_score(score: float, best: float) -> OptionCredit:
-    """Return the credit of an answer worth `score` of `best`.
-
-    >>> [tuple(credit_of_score(score, 100)) for score in (100, 50, -10)]
+    >>> options = [build_scored_option("x", score, 100) for score in (100, 50, -10)]
+    >>> [(option.right, option.credit) for option in options]
     [(True, 0.0), (False, 0.5), (False, 0.0)]
-    >>> credit_of_score(0, 0)
-    OptionCredit(is_right=False, partial_credit=0.0)
     """
-    if score <= 0 or best <= 0:
-        return OptionCredit(is_right=False)
-    if score >= best:
-        return OptionCredit(is_right=True)
-    return OptionCredit(is_right=False, partial_credit=round(score / best, 7))
+    right = score >= best > 0
+    credit = round(score / best, 7) if 0 < score < best else 0.0
+    return ItemOption(text, right, feedback, span, credit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -250,10 +242,10 @@ def is_true_or_false(options: Iterable[ItemOption]) -> bool:
     return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
 
 
-def number_until_unused(name: str, used: Collection[str]) -> str:
+def append_number_until_unused(name: str, used: Collection[str]) -> str:
     """Return the name, with a number behind it if it is used.
 
-    >>> number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
+    >>> append_number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
     'kv-cache-3'
     """
     candidates = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
@@ -289,22 +281,22 @@ class ImageCollector:
     def pictures(self) -> tuple[ItemImage, ...]:
         return tuple(self._taken.values())
 
-    def name_image(self, address: str) -> str:
+    def collect_and_name_image(self, address: str) -> str:
         """Return the name that a picture gets; "" if it cannot be imported."""
         content = _decode_data_url(address)
         if content is None and self._find is not None:
             content = self._find(address)
         name = make_image_name(content or b"", unquote(address))
         if name and content:
-            self._taken[name] = make_image(name, content)
+            self._taken[name] = encode_image(name, content)
         return name
 
 
-def make_image(name: str, content: bytes) -> ItemImage:
+def encode_image(name: str, content: bytes) -> ItemImage:
     return ItemImage(name, base64.b64encode(content).decode())
 
 
-def image_bytes(picture: ItemImage) -> bytes:
+def decode_image(picture: ItemImage) -> bytes:
     """Return the bytes of a picture; empty if its Base64 is invalid."""
     try:
         return base64.b64decode(picture.data, validate=True)
@@ -323,19 +315,19 @@ def make_image_name(content: bytes, address: str) -> str:
     ending = detect_image_format(content)
     if not ending:
         return ""
-    digest = image_digest(content)
+    digest = compute_image_digest(content)
     stem = "" if address.startswith("data:") else PurePosixPath(address).stem
     # A name given here before is given again, even if it became a file name in the meantime.
     slug = slugify(stem.removesuffix(f"-{digest}").removeprefix(f"{_FOLDER}-"))
     return f"{_FOLDER}/{slug[:40].strip('-') or 'picture'}-{digest}.{ending}"
 
 
-def image_digest(content: bytes) -> str:
+def compute_image_digest(content: bytes) -> str:
     """Return eight hex digits that identify the content."""
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def topic_picture_name_or_empty(address: str) -> str:
+def keep_topic_picture_name_or_empty(address: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
     return address if is_path_inside(address) else ""
 
@@ -352,7 +344,7 @@ def list_shown_picture_names(item: Item) -> tuple[str, ...]:
     return tuple(names)
 
 
-def rename_images(item: Item, names: Mapping[str, str]) -> Item:
+def rename_or_drop_images(item: Item, names: Mapping[str, str]) -> Item:
     """Return the item with its pictures renamed; one without a new name becomes its alt text."""
 
     def replace(match: re.Match[str]) -> str:

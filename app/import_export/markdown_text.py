@@ -89,8 +89,15 @@ def escape_except_formulas(text: str) -> str:
     return "".join([*parts, escape_markdown(text[at:])])
 
 
-def find_formulas(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where formulas begin and end, with their marks; they do not nest.
+class FormulaRange(NamedTuple):
+    """Where a formula begins and ends in a text, with its marks."""
+
+    start: int
+    end: int
+
+
+def find_formulas(text: str) -> Iterator[FormulaRange]:
+    """Yield where formulas are; they do not nest.
 
     A mark that was not closed is not searched for again, so no text is read twice.
     """
@@ -105,7 +112,7 @@ def find_formulas(text: str) -> Iterator[tuple[int, int]]:
             open_ended.add(mark)
             continue
         at = end + 2
-        yield match.start(), at
+        yield FormulaRange(match.start(), at)
 
 
 def write_paragraph_line(line: str) -> str:
@@ -156,12 +163,12 @@ def make_emphasis_placeholder(tag: str, *, opening: bool) -> str:
 
 def collapse_spaces(text: str) -> str:
     """Return text with the spaces that browsers show, and indents as hard spaces."""
-    return _SPACES.sub(_collapse_match, text)
 
+    def collapse(match: re.Match[str]) -> str:
+        spaces = re.sub("[ \t\r\n]+", " ", match[0]).lstrip(" ")
+        return "\xa0" * len(spaces) if spaces.count("\xa0") > 1 else " "
 
-def _collapse_match(match: re.Match[str]) -> str:
-    spaces = re.sub("[ \t\r\n]+", " ", match[0]).lstrip(" ")
-    return "\xa0" * len(spaces) if spaces.count("\xa0") > 1 else " "
+    return _SPACES.sub(collapse, text)
 
 
 def finish_inline_line(line: str) -> str:

@@ -3,7 +3,7 @@
 import functools
 import html
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from markdown_it.common.utils import escapeHtml
@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from app.import_export.html_to_markdown import to_markdown
-from app.import_export.items import Item, map_item_texts, topic_picture_name_or_empty
+from app.import_export.items import Item, keep_topic_picture_name_or_empty, map_item_texts
 from app.markup.markdown_tokens import closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
@@ -33,6 +33,9 @@ _OPTIONS: OptionsDict = OptionsDict(
 )
 
 
+_NAMES_AS_URLS: Mapping[str, str] = {}  # each picture has its name in the topic folder as URL
+
+
 @functools.lru_cache(maxsize=4096)
 def to_html(markdown: str) -> str:
     """Return Markdown as HTML; a single paragraph has no `<p>`.
@@ -42,18 +45,18 @@ def to_html(markdown: str) -> str:
     return tokens_to_html(parse_markdown(markdown))
 
 
-def to_html_with_pictures(markdown: str) -> str:
-    """Return HTML like `to_html`, with pictures, whose URLs are names in the topic folder."""
-    return tokens_to_html(parse_markdown(markdown), pictures=True)
+def to_html_with_pictures(markdown: str, urls: Mapping[str, str] = _NAMES_AS_URLS) -> str:
+    """Return HTML like `to_html`, with pictures; one without a URL in `urls` has its name."""
+    return tokens_to_html(parse_markdown(markdown), urls)
 
 
-def plain_text_or_html(markdown: str) -> str:
+def to_plain_text_or_html(markdown: str) -> str:
     r"""Return plain text, or HTML with a tag in it if markup is needed.
 
     Moodle accepts the right sides of pairs and the steps of a GIFT file in this form, for which it
     has no format mark.
 
-    >>> plain_text_or_html("A & B"), plain_text_or_html("`x`"), plain_text_or_html(r"\<b> is a tag")
+    >>> to_plain_text_or_html("A & B"), to_plain_text_or_html("`x`"), to_plain_text_or_html(r"\<b> is a tag")
     ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
     """
     text = to_html(markdown)
@@ -63,15 +66,18 @@ def plain_text_or_html(markdown: str) -> str:
     return f"<span>{text}</span>" if _MARKUP.search(plain) else plain
 
 
-def tokens_to_html(tokens: Sequence[Token], *, pictures: bool = False) -> str:
+def tokens_to_html(tokens: Sequence[Token], picture_urls: Mapping[str, str] | None = None) -> str:
+    """Return tokens as HTML; pictures become their alt text without `picture_urls`."""
     content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
-    return _WRITER.render(tokens, _OPTIONS, {"pictures": pictures}).strip()
+    return _WRITER.render(tokens, _OPTIONS, {"picture_urls": picture_urls}).strip()
 
 
 def tokens_to_markdown(tokens: Sequence[Token]) -> str:
-    return to_markdown(tokens_to_html(tokens, pictures=True), topic_picture_name_or_empty).text
+    return to_markdown(
+        tokens_to_html(tokens, _NAMES_AS_URLS), keep_topic_picture_name_or_empty
+    ).text
 
 
 class _PortableHtmlRenderer(RendererHTML):
@@ -109,10 +115,11 @@ class _PortableHtmlRenderer(RendererHTML):
         env: MutableMapping[str, Any],
     ) -> str:
         alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
-        name = topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
-        if not name or not env.get("pictures"):
+        name = keep_topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
+        urls: Mapping[str, str] | None = env["picture_urls"]
+        if not name or urls is None:
             return alt
-        return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(alt)}" />'
+        return f'<img src="{escapeHtml(urls.get(name, name))}" alt="{escapeHtml(alt)}" />'
 
     def link_open(
         self,

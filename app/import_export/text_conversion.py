@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence
+from html import unescape
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -52,11 +53,6 @@ class PicturesAndLosses:
         """Record a loss, once."""
         self.loss_texts[loss] = None
 
-    def add_to_item(self, item: Item) -> Item:
-        """Return the item with its pictures and all recorded losses."""
-        pictures = (*item.pictures, *self.image_collector.pictures)
-        return dataclasses.replace(item, pictures=pictures, lost=(*item.lost, *self.loss_texts))
-
 
 class SourceItem(NamedTuple):
     """An item of a file before it is read: its name and line for reports, and its pictures."""
@@ -74,11 +70,13 @@ def read_source_items(sources: Iterable[SourceItem], *notes: str) -> ImportResul
     for source in sources:
         losses = PicturesAndLosses(ImageCollector(source.find_picture))
         try:
-            item = dataclasses.replace(source.read(losses), line=source.line)
+            item = source.read(losses)
         except ItemSkippedError as error:
             refused.append(ItemRemark(source.name or "(nameless)", source.line, str(error)))
             continue
-        items.append(losses.add_to_item(item))
+        pictures = (*item.pictures, *losses.image_collector.pictures)
+        lost = (*item.lost, *losses.loss_texts)
+        items.append(dataclasses.replace(item, line=source.line, pictures=pictures, lost=lost))
     return ImportResult(tuple(items), tuple(refused), notes=notes)
 
 
@@ -112,20 +110,18 @@ def _insert_br_tags(text: str) -> str:
 
 
 def convert_html(html: str, losses: PicturesAndLosses) -> str:
-    converted = to_markdown(html, losses.image_collector.name_image)
+    converted = to_markdown(html, losses.image_collector.collect_and_name_image)
     for loss in converted.lost:
         losses.add(loss)
     return converted.text
 
 
-def plain_text_or_none(markdown: str) -> str | None:
+def to_plain_text_or_none(markdown: str) -> str | None:
     """Return the text of Markdown that is plain text in one line, otherwise None."""
-    html = to_html(markdown)
-    if "<" in html or "\n" in html or "\\(" in html or "\\[" in html:
+    markup = to_html(markdown)
+    if "<" in markup or "\n" in markup or "\\(" in markup or "\\[" in markup:
         return None
-    text = (
-        html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
-    )
+    text = unescape(markup)
     return text if convert_plain_text(text) == markdown else None
 
 
@@ -208,22 +204,16 @@ def read_range_or_none(text: str, *, may_use_decimal_comma: bool = False) -> Num
     if number is None or text.strip()[:1] in _ABOUT_SIGNS:
         return None
     unit = known_unit(number.unit)
-    tolerance_number = (
-        number_parsing.read_typed_number(tolerance) if sign else number_parsing.TypedNumber(0.0, "")
-    )
-    if (
-        unit is None
-        or tolerance_number is None
-        or tolerance_number.unit not in {"", "%", number.unit}
-    ):
+    half_width = number_parsing.read_typed_number(tolerance if sign else "0")
+    if unit is None or half_width is None or half_width.unit not in {"", "%", number.unit}:
         return None
     if may_use_decimal_comma:
         _expect_unambiguous_number(text)
-    is_percent = tolerance_number.unit == "%" != unit
-    tolerance_width = (
-        abs(number.value) * tolerance_number.value / 100 if is_percent else tolerance_number.value
-    )
-    return make_range_around(number.value, tolerance_width, unit)
+    is_percent = half_width.unit == "%" != unit
+    tolerance_value = half_width.value
+    if is_percent:
+        tolerance_value = abs(number.value) * tolerance_value / 100
+    return make_range_around(number.value, tolerance_value, unit)
 
 
 def read_weight_in_percent(text: str) -> float:

@@ -13,7 +13,7 @@ import resource
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from io import BytesIO
 from pathlib import Path
@@ -47,8 +47,11 @@ class CellPosition(NamedTuple):
     column: int
 
 
-CellTexts = Mapping[CellPosition, str]
-"""What cells that are not text show."""
+class DisplayedCell(NamedTuple):
+    """What a cell that is not text shows."""
+
+    position: CellPosition
+    text: str
 
 
 class Sheet(NamedTuple):
@@ -65,8 +68,8 @@ class WorkbookSheets(NamedTuple):
     hidden_names: list[str]
 
 
-def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
-    """Return the cells of a workbook as shown; raises UnusableFileError with `refusal`."""
+def read_workbook(data: bytes, error_prefix: str) -> WorkbookSheets:
+    """Return the cells of a workbook as shown; raises UnusableFileError with `error_prefix`."""
     try:
         process = subprocess.run(  # noqa: S603 - runs this module; the file is its input
             [sys.executable, "-m", __name__],
@@ -79,9 +82,9 @@ def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
         result = json.loads(process.stdout)
     except (subprocess.TimeoutExpired, ValueError):
         reason = "its table needs more memory or time than it may have"
-        raise UnusableFileError(f"{refusal}: {reason}.") from None
+        raise UnusableFileError(f"{error_prefix}: {reason}.") from None
     if "error" in result:
-        raise UnusableFileError(f"{refusal}: {result['error']}.")
+        raise UnusableFileError(f"{error_prefix}: {result['error']}.")
     return WorkbookSheets([Sheet(*sheet) for sheet in result["sheets"]], result["hidden_names"])
 
 
@@ -103,23 +106,24 @@ def _read_sheets(data: bytes) -> WorkbookSheets:
     result = WorkbookSheets([], [])
     with zipfile.ZipFile(BytesIO(data)) as archive:
         is_ods = "content.xml" in archive.namelist()
-        texts = _read_ods_non_text_cells(archive) if is_ods else _read_xlsx_non_text_cells(archive)
+        read_cells = _read_ods_non_text_cells if is_ods else _read_xlsx_non_text_cells
+        non_text_cells = read_cells(archive)
     for metadata in book.sheets_metadata:
         sheet = book.get_sheet_by_name(metadata.name)
         if metadata.visible != SheetVisibleEnum.Visible:
             result.hidden_names.append(metadata.name)
         elif sheet.height and metadata.typ == SheetTypeEnum.WorkSheet:
-            rows = _read_sheet_rows(sheet, texts.get(metadata.name, {}))
+            rows = _read_sheet_rows(sheet, non_text_cells.get(metadata.name, ()))
             result.sheets.append(Sheet(metadata.name, rows))
     return result
 
 
-def _read_sheet_rows(sheet: CalamineSheet, texts: CellTexts) -> Rows:
+def _read_sheet_rows(sheet: CalamineSheet, non_text_cells: Iterable[DisplayedCell]) -> Rows:
     last_row, last_column = sheet.end or (0, 0)
     if (last_row + 1) * (last_column + 1) > _MOST_CELLS:
         raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
     rows = [[str(cell).strip() for cell in row] for row in sheet.to_python(skip_empty_area=False)]
-    for (row, column), text in texts.items():
+    for (row, column), text in non_text_cells:
         if row < len(rows):  # an error cell may be outside of the used range
             rows[row] += [""] * (column + 1 - len(rows[row]))
             rows[row][column] = text
@@ -129,7 +133,7 @@ def _read_sheet_rows(sheet: CalamineSheet, texts: CellTexts) -> Rows:
 # --- the files of Excel ---
 
 
-def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
+def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, list[DisplayedCell]]:
     """Return what the cells of each sheet show that are not text."""
     targets = {
         _attribute_in_any_namespace(link, "Id"): normpath(
@@ -138,16 +142,11 @@ def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
         for link in read_xml(archive.read("xl/_rels/workbook.xml.rels")).root
     }
     formats = _read_cell_formats(archive)
-    result: dict[str, CellTexts] = {}
+    result: dict[str, list[DisplayedCell]] = {}
     for sheet in _elements_below(read_xml(archive.read("xl/workbook.xml")).root, "sheet"):
         root = read_xml(archive.read(targets[_attribute_in_any_namespace(sheet, "id")])).root
-        texts = (
-            (position, _format_xlsx_non_text_cell(cell, formats))
-            for position, cell in _list_xlsx_cells(root)
-        )
-        result[_attribute_in_any_namespace(sheet, "name")] = {
-            p: t for p, t in texts if t is not None
-        }
+        cells = _list_xlsx_non_text_cells(root, formats)
+        result[_attribute_in_any_namespace(sheet, "name")] = list(cells)
     return result
 
 
@@ -165,23 +164,22 @@ def _read_cell_formats(archive: zipfile.ZipFile) -> list[str | None]:
     return [formats.get(int(style.get("numFmtId", "0"))) for style in styles]
 
 
-def _list_xlsx_cells(root: ET.Element) -> Iterator[tuple[CellPosition, ET.Element]]:
-    """Yield the cells of a sheet with their positions; one without a name follows the last."""
+def _list_xlsx_non_text_cells(
+    root: ET.Element, formats: list[str | None]
+) -> Iterator[DisplayedCell]:
     row = -1
     for line in _elements_below(root, "row"):
         row = int(line.get("r", row + 2)) - 1
         column = -1
         for cell in line:
-            column = _parse_column_number(cell.get("r", ""), column + 1)
-            yield CellPosition(row, column), cell
-
-
-def _parse_column_number(name: str, following: int) -> int:
-    letters = name.rstrip("0123456789")
-    number = 0
-    for letter in letters[:3]:
-        number = number * 26 + ord(letter.upper()) - ord("A") + 1
-    return number - 1 if letters else following
+            # A cell without a name follows the last one.
+            letters = cell.get("r", "").rstrip("0123456789").upper()[:3]
+            column = column + 1 if not letters else -1
+            for letter in letters:
+                column = (column + 1) * 26 + ord(letter) - ord("A")
+            text = _format_xlsx_non_text_cell(cell, formats)
+            if text is not None:
+                yield DisplayedCell(CellPosition(row, column), text)
 
 
 def _format_xlsx_non_text_cell(cell: ET.Element, formats: list[str | None]) -> str | None:
@@ -209,16 +207,16 @@ _NO_RESULT = f"{UNREADABLE}holds a formula whose value is not in the file"
 # --- the files of LibreOffice ---
 
 
-def _read_ods_non_text_cells(archive: zipfile.ZipFile) -> dict[str, CellTexts]:
+def _read_ods_non_text_cells(archive: zipfile.ZipFile) -> dict[str, list[DisplayedCell]]:
     """Return what the cells of each sheet show that are not text: ODS stores it as text."""
     root = read_xml(archive.read("content.xml")).root
     return {
-        _attribute_in_any_namespace(t, "name"): dict(_ods_non_text_cells(t))
+        _attribute_in_any_namespace(t, "name"): list(_list_ods_non_text_cells(t))
         for t in _elements_below(root, "table")
     }
 
 
-def _ods_non_text_cells(table: ET.Element) -> Iterator[tuple[CellPosition, str]]:
+def _list_ods_non_text_cells(table: ET.Element) -> Iterator[DisplayedCell]:
     row = 0
     for line in _elements_below(table, "table-row"):
         repeated_rows = int(_attribute_in_any_namespace(line, "number-rows-repeated") or 1)
@@ -233,7 +231,8 @@ def _ods_non_text_cells(table: ET.Element) -> Iterator[tuple[CellPosition, str]]
                     raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
                 for offset in range(repeated_columns * repeated_rows):
                     rows_below, columns_right = divmod(offset, repeated_columns)
-                    yield CellPosition(row + rows_below, column + columns_right), text
+                    position = CellPosition(row + rows_below, column + columns_right)
+                    yield DisplayedCell(position, text)
             column += repeated_columns
         row += repeated_rows
 

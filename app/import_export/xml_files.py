@@ -33,7 +33,7 @@ def remove_illegal_characters(text: str) -> str:
     return _ILLEGAL.sub("", text)
 
 
-def document_bytes(root: ET.Element, *, indent: bool = True) -> bytes:
+def serialize_document(root: ET.Element, *, indent: bool = True) -> bytes:
     """Return the bytes of a whole document.
 
     Indented if no element mixes text and elements; otherwise the white space would become part of
@@ -192,12 +192,12 @@ _MOST_RATIO = 200
 _SMALL = 1_000_000  # below this size a high compression ratio does no harm
 # All that zipfile and its decompressors raise for damaged data; bz2 raises an OSError without
 # errno.
-_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OSError)
 
 
 @contextlib.contextmanager
-def open_archive(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
-    """Open and inspect the archive in `file`; raises UnusableFileError starting with `refusal`.
+def open_archive(file: IO[bytes], error_prefix: str) -> Iterator[zipfile.ZipFile]:
+    """Open and inspect the archive in `file`; raises UnusableFileError starting with `error_prefix`.
 
     The same is raised for damage found while its files are read.
     """
@@ -209,13 +209,11 @@ def open_archive(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
         raise
     except NotImplementedError:
         why = "the archive is packed in a way that is not known here"
-        raise UnusableFileError(f"{refusal}: {why}.") from None
-    except _BROKEN:
-        raise UnusableFileError(f"{refusal}: {_describe_broken_archive(file)}.") from None
-    except OSError as error:
-        if error.errno is not None:  # an error of the disk, not of the archive
+        raise UnusableFileError(f"{error_prefix}: {why}.") from None
+    except _BROKEN as error:
+        if isinstance(error, OSError) and error.errno is not None:  # an error of the disk
             raise
-        raise UnusableFileError(f"{refusal}: {_describe_broken_archive(file)}.") from None
+        raise UnusableFileError(f"{error_prefix}: {_describe_broken_archive(file)}.") from None
 
 
 def _describe_broken_archive(file: IO[bytes]) -> str:

@@ -154,7 +154,7 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
     assert (
         regrading.impact.answers,
         regrading.impact.learners,
-        regrading.impact.firsts,
+        regrading.impact.first_answers,
     ) == (1, 1, 1)
     assert [(e.before, e.after) for e in regrading.score_changes] == [(0, 1)]
     regrade(app.state.engine, author)

@@ -21,7 +21,7 @@ from app.database.engine import snapshot_session
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_writer import make_note_guid
-from app.import_export.card_export import ExportCourse, LearnerTime, write_learner_cards
+from app.import_export.card_export import ExportCourse, write_learner_cards
 from app.import_export.export_store import LearnerCards
 from tests.conftest import TINY
 from tests.flashcards.conftest import fields
@@ -230,7 +230,7 @@ def test_a_package_is_never_in_memory_as_a_whole(
         cards = LearnerCards(db, number)
         package = PackageWriter(file, modern=modern)
         tracemalloc.start()
-        write_learner_cards(course, cards, package, LearnerTime(clock(), dt.UTC))
+        write_learner_cards(course, cards, package, clock().astimezone(dt.UTC))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         with zipfile.ZipFile(file) as archive:

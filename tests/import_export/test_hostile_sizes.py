@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from app.import_export.formats import READERS
-from app.import_export.formats.gift import split_at_marks, split_blocks
-from app.import_export.formats.moodle_xml import read_gaps
+from app.import_export.formats.gift import split_at_marks, split_gift_blocks
+from app.import_export.formats.moodle_xml import read_cloze_gaps
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import (
     DEEPEST,
@@ -31,7 +31,7 @@ def test_one_long_answer_of_gift_is_cut_at_its_marks_alone() -> None:
 
 
 def test_tags_of_gift_that_are_never_closed_are_no_tags() -> None:
-    assert split_blocks("//" + "[tag:" * 50_000 + "\nQ{=r}")[0].tags == ()
+    assert split_gift_blocks("//" + "[tag:" * 50_000 + "\nQ{=r}")[0].tags == ()
 
 
 def test_thousands_of_answers_with_something_lost_are_told_once_each() -> None:
@@ -52,12 +52,12 @@ def test_formulas_are_found_as_before() -> None:
 
 
 def test_gaps_that_are_never_closed_are_no_gaps() -> None:
-    text, blanks = read_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, PicturesAndLosses())
+    text, blanks = read_cloze_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, PicturesAndLosses())
 
     assert len(blanks) == 1
     assert text.endswith("{1:SA:=")
     with pytest.raises(ItemSkippedError):
-        read_gaps("{1:SA:=" * 100_000, PicturesAndLosses())
+        read_cloze_gaps("{1:SA:=" * 100_000, PicturesAndLosses())
 
 
 def test_gaps_of_qti_are_read_once_each() -> None:

@@ -3,7 +3,12 @@
 import pytest
 from hypothesis import given
 
-from app.import_export.formats.moodle_xml import read_gaps, read_moodle, write_gap, write_moodle
+from app.import_export.formats.moodle_xml import (
+    read_cloze_gaps,
+    read_moodle,
+    write_cloze_gap,
+    write_moodle,
+)
 from app.import_export.items import (
     Item,
     ItemBlank,
@@ -83,10 +88,10 @@ def test_words_to_be_chosen_stay_words_to_choose_from(kind: str, option: str) ->
 def test_choices_of_a_gap_are_carried_and_partial_credit_is_told() -> None:
     losses = PicturesAndLosses()
 
-    _, (gap,) = read_gaps("A {1:MC:~%50%card#no~=GPU~CPU}.", losses)
+    _, (gap,) = read_cloze_gaps("A {1:MC:~%50%card#no~=GPU~CPU}.", losses)
 
     assert gap == ItemBlank(("GPU",), wrong=("card", "CPU"))
-    assert write_gap(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
+    assert write_cloze_gap(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
     assert any("partly right" in words for words in losses.loss_texts)
 
 
@@ -308,6 +313,6 @@ def test_what_is_said_to_a_right_answer_is_told() -> None:
 @pytest.mark.parametrize("gap", ["SHORTANSWER:=sun~%50%star", "NUMERICAL:=3:0~%50%4:1"])
 def test_a_word_of_a_gap_that_is_partly_right_is_told(gap: str) -> None:
     losses = PicturesAndLosses()
-    read_gaps(f"The {{1:{gap}}} shines.", losses)
+    read_cloze_gaps(f"The {{1:{gap}}} shines.", losses)
 
     assert "a word of a gap that is partly right counts as wrong" in losses.loss_texts

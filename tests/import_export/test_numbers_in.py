@@ -3,7 +3,7 @@
 import pytest
 
 from app.import_export.formats.gift import read_gift
-from app.import_export.formats.moodle_xml import read_gaps, read_moodle
+from app.import_export.formats.moodle_xml import read_cloze_gaps, read_moodle
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.items import ImportResult, Item
 from app.import_export.text_conversion import PicturesAndLosses
@@ -92,7 +92,7 @@ def test_a_weight_that_cannot_be_read_does_not_make_an_answer_wrong() -> None:
 
 
 def test_a_number_in_a_gap_counts_with_and_without_its_comma() -> None:
-    _, (gap,) = read_gaps("It has {1:NUMERICAL:=1,024:0.5} bytes.", PicturesAndLosses())
+    _, (gap,) = read_cloze_gaps("It has {1:NUMERICAL:=1,024:0.5} bytes.", PicturesAndLosses())
 
     assert gap.answers == ("1,024", "1024")
 

@@ -420,9 +420,9 @@ def find_stored_picture_names(html: str) -> list[str]:
     return _ADDRESS.findall(html)
 
 
+def build_package_picture_name(stored_name: str) -> str:
+    return f"headroom-{stored_name}"
+
+
 def use_package_picture_names(html: str) -> str:
-    return _ADDRESS.sub(r"headroom-\1", html)
-
-
-def build_package_picture_name(name: str) -> str:
-    return f"headroom-{name}"
+    return _ADDRESS.sub(lambda m: build_package_picture_name(m[1]), html)

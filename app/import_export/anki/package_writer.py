@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from app.import_export.anki.package_format import (
     CollectionStart,
     PackageWriter,
     build_collection_row,
+    build_package_picture_name,
     note_type_id_for_card_count,
 )
 from app.import_export.items import (
@@ -29,7 +30,7 @@ from app.import_export.items import (
     Item,
     ItemImage,
     ItemRemark,
-    image_bytes,
+    decode_image,
     item_label,
 )
 from app.import_export.markdown_to_html import to_html_with_pictures
@@ -49,25 +50,12 @@ _FIRST_ID = 1_500_000_000_000  # ids look like milliseconds, as Anki expects
 _ID_RANGE = 200_000_000_000
 
 
-@contextlib.contextmanager
-def create_temporary_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
-    """Create the tables of a collection in a temporary file; yields it with its path."""
-    with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
-        path = Path(folder) / "collection.anki2"
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.executescript(TABLES)
-            yield connection, path
-
-
-def insert_row(connection: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
+def _insert_row(db: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
     marks = ",".join("?" * len(values))
-    connection.execute(
-        f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 - the table name is a constant
-        values,
-    )
+    db.execute(f"INSERT INTO {table} VALUES ({marks})", values)  # noqa: S608 - a constant name
 
 
-def build_note_columns_after_guid(note: "AnkiNote", now_seconds: int) -> tuple[object, ...]:
+def _build_note_columns_after_guid(note: "AnkiNote", now_seconds: int) -> tuple[object, ...]:
     text = html.unescape(re.sub(r"<[^>]*>", "", note.faces[0]))
     checksum = int(hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
     joined_tags = " ".join(re.sub(r"\s+", "-", t) for t in note.tags)
@@ -82,7 +70,7 @@ def make_note_guid(card_id: str) -> str:
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
-def make_stable_row_id(name: str, taken_ids: set[int]) -> int:
+def _make_stable_row_id(name: str, taken_ids: set[int]) -> int:
     """Return a row id that is the same in every package."""
     digest = hashlib.sha256(name.encode()).digest()
     number = _FIRST_ID + int.from_bytes(digest[:8]) % _ID_RANGE
@@ -229,7 +217,7 @@ def _interval_for_anki(state: CardState) -> int:
     return -max(1, round((state.due_at - state.last_at).total_seconds()))
 
 
-def build_card_columns_from_type(
+def _build_card_columns_from_type(
     card: CardHistory, dates: "CollectionDates", new_card_position: int
 ) -> tuple[object, ...]:
     """Return the columns of a card from `type` on: its state."""
@@ -316,8 +304,9 @@ class CollectionDates:
         return int(card.bury_edit.at.timestamp())
 
 
+_COLLECTION = "collection.anki2"
 _LOGGED = """
-CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, kind)
+CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, kind);
 """
 
 
@@ -331,27 +320,30 @@ def write_notes_to_package(
     decks: dict[str, int] = {}
     card_counts: set[int] = set()
     taken_ids: set[int] = set()
-    with create_temporary_collection() as (db, path):
-        db.execute(_LOGGED)
+    with (
+        tempfile.TemporaryDirectory(prefix="headroom-") as folder,
+        contextlib.closing(sqlite3.connect(Path(folder) / _COLLECTION)) as db,
+    ):
+        db.executescript(f"{TABLES}{_LOGGED}")
         for position, note in enumerate(notes):
-            decks.setdefault(note.deck, make_stable_row_id(f"deck {note.deck}", set()))
+            decks.setdefault(note.deck, _make_stable_row_id(f"deck {note.deck}", set()))
             if note.ordinals:
                 card_counts.add(len(note.faces) // 2)
-            note_id = make_stable_row_id(note.name, taken_ids)
-            columns = build_note_columns_after_guid(note, dates.now_seconds)
-            insert_row(db, "notes", (note_id, note.guid, *columns))
+            note_id = _make_stable_row_id(note.name, taken_ids)
+            columns = _build_note_columns_after_guid(note, dates.now_seconds)
+            _insert_row(db, "notes", (note_id, note.guid, *columns))
             ordinals = note.ordinals or range(len(note.cards))
             for ordinal, card in zip(ordinals, note.cards, strict=True):
-                card_id = make_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
+                card_id = _make_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
                 ids = (card_id, note_id, decks[note.deck], ordinal)
-                state = build_card_columns_from_type(card, dates, position)
-                insert_row(db, "cards", (*ids, dates.card_modified_at(card), -1, *state))
+                state = _build_card_columns_from_type(card, dates, position)
+                _insert_row(db, "cards", (*ids, dates.card_modified_at(card), -1, *state))
                 _stage_log_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
         row = build_collection_row(decks, dates.now_seconds, dates.collection_start, card_counts)
-        insert_row(db, "col", row)
+        _insert_row(db, "col", row)
         db.commit()
-        package.finish(path)
+        package.finish(Path(folder) / _COLLECTION)
 
 
 def _stage_log_rows(db: sqlite3.Connection, card_row_id: int, card: CardHistory) -> None:
@@ -367,17 +359,13 @@ def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
 
     Anki reads the id of a row as the moment of the review.
     """
-    rows = db.execute(
-        "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged ORDER BY at, card, place"
-    )
-    db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _make_ids_unique(rows))
-
-
-def _make_ids_unique(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     last_id = 0
-    for at, *rest in rows:
+    for at, *others in db.execute(
+        "SELECT at, cid, -1, ease, ivl, last, factor, time, kind FROM logged"
+        " ORDER BY at, card, place"
+    ):
         last_id = max(at, last_id + 1)
-        yield (last_id, *rest)
+        _insert_row(db, "revlog", (last_id, *others))
 
 
 def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:
@@ -395,7 +383,7 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
     out = io.BytesIO()
     package = PackageWriter(out, modern=False)
     pictures = {
-        _package_picture_name(picture): image_bytes(picture)
+        _package_picture_name(picture): decode_image(picture)
         for card in cards
         for picture in card.pictures
     }
@@ -408,27 +396,19 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
 
 def _build_new_note(card: Item, title: str) -> AnkiNote:
     """Return the note of a card of the course, not studied yet."""
+    urls = {picture.name: _package_picture_name(picture) for picture in card.pictures}
     return AnkiNote(
         card.name,
         make_note_guid(card.name),
         "::".join(part for part in ("Headroom", title, card.topic) if part),
-        (_write_side_html(card, card.stem), _write_side_html(card, card.text)),
+        (to_html_with_pictures(card.stem, urls), to_html_with_pictures(card.text, urls)),
         (CardHistory(card.name, None, DEFAULT_RETENTION, ()),) * (1 + card.reverse),
         (*card.tags, *(f"objective::{o}" for o in card.objectives)),
     )
 
 
-def _write_side_html(card: Item, text: str) -> str:
-    """Return a side as HTML, with pictures as package files."""
-    face = to_html_with_pictures(text)
-    for picture in card.pictures:
-        attribute = f'src="{html.escape(picture.name)}"'
-        face = face.replace(attribute, f'src="{_package_picture_name(picture)}"')
-    return face
-
-
 def _package_picture_name(picture: ItemImage) -> str:
     """Return a file name that no other package uses for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
-    digest = hashlib.sha256(image_bytes(picture)).hexdigest()[:32]
-    return f"headroom-{digest}.{ending}"
+    digest = hashlib.sha256(decode_image(picture)).hexdigest()[:32]
+    return build_package_picture_name(f"{digest}.{ending}")

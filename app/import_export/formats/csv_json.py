@@ -76,17 +76,16 @@ def write_csv(items: tuple[Item, ...]) -> ExportResult:
 
 def read_csv(text: str) -> ImportResult:
     """Read the items of a `write_csv` file; raises UnusableFileError."""
-    rows: list[_NumberedRow] = []
     separator_line = _SEPARATOR.match(text)
     text = text[separator_line.end() :] if separator_line else text
     header = text.partition("\n")[0]
     separator = separator_line[1] if separator_line else max(",;\t", key=header.count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        rows.extend(
+        rows = [
             _NumberedRow(reader.line_num + bool(separator_line), _decode_row_or_reason(row))
             for row in reader
-        )
+        ]
     except csv.Error:
         reason = f"line {reader.line_num} cannot be split into cells"
         raise UnusableFileError(f"The file is not CSV: {reason}.") from None

@@ -3,28 +3,19 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.import_export.formats.metadata_tags import do_column_titles_fit_tags, item_tags
+from app.import_export.formats.metadata_tags import do_column_titles_fit_tags, list_item_tags
 from app.import_export.formats.partial_credit import differs_from_moodle_rule
 from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
 from app.import_export.markdown_to_html import to_html_with_pictures
-from app.import_export.text_conversion import plain_text_or_none
+from app.import_export.text_conversion import to_plain_text_or_none
 
 LONGEST_LABEL = 256
 """The most characters of the label with the tags in QTI."""
 
 
-def list_export_losses(file_format: str, item: Item) -> list[str]:
-    """Return what the format loses of an item, one sentence each."""
-    return [
-        loss.sentence
-        for loss in _LOSSES
-        if file_format in loss.formats.split() and loss.applies(item)
-    ]
-
-
 def _has_stem_or_option_markup(item: Item) -> bool:
     texts = (item.stem, *(option.text for option in item.options))
-    return any(plain_text_or_none(text) is None for text in texts)
+    return any(to_plain_text_or_none(text) is None for text in texts)
 
 
 def _has_explanation_or_feedback(item: Item) -> bool:
@@ -51,11 +42,11 @@ _LOSSES = (
     _Loss(
         "aiken", _has_explanation_or_feedback, "feedback, hints and explanation are not exported"
     ),
-    _Loss("aiken", lambda i: i.name or item_tags(i), "its name and its tags are not exported"),
+    _Loss("aiken", lambda i: i.name or list_item_tags(i), "its name and its tags are not exported"),
     _Loss("qti", lambda i: i.hints, "hints are shown to tutors only"),
     _Loss(
         "qti",
-        lambda i: len("; ".join(item_tags(i))) > LONGEST_LABEL,
+        lambda i: len("; ".join(list_item_tags(i))) > LONGEST_LABEL,
         "its tags are too long for QTI",
     ),
     _Loss("gift", lambda i: i.hints, "hints are appended to the explanation"),
@@ -138,18 +129,19 @@ def convert_items(
     """Convert each item; one that raises ItemSkippedError is refused with its message."""
     converted: list[Converted] = []
     refused: list[ItemRemark] = []
-    item_remarks: list[ItemRemark] = []
+    lost: list[ItemRemark] = []
     for item in items:
         try:
             converted.append(write(item))
         except ItemSkippedError as error:
             refused.append(ItemRemark(item_label(item), item.line, str(error), item.path))
             continue
-        item_remarks += [
-            ItemRemark(item_label(item), item.line, loss, item.path)
-            for loss in list_export_losses(file_format, item)
+        lost += [
+            ItemRemark(item_label(item), item.line, loss.sentence, item.path)
+            for loss in _LOSSES
+            if file_format in loss.formats.split() and loss.applies(item)
         ]
-    return ConvertedItems(tuple(converted), tuple(refused), tuple(item_remarks))
+    return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))
 
 
 def write_blocks(

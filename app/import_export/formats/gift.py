@@ -4,24 +4,24 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from app.import_export.formats.export_losses import write_blocks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
-    explanation_with_extras,
+    build_explanation_with_extras,
     has_partial_credit_tag,
-    item_tags,
-    restore_from_explanation,
+    list_item_tags,
+    restore_fields_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
     LONGEST_SEQUENCE,
     ORDERS,
     WeightedChoice,
-    choice_weight_percents,
     convert_moodle_ordering,
     convert_weighted_choices,
+    list_choice_weight_percents,
 )
 from app.import_export.items import (
     ExportResult,
@@ -31,10 +31,10 @@ from app.import_export.items import (
     ItemPair,
     ItemSkippedError,
     NumberRange,
-    credit_of_score,
+    build_scored_option,
     format_significant_digits,
 )
-from app.import_export.markdown_to_html import plain_text_or_html, to_html
+from app.import_export.markdown_to_html import to_html, to_plain_text_or_html
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
@@ -44,11 +44,11 @@ from app.import_export.text_conversion import (
     has_decimal_comma,
     make_range_around,
     make_range_between,
-    plain_text_or_none,
     read_number,
     read_source_items,
     read_weight_in_percent,
     split_unit_from_stem,
+    to_plain_text_or_none,
 )
 
 _COMMENT = re.compile(r"^\s*//")
@@ -85,7 +85,7 @@ class _GiftLine(NamedTuple):
     tags: tuple[str, ...]  # from the comments above it
 
 
-def split_blocks(text: str) -> list[GiftBlock]:
+def split_gift_blocks(text: str) -> list[GiftBlock]:
     """Return the questions of a file, which empty lines separate; comments carry their tags.
 
     If the empty line is missing, a question begins on the line after the answers of another if it
@@ -214,14 +214,18 @@ def remove_gift_escapes(text: str) -> str:
 
 
 _WEIGHT = re.compile(r"^\s*%([-+]?\d+(?:[.,]\d+)?)%")
-_SENTENCE_ENDS, _WHITE_SPACE = ".!?:", " \t\n"
+_SENTENCE_ENDS = ".!?:"
+_NO_WORDS = f" \t\n{_SENTENCE_ENDS}"
 _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 
 def read_gift(text: str) -> ImportResult:
     """Read every question of a GIFT file; essays and descriptions are refused."""
-    blocks = split_blocks(text)
-    comma = any(map(has_decimal_comma, _find_numbers_with_comma(blocks)))
+    blocks = split_gift_blocks(text)
+    all_answers = ((block.answers or "").strip() for block in blocks)
+    numeric_answers = (answers for answers in all_answers if answers.startswith("#"))
+    numbers = (n for answers in numeric_answers for n in re.findall(r"[\d.,]*,\d+", answers))
+    comma = any(map(has_decimal_comma, numbers))
     return read_source_items(
         SourceItem(
             block.title or " ".join(remove_gift_escapes(block.text_before).split())[:50],
@@ -269,32 +273,29 @@ class _GiftReader:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text("".join(general_feedback)))
         return apply_tags(
-            restore_from_explanation(self._read_answered(item, inside)), self.block.tags
+            restore_fields_from_explanation(self._read_answers(item, inside)), self.block.tags
         )
 
     def _read_stem_with_gap(self) -> str:
         """Return the text with a gap in place of the answers, unless they come last."""
-        before, after = (
-            remove_gift_escapes(self.block.text_before),
-            remove_gift_escapes(self.block.text_after),
-        )
-        ends_sentence = not before.rstrip() or before.rstrip()[-1] in _SENTENCE_ENDS
-        if after.strip(_WHITE_SPACE + _SENTENCE_ENDS) or (after.strip() and not ends_sentence):
-            is_truth = _TRUTH.match(_split_feedback(self.block.answers or "")[0])
-            at_end = not after.strip(_WHITE_SPACE + _SENTENCE_ENDS)
-            before += "" if is_truth and at_end else "_____"
-            rest_of_line, _, next_lines = after.partition("\n")
-            if rest_of_line.lstrip().startswith("//"):
-                raise ItemSkippedError("a comment follows its answers: put it on a line of its own")
-            if next_lines.strip(_WHITE_SPACE + _SENTENCE_ENDS) and not rest_of_line.strip(
-                _WHITE_SPACE + _SENTENCE_ENDS
-            ):
-                self.losses.add(
-                    "the text below its answers is read as part of it: put an "
-                    "empty line above it if it is not"
-                )
-            return convert_text((before + after).strip(), self.block.text_format, self.losses)
-        return convert_text(before.rstrip(), self.block.text_format, self.losses)
+        before = remove_gift_escapes(self.block.text_before).rstrip()
+        after = remove_gift_escapes(self.block.text_after)
+        at_end = not after.strip(_NO_WORDS)
+        ends_sentence = before[-1:] in _SENTENCE_ENDS
+        if at_end and (ends_sentence or not after.strip()):
+            return convert_text(before, self.block.text_format, self.losses)
+        is_truth = _TRUTH.match(_split_feedback(self.block.answers or "")[0])
+        before = remove_gift_escapes(self.block.text_before)
+        before += "" if is_truth and at_end else "_____"
+        rest_of_line, _, next_lines = after.partition("\n")
+        if rest_of_line.lstrip().startswith("//"):
+            raise ItemSkippedError("a comment follows its answers: put it on a line of its own")
+        if next_lines.strip(_NO_WORDS) and not rest_of_line.strip(_NO_WORDS):
+            self.losses.add(
+                "the text below its answers is read as part of it: put an "
+                "empty line above it if it is not"
+            )
+        return convert_text((before + after).strip(), self.block.text_format, self.losses)
 
     def _text(self, raw: str, text_format: str = "") -> str:
         """Read an answer or a feedback in its own format, in `text_format`, or the question's."""
@@ -304,7 +305,7 @@ class _GiftReader:
             text_format, raw = match[1].lower(), raw[match.end() :]
         return convert_text(remove_gift_escapes(raw).strip(), text_format, self.losses)
 
-    def _read_answered(self, item: Item, inside: str) -> Item:
+    def _read_answers(self, item: Item, inside: str) -> Item:
         first_text, *notes = _split_feedback(inside)
         if _TRUTH.match(first_text):
             return self._read_true_false(item, first_text, notes)
@@ -313,18 +314,13 @@ class _GiftReader:
         if inside.lstrip().startswith(">"):
             return self._read_ordering(item, *inside.strip().split("\n"))
         unmarked, *answers = split_at_marks(inside, "=~")
-        return self._read_marked_answers(item, answers or [unmarked._replace(mark="=")])
-
-    def _read_marked_answers(self, item: Item, answers: list[MarkedText]) -> Item:
-        """Read marked answers: pairs, short answers or choices."""
-        if all(answer.mark == "=" for answer in answers):
-            pairs = [pair for answer in answers if (pair := _split_arrow(answer.text))]
-            if len(answers) > 1 and len(pairs) == len(answers):
-                return self._read_matching(item, pairs)
-            if len(answers) > 1 and pairs:
-                raise ItemSkippedError("some of its pairs have no “->” with words behind it")
-            return self._read_short_answer(item, answers)
-        return self._read_choices(item, answers)
+        answers = answers or [unmarked._replace(mark="=")]
+        if any(answer.mark == "~" for answer in answers):
+            return self._read_choices(item, answers)
+        sides = [answer.text.partition("->")[::2] for answer in answers]
+        if len(answers) > 1 and any(right.strip() for _, right in sides):
+            return self._read_matching(item, sides)
+        return self._read_short_answer(item, answers)
 
     def _read_true_false(self, item: Item, head: str, feedback_texts: list[str]) -> Item:
         right = head.strip().upper().startswith("T")
@@ -362,18 +358,16 @@ class _GiftReader:
         options = []
         for answer in answers:
             weight, text, feedback = self._split_answer(answer.text)
+            percent = 100.0 if weight is None else weight
             answer_text = " ".join(remove_gift_escapes(_FORMAT.sub("", text)).split())
-            is_right = weight is None or weight >= 100
-            if answer_text == "*" and not is_right and feedback:
+            if answer_text == "*" and percent < 100 and feedback:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
-                continue
-            if "*" in answer_text:
+            elif "*" in answer_text:
                 self.losses.add(
                     f"the pattern “{answer_text}” is left out: add the words it stands for"
                 )
-                continue
-            credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
-            options.append(ItemOption(answer_text, is_right, feedback, credit=credit))
+            else:
+                options.append(build_scored_option(answer_text, percent, 100, feedback))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
     def _read_ordering(self, item: Item, head: str, *lines: str) -> Item:
@@ -383,9 +377,11 @@ class _GiftReader:
         options = head.removeprefix(">").split()
         return convert_moodle_ordering(item, options, self.block.tags, self.losses)
 
-    def _read_matching(self, item: Item, raw_pairs: list[ItemPair]) -> Item:
+    def _read_matching(self, item: Item, sides: Sequence[Sequence[str]]) -> Item:
+        if not all(right.strip() for _, right in sides):
+            raise ItemSkippedError("some of its pairs have no “->” with words behind it")
         pairs = tuple(
-            ItemPair(self._text(p.left), self._text(p.right, "moodle")) for p in raw_pairs
+            ItemPair(self._text(left), self._text(right, "moodle")) for left, right in sides
         )
         return dataclasses.replace(item, kind="match", pairs=pairs)
 
@@ -397,51 +393,29 @@ class _GiftReader:
         options: list[ItemOption] = []
         for mark, body in answers:
             weight, text, feedback = self._split_answer(body)
-            is_right = mark == "=" and (weight is None or weight >= 100)
+            percent = 100.0 if weight is None else weight
+            if mark == "~" and percent >= 100:
+                percent = 0.0
             if text.strip() in {"", "*"}:
                 item = add_default_feedback_as_mistake(item, feedback, self.losses)
                 continue
-            credit = 0.0 if weight is None else credit_of_score(weight, 100).partial_credit
-            span = _read_gift_range(
-                remove_gift_escapes(text), unit, may_use_decimal_comma=self.may_use_decimal_comma
-            )
-            options.append(ItemOption("", is_right, feedback, span, credit))
+            span = self._read_range(remove_gift_escapes(text), unit)
+            options.append(build_scored_option("", percent, 100, feedback, span))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
+
+    def _read_range(self, text: str, unit: str) -> NumberRange:
+        read = functools.partial(read_number, may_use_decimal_comma=self.may_use_decimal_comma)
+        if ".." in text:
+            low, high = map(read, text.split("..", 1))
+            return make_range_between(low, high, unit)
+        center, _, tolerance = text.partition(":")
+        tolerance_value = read(tolerance) if tolerance.strip() else 0.0
+        return make_range_around(read(center), tolerance_value, unit)
 
 
 def _split_feedback(body: str) -> list[str]:
     return [marked.text for marked in split_at_marks(body, "#")]
-
-
-def _split_arrow(body: str) -> ItemPair | None:
-    left, arrow, right = body.partition("->")
-    return ItemPair(left, right) if arrow and right.strip() else None
-
-
-def _find_numbers_with_comma(blocks: Iterable[GiftBlock]) -> Iterator[str]:
-    """Yield the numbers with a comma among the numeric answers of a file."""
-    for block in blocks:
-        inside = (block.answers or "").strip()
-        if inside.startswith("#"):
-            yield from re.findall(r"[\d.,]*,\d+", inside)
-
-
-def _read_gift_range(text: str, unit: str, *, may_use_decimal_comma: bool) -> NumberRange:
-    if ".." in text:
-        low, high = (
-            read_number(p, may_use_decimal_comma=may_use_decimal_comma) for p in text.split("..", 1)
-        )
-        return make_range_between(low, high, unit)
-    center, _, tolerance = text.partition(":")
-    tolerance_value = (
-        read_number(tolerance, may_use_decimal_comma=may_use_decimal_comma)
-        if tolerance.strip()
-        else 0.0
-    )
-    return make_range_around(
-        read_number(center, may_use_decimal_comma=may_use_decimal_comma), tolerance_value, unit
-    )
 
 
 _PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
@@ -459,9 +433,9 @@ def write_gift(items: tuple[Item, ...]) -> ExportResult:
 def _write_gift_block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _write_answers_by_kind(item, unit)
-    explanation = explanation_with_extras(item)
+    explanation = build_explanation_with_extras(item)
     general_feedback = f"\n\t####{_write_text(explanation)}" if explanation else ""
-    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in item_tags(item))
+    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in list_item_tags(item))
     tag_comment = f"// {tags}\n" if tags else ""
     title = f"::{_escape_gift(item.name)}::" if item.name else ""
     stem = _write_text(add_unit_to_stem(item.stem, unit))
@@ -482,20 +456,20 @@ def _write_answers_by_kind(item: Item, numeric_unit: str) -> str:
 
 
 def _write_short_answers(item: Item) -> str:
+    if any("*" in option.text for option in item.options):
+        raise ItemSkippedError("a star in a short answer would match anything")
     return "".join(
-        f"\n\t=%{format_significant_digits(o.percent_weight)}%{_write_short_answer_text(o.text)}{_write_option_feedback(o)}"
+        f"\n\t=%{format_significant_digits(o.percent_weight)}%{_escape_gift(o.text)}{_write_option_feedback(o)}"
         for o in item.options
     )
 
 
 def _write_choices(item: Item) -> str:
     lines = []
-    for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
-        if item.kind == "single":
-            partial_mark = f"~%{format_significant_digits(weight)}%" if weight else "~"
-            mark = "=" if option.right else partial_mark
-        else:
-            mark = f"~%{format_significant_digits(weight)}%"
+    for option, weight in zip(item.options, list_choice_weight_percents(item), strict=True):
+        mark = f"~%{format_significant_digits(weight)}%"
+        if item.kind == "single" and (option.right or not weight):
+            mark = "=" if option.right else "~"
         lines.append(f"\n\t{mark}{_write_text(option.text)}{_write_option_feedback(option)}")
     return "".join(lines)
 
@@ -523,7 +497,7 @@ def _write_number(option: ItemOption, unit: str) -> str:
 
 def _write_pairs(item: Item) -> str:
     return "".join(
-        f"\n\t={_write_left_side(p.left)} -> {_escape_gift(plain_text_or_html(p.right))}"
+        f"\n\t={_write_left_side(p.left)} -> {_escape_gift(to_plain_text_or_html(p.right))}"
         for p in item.pairs
     )
 
@@ -544,7 +518,7 @@ def _write_steps(item: Item) -> str:
 
 def _write_step(markdown: str) -> str:
     r"""Return a step on one line; Moodle unescapes only `\\` there."""
-    text = plain_text_or_html(markdown)
+    text = to_plain_text_or_html(markdown)
     if _NO_STEP.search(text):
         html = to_html(markdown)
         text = html if "<" in html else f"<span>{html}</span>"
@@ -556,15 +530,9 @@ def _write_option_feedback(option: ItemOption) -> str:
     return f"#{_write_text(option.feedback)}" if option.feedback else ""
 
 
-def _write_short_answer_text(word: str) -> str:
-    if "*" in word:
-        raise ItemSkippedError("a star in a short answer would match anything")
-    return _escape_gift(word)
-
-
 def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
-    text = plain_text_or_none(markdown)
+    text = to_plain_text_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):
         return "[html]" + _escape_gift(to_html(markdown))
     return (_PLAIN if markdown else "") + _escape_gift(text)

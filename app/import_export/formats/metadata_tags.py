@@ -16,7 +16,7 @@ _SIDES = ("left", "right")
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 
-def item_tags(item: Item) -> list[str]:
+def list_item_tags(item: Item) -> list[str]:
     """Return the tags of an item, with its own fields as tags such as “objective:2.1”."""
     tags = list(item.tags)
     tags += [f"objective:{o}" for o in item.objectives]
@@ -97,7 +97,7 @@ _HINT = "**Hint.**"
 _WRONG_STEPS = "**No steps.**"
 
 
-def explanation_with_extras(
+def build_explanation_with_extras(
     item: Item, *, include_mistake: bool = True, include_hints: bool = True
 ) -> str:
     """Return the explanation, followed by what the format has no field for.
@@ -108,7 +108,7 @@ def explanation_with_extras(
     if include_hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
     feedback = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
-    parts += [f"{_step_feedback_label(n)}\n\n{text}" for n, text in feedback if text]
+    parts += [f"**Step {n}.**\n\n{text}" for n, text in feedback if text]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
@@ -120,8 +120,8 @@ def explanation_with_extras(
     return "\n\n".join(part for part in parts if part)
 
 
-def restore_from_explanation(item: Item) -> Item:
-    """Move what `explanation_with_extras` appended to the explanation back to its own fields."""
+def restore_fields_from_explanation(item: Item) -> Item:
+    """Move what `build_explanation_with_extras` appended to the explanation back to its own fields."""
     text, has_label, mistake = _split_at_label_paragraph(item.explanation, _MISTAKE)
     if has_label:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)
@@ -147,9 +147,7 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
     """Move hints and remarks on steps from the explanation back to their own fields."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, has_label, labeled_text = _split_at_label_paragraph(
-            text, _step_feedback_label(number)
-        )
+        text, has_label, labeled_text = _split_at_label_paragraph(text, f"**Step {number}.**")
         if has_label:
             steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=labeled_text)
     text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
@@ -157,10 +155,6 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
         hints.insert(len(item.hints), labeled_text)
         text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
-
-
-def _step_feedback_label(number: int) -> str:
-    return f"**Step {number}.**"
 
 
 class _SplitAtLabel(NamedTuple):

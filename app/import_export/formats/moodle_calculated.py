@@ -180,7 +180,7 @@ def _expand_power(base: ast.expr, exponent: ast.expr) -> ast.expr:
     return product
 
 
-def read_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
+def format_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
     """Return the text after the number of an answer: its unit and its tolerance."""
     tolerance = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
     tolerance_type = answer.findtext("tolerancetype", _RELATIVE).strip()

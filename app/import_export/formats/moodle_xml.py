@@ -13,23 +13,23 @@ from app.import_export.formats.export_losses import convert_items
 from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
-    explanation_with_extras,
+    build_explanation_with_extras,
     has_partial_credit_tag,
-    item_tags,
-    restore_from_explanation,
+    list_item_tags,
+    restore_fields_from_explanation,
 )
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
     add_used_parameters,
+    format_unit_and_tolerance,
     insert_placeholders,
-    read_unit_and_tolerance,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
     WeightedChoice,
-    choice_weight_percents,
     convert_moodle_ordering,
     convert_weighted_choices,
+    list_choice_weight_percents,
 )
 from app.import_export.items import (
     BLANK,
@@ -42,12 +42,12 @@ from app.import_export.items import (
     ItemPair,
     ItemSkippedError,
     UnusableFileError,
-    credit_of_score,
+    build_scored_option,
+    decode_image,
     format_significant_digits,
-    image_bytes,
     item_label,
 )
-from app.import_export.markdown_to_html import plain_text_or_html, to_html_with_pictures
+from app.import_export.markdown_to_html import to_html_with_pictures, to_plain_text_or_html
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
@@ -63,7 +63,7 @@ from app.import_export.text_conversion import (
     read_weight_in_percent,
     split_unit_from_stem,
 )
-from app.import_export.xml_files import add_child, document_bytes, read_xml
+from app.import_export.xml_files import add_child, read_xml, serialize_document
 from app.markup.quantities import known_unit
 
 _HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
@@ -81,7 +81,7 @@ class GappedText(NamedTuple):
     blanks: tuple[ItemBlank, ...]
 
 
-def read_gaps(text: str, losses: PicturesAndLosses) -> GappedText:
+def read_cloze_gaps(text: str, losses: PicturesAndLosses) -> GappedText:
     """Return a text in Moodle syntax with its gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
@@ -105,7 +105,9 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     answers = _read_gap_answers(body, losses)
     right = [answer.text for answer in answers if answer.percent >= 100]
     if _NUMBER.match(kind):
-        right = [spelling for text in right for spelling in _spell_number_both_ways(text)]
+        numbers = [text.partition(":")[0].strip() for text in right]  # without the tolerance
+        in_digits = (format_significant_digits(read_number(number)) for number in numbers)
+        right = [word for words in zip(numbers, in_digits, strict=True) for word in words]
     accepted = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not accepted:
         raise ItemSkippedError("a gap has no right answer")
@@ -120,12 +122,6 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
         wrong = tuple(o for o in dict.fromkeys(wrong_answers) if o not in accepted)
         return ItemBlank(accepted[:1], "".join(hints[:1]), wrong)
     return ItemBlank(accepted, "".join(hints[:1]))
-
-
-def _spell_number_both_ways(answer: str) -> tuple[str, ...]:
-    """Return a number as written and in digits only; its tolerance is left out."""
-    number_text = answer.partition(":")[0].strip()
-    return number_text, format_significant_digits(read_number(number_text))
 
 
 class _GapAnswer(NamedTuple):
@@ -157,7 +153,7 @@ def _remove_gap_escapes(text: str) -> str:
     return " ".join(re.sub(r"\\(.)", r"\1", text).split())
 
 
-def write_gap(blank: ItemBlank) -> str:
+def write_cloze_gap(blank: ItemBlank) -> str:
     """Return one gap in Moodle syntax, not yet escaped for HTML; the hint is shown after a miss."""
     kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
     answers = [f"={_escape_gap(answer)}" for answer in blank.answers]
@@ -220,7 +216,7 @@ def _find_picture(node: ET.Element, address: str) -> bytes | None:
     name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
     files = {file.get("name", ""): file.text or "" for file in node.iter("file")}
     data = "".join(files.get(name, "").split())
-    return image_bytes(ItemImage(name, data)) if data else None
+    return decode_image(ItemImage(name, data)) if data else None
 
 
 def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
@@ -249,7 +245,7 @@ def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
     incorrect_feedback = _read_node_text(node.find("incorrectfeedback"), losses)
     if incorrect_feedback and incorrect_feedback.rstrip(".") not in _EMPTY_WORDS:
         converted = add_default_feedback_as_mistake(converted, incorrect_feedback, losses)
-    converted = restore_from_explanation(converted)
+    converted = restore_fields_from_explanation(converted)
     for field in ("correctfeedback", "partiallycorrectfeedback"):
         feedback = _read_node_text(node.find(field), losses)
         if feedback and feedback.rstrip(".") not in _EMPTY_WORDS:
@@ -268,12 +264,10 @@ def _question_name(node: ET.Element) -> str:
     return " ".join(node.findtext("name/text", "").split())
 
 
-def _read_node_text(
-    node: ET.Element | None, losses: PicturesAndLosses, default_format: str = "moodle"
-) -> str:
+def _read_node_text(node: ET.Element | None, losses: PicturesAndLosses) -> str:
     if node is None:
         return ""
-    text_format = _FORMS.get(node.get("format", ""), default_format)
+    text_format = _FORMS.get(node.get("format", ""), "moodle")
     return convert_text(node.findtext("text") or "", text_format, losses)
 
 
@@ -329,13 +323,11 @@ def _read_short_answer(node: ET.Element, item: Item, losses: PicturesAndLosses) 
         weight = _read_answer_percent(answer)
         if word == "*" and weight <= 0:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
-            continue
-        if "*" in word.replace("\\*", ""):
+        elif "*" in word.replace("\\*", ""):
             losses.add(f"the pattern “{word}” is left out: add the words it stands for")
-            continue
-        word, note = word.replace("\\*", "*"), _read_feedback(answer, losses)
-        right, credit = credit_of_score(weight, 100)
-        options.append(ItemOption(word, right, note, credit=credit))
+        else:
+            word, feedback = word.replace("\\*", "*"), _read_feedback(answer, losses)
+            options.append(build_scored_option(word, weight, 100, feedback))
     case = _has_true_child(node, "usecase")
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
 
@@ -349,13 +341,15 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
     options = []
     for answer in node.findall("answer"):
         text = answer.findtext("text", "").strip()
-        right, credit = credit_of_score(_read_answer_percent(answer), 100)
+        percent = _read_answer_percent(answer)
         if text in {"", "*"}:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
         template, span = "", None
         if node.get("type") in CALCULATED:
-            template = f"`{text} {read_unit_and_tolerance(answer, unit, losses)}`"
+            template = f"`{text} {format_unit_and_tolerance(answer, unit, losses)}`".replace(
+                " `", "`"
+            )
         else:
             tolerance = answer.findtext("tolerance", "").strip() or "0"
             try:
@@ -367,7 +361,7 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
                 losses.add(f"an answer is left out: {error}; add it as a number if it is one")
                 continue
         feedback = _read_feedback(answer, losses)
-        options.append(ItemOption(template.replace(" `", "`"), right, feedback, span, credit))
+        options.append(build_scored_option(template, percent, 100, feedback, span))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
@@ -406,9 +400,7 @@ def _read_ordering(node: ET.Element, item: Item, losses: PicturesAndLosses) -> I
 
 
 def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
-    source = node.find("questiontext")
-    raw = source.findtext("text", "") if source is not None else ""
-    text, blanks = read_gaps(raw, losses)
+    text, blanks = read_cloze_gaps(node.findtext("questiontext/text", ""), losses)
     return build_cloze_item(item, convert_html(text, losses), blanks)
 
 
@@ -429,8 +421,7 @@ def _read_gap_select(node: ET.Element, item: Item, losses: PicturesAndLosses) ->
         blanks.append(ItemBlank((word,), "", wrong))
         return BLANK
 
-    raw = node.findtext("questiontext/text", "")
-    text = convert_html(_PLACED.sub(gap, raw), losses)
+    text = convert_html(_PLACED.sub(gap, node.findtext("questiontext/text", "")), losses)
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
     return build_cloze_item(item, text, blanks)
@@ -467,30 +458,31 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
         add_child(add_child(node, "category"), "text", f"$course$/top/{category}")
     questions, refused, lost = convert_items(items, _build_question, "moodle")
     root.extend(questions)
-    return ExportResult(document_bytes(root), len(questions), refused, lost)
+    return ExportResult(serialize_document(root), len(questions), refused, lost)
 
 
 def _build_question(item: Item) -> ET.Element:
-    if item.kind not in _WRITERS:
+    writer = _WRITERS.get(item.kind)
+    if writer is None:
         raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
-    node = ET.Element("question", type=_WRITERS[item.kind].question_type)
+    node = ET.Element("question", type=writer.question_type)
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
     _add_html(node, "questiontext", _write_stem(item))
     shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
-    explanation = explanation_with_extras(
+    explanation = build_explanation_with_extras(
         item, include_mistake=not shows_mistake, include_hints=False
     )
     _add_html(node, "generalfeedback", to_html_with_pictures(explanation))
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)
-    _WRITERS[item.kind].add_answers(node, item)
+    writer.add_answers(node, item)
     if item.mistake and item.kind in _COMBINED:
         _add_html(node, "incorrectfeedback", to_html_with_pictures(item.mistake))
     if item.mistake and item.kind in _WRITING_TYPED:
         _add_answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
     for hint in item.hints:
         _add_html(node, "hint", to_html_with_pictures(hint))
-    tags = item_tags(item)
+    tags = list_item_tags(item)
     if tags:
         parent = add_child(node, "tags")
         for tag in tags:
@@ -533,7 +525,7 @@ def _write_html_with_gaps(item: Item) -> str:
         raise ItemSkippedError("its gaps do not fit its text")
     html_text = pieces[0]
     for blank, piece in zip(item.blanks, pieces[1:], strict=True):
-        html_text += html.escape(write_gap(blank), quote=False) + piece
+        html_text += html.escape(write_cloze_gap(blank), quote=False) + piece
     return html_text
 
 
@@ -548,7 +540,7 @@ def _write_choices(node: ET.Element, item: Item) -> None:
     add_child(node, "single", "true" if item.kind == "single" else "false")
     add_child(node, "shuffleanswers", "true" if item.shuffle else "false")
     add_child(node, "answernumbering", "ABCD")
-    for option, weight in zip(item.options, choice_weight_percents(item), strict=True):
+    for option, weight in zip(item.options, list_choice_weight_percents(item), strict=True):
         _add_answer(node, to_html_with_pictures(option.text), weight, option)
 
 
@@ -582,7 +574,7 @@ def _write_matching(node: ET.Element, item: Item) -> None:
     add_child(node, "shuffleanswers", "true")
     for pair in item.pairs:
         sub = _add_html(node, "subquestion", to_html_with_pictures(pair.left))
-        add_child(add_child(sub, "answer"), "text", plain_text_or_html(pair.right))
+        add_child(add_child(sub, "answer"), "text", to_plain_text_or_html(pair.right))
 
 
 def _write_ordering(node: ET.Element, item: Item) -> None:
@@ -601,10 +593,6 @@ def _write_ordering(node: ET.Element, item: Item) -> None:
         add_child(answer, "text", to_html_with_pictures(step.text))
 
 
-def _write_no_answer_elements(_node: ET.Element, _item: Item) -> None:
-    """Write nothing: all of it is in the question text."""
-
-
 class _Writer(NamedTuple):
     question_type: str
     add_answers: Callable[[ET.Element, Item], None]
@@ -618,5 +606,5 @@ _WRITERS = {
     "numeric": _Writer("numerical", _write_numeric),
     "match": _Writer("matching", _write_matching),
     "order": _Writer("ordering", _write_ordering),
-    "cloze": _Writer("cloze", _write_no_answer_elements),
+    "cloze": _Writer("cloze", lambda _node, _item: None),  # its answers are in its text
 }

@@ -4,7 +4,8 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
-from app.import_export.items import Item, ItemOption, Kind, credit_of_score, is_true_or_false
+from app.import_export.formats.metadata_tags import has_partial_credit_tag
+from app.import_export.items import Item, ItemOption, Kind, build_scored_option, is_true_or_false
 from app.import_export.text_conversion import PicturesAndLosses
 
 ORDERS = {"off": "ALL_OR_NOTHING", "each": "ABSOLUTE_POSITION", "lcs": "LONGEST_ORDERED_SUBSET"}
@@ -63,11 +64,7 @@ def _convert_one_answer_choices(
     item: Item, choices: Sequence[WeightedChoice], losses: PicturesAndLosses
 ) -> Item:
     best = max((w.weight for w in choices), default=0)
-    options = []
-    for choice in choices:
-        right, credit = credit_of_score(choice.weight, best)
-        options.append(ItemOption(choice.text, right, choice.feedback, credit=credit))
-    converted = tuple(options)
+    converted = tuple(build_scored_option(w.text, w.weight, best, w.feedback) for w in choices)
     kind: Kind = "true-false" if is_true_or_false(converted) else "single"
     if sum(o.right for o in converted) > 1:
         kind = "multiple"
@@ -87,7 +84,7 @@ def _choose_credit_rule_and_note_loss(
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in choices if w.weight > 0}
     costs = {round(-w.weight, 2) for w in choices if w.weight <= 0}
-    if len(gains) == 1 and (not costs or all(_is_near_a_gain(c, gains) for c in costs)):
+    if len(gains) == 1 and all(abs(cost - gain) < 0.01 for cost in costs for gain in gains):
         return "net"
     if costs and min(costs) >= 99.9:
         return "off"
@@ -95,11 +92,7 @@ def _choose_credit_rule_and_note_loss(
     return "net"
 
 
-def _is_near_a_gain(cost: float, gains: set[float]) -> bool:
-    return any(abs(cost - gain) < 0.01 for gain in gains)
-
-
-def choice_weight_percents(item: Item) -> list[float]:
+def list_choice_weight_percents(item: Item) -> list[float]:
     """Return the percentage each choice is worth, for formats with weights.
 
     All-or-nothing is approximated: a wrong tick loses everything.
@@ -124,8 +117,7 @@ def convert_moodle_ordering(
     if not _DRAWN.isdisjoint(settings) and 0 < count < len(item.steps):
         losses.add(f"all {len(item.steps)} steps are asked, not {count} of them")
     rule_name = next((w for w in settings if w in _RULES), "")
-    has_tag = any(tag.startswith("partial:") for tag in tags)
-    if not has_tag and rule_name not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
+    if not has_partial_credit_tag(tags) and rule_name not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
         losses.add("its rule of credit is replaced by the nearest one")
     return dataclasses.replace(item, kind="order", partial=_RULES.get(rule_name, "each"))
 

@@ -23,11 +23,10 @@ from app.import_export.items import (
     BLANK,
     Item,
     ItemBlank,
-    ItemOption,
     ItemPair,
     ItemSkippedError,
     NumberRange,
-    credit_of_score,
+    build_scored_option,
 )
 from app.import_export.text_conversion import (
     PicturesAndLosses,
@@ -60,11 +59,6 @@ class _ScoringRule(NamedTuple):
     feedback_ids: tuple[str, ...]
 
 
-class _JointRule(NamedTuple):
-    score: float
-    right_values: list[str]
-
-
 class _ResponseLabel(NamedTuple):
     ident: str
     element: ET.Element
@@ -87,7 +81,7 @@ def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
         yield Qti12Item(title, title if is_unique else "", node)
 
 
-def read_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:
+def read_qti12_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:
     """Read one item; raises ItemSkippedError."""
     return _Qti12Reader(node, losses).read_item(name)
 
@@ -179,9 +173,12 @@ class _Qti12Reader:
     def _read_choices(self, item: Item) -> Item:
         response = self.responses[0]
         multiple_answers = qti_attribute(response, "rcardinality").lower() == "multiple"
-        weights = (
-            self._multiple_choice_percents() if multiple_answers else self._single_choice_percents()
-        )
+        if multiple_answers:
+            weights = self._multiple_choice_percents()
+        else:
+            scores = self._response_scores(qti_attribute(response, "ident"))
+            best = max(scores.values(), default=0.0) or 1.0
+            weights = {name: 100 * score / best for name, score in scores.items()}
         reasons = self._choice_reasons(qti_attribute(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
@@ -191,12 +188,6 @@ class _Qti12Reader:
             item, choices, self.losses, multiple_answers=multiple_answers
         )
 
-    def _single_choice_percents(self) -> dict[str, float]:
-        """Return the worth of each single choice, in percent of the best."""
-        scores = self._response_scores(qti_attribute(self.responses[0], "ident"))
-        best = max(scores.values(), default=0.0) or 1.0
-        return {name: 100 * score / best for name, score in scores.items()}
-
     def _multiple_choice_percents(self) -> dict[str, float]:
         """Return what each ticked choice earns or costs, in percent.
 
@@ -204,22 +195,21 @@ class _Qti12Reader:
         choices at once is all or nothing.
         """
         response = qti_attribute(self.responses[0], "ident")
-        required = [
-            (r, _list_required_values(r.condition, response)) for r in self.rules if r.score > 0
+        values_and_rules = [(_list_required_values(r.condition, response), r) for r in self.rules]
+        joint_scores = [
+            (rule.score, values)
+            for values, rule in values_and_rules
+            if rule.score > 0
+            and (len(values) > 1 or first_below(rule.condition, "not") is not None)
         ]
-        joint_rules = [
-            _JointRule(rule.score, values)
-            for rule, values in required
-            if len(values) > 1 or first_below(rule.condition, "not") is not None
-        ]
-        if not joint_rules:
+        if not joint_scores:
             scores = self._response_scores(response)
             total = sum(score for score in scores.values() if score > 0) or 1.0
             return {name: 100 * score / total for name, score in scores.items()}
-        right = max(joint_rules).right_values
+        _, right = max(joint_scores)
         if not right:
             raise ItemSkippedError("it is right where nothing is ticked")
-        if len({rule.score for rule in joint_rules}) > 1:
+        if len({score for score, _ in joint_scores}) > 1:
             self.losses.add("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
         cost = gain if "multiple_answers" in self._question_type() else 100.0
@@ -256,10 +246,7 @@ class _Qti12Reader:
         if not accepted:
             raise ItemSkippedError("it names no right answer")
         best = max(accepted.values())
-        options = tuple(
-            _with_credit_for_score(ItemOption(word, False), score, best)
-            for word, score in accepted.items()
-        )
+        options = tuple(build_scored_option(word, score, best) for word, score in accepted.items())
         flags = (qti_attribute(n, "case").lower() for n in elements_below(self.root, "varequal"))
         case = "yes" in flags
         return dataclasses.replace(item, kind="short", options=options, case=case)
@@ -274,11 +261,10 @@ class _Qti12Reader:
         if not scored_spans:
             raise ItemSkippedError("it names no right number")
         best = max(score for score, _ in scored_spans)
-        options = [
-            _with_credit_for_score(ItemOption("", False, span=span), score, best)
-            for score, span in scored_spans
-        ]
-        return dataclasses.replace(item, kind="numeric", options=tuple(options))
+        options = tuple(
+            build_scored_option("", score, best, span=span) for score, span in scored_spans
+        )
+        return dataclasses.replace(item, kind="numeric", options=options)
 
     # --- rows and gaps ---
 
@@ -303,7 +289,7 @@ class _Qti12Reader:
         All answers of a fill-in gap are right, although Canvas writes a rule only for the first.
         """
         chosen = "drop" in self._question_type()
-        gaps = {self._gap_name(response): response for response in self.responses}
+        gaps = {qti_attribute(r, "ident").removeprefix("response_"): r for r in self.responses}
         blanks: list[ItemBlank] = []
 
         def replace(match: re.Match[str]) -> str:
@@ -317,14 +303,14 @@ class _Qti12Reader:
             raise ItemSkippedError("a gap has no place in its text, or more than one")
         return build_cloze_item(item, text, blanks)
 
-    def _gap_name(self, response: ET.Element) -> str:
-        return qti_attribute(response, "ident").removeprefix("response_")
-
     def _read_blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
         right = self._list_right_values(response)
-        labels = {n: self._plain_label_text(label) for n, label in _response_labels(response)}
-        if qti_element_name(response) != "response_lid":
-            labels = {word: word for word in right}
+        labels = {word: word for word in right}
+        if qti_element_name(response) == "response_lid":
+            labels = {
+                name: " ".join(plain_text(parse_markdown(self._text(label))).split())
+                for name, label in _response_labels(response)
+            }
         answers = [word for n, word in labels.items() if word and n in right]
         others = [word for n, word in labels.items() if word and n not in right]
         if not chosen:
@@ -338,9 +324,6 @@ class _Qti12Reader:
         return ItemBlank(right_words[:1] if wrong else right_words, "", wrong)
 
     # --- texts ---
-
-    def _plain_label_text(self, label: ET.Element) -> str:
-        return " ".join(plain_text(parse_markdown(self._text(label))).split())
 
     def _text(self, node: ET.Element, replace_text: Callable[[str], str] | None = None) -> str:
         """Return the texts of an element, without those of responses inside it.
@@ -356,11 +339,6 @@ class _Qti12Reader:
             raw = replace_text(raw) if replace_text else raw
             texts.append(convert_html(raw, self.losses) if is_html else convert_plain_text(raw))
         return "\n\n".join(text for text in texts if text)
-
-
-def _with_credit_for_score(option: ItemOption, score: float, best: float) -> ItemOption:
-    right, credit = credit_of_score(score, best)
-    return dataclasses.replace(option, right=right, credit=credit)
 
 
 def _list_text_nodes(node: ET.Element) -> Iterator[ET.Element]:

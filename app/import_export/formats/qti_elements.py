@@ -18,9 +18,8 @@ _ELEMENTS_NOT_SHOWN = frozenset(
 )
 # Attributes that define how an element is shown, or whether it is visible.
 _KEPT_ATTRIBUTES = (
-    *("alt", "bgcolor", "class", "colspan", "color", "hidden", "href", "id", "open"),
-    "popover",
-    *("reversed", "rowspan", "src", "start", "style", "type", "value"),
+    "alt bgcolor class colspan color hidden href id open popover reversed rowspan src start style"
+    " type value"
 )
 Replace = Callable[[ET.Element], str | None]
 
@@ -31,11 +30,14 @@ def qti_element_name(node: ET.Element) -> str:
     return _CAMEL.sub("-", local).lower().removeprefix("qti-")
 
 
+def _to_camel_case(name: str) -> str:
+    first, *others = name.split("-")
+    return first + "".join(word.capitalize() for word in others)
+
+
 def qti_attribute(node: ET.Element, name: str) -> str:
     """Return an attribute by its QTI 3 name, in any spelling."""
-    first, *rest = name.split("-")
-    camel = first + "".join(word.capitalize() for word in rest)
-    return (node.get(name) or node.get(camel) or "").strip()
+    return (node.get(name) or node.get(_to_camel_case(name)) or "").strip()
 
 
 def elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
@@ -77,7 +79,7 @@ def _element_html(node: ET.Element, replace: Replace) -> str:
     if name in _ELEMENTS_NOT_SHOWN:
         return ""
     inside = inner_html(node, replace)
-    attributes = {k: node.get(k) for k in _KEPT_ATTRIBUTES}
+    attributes = {k: node.get(k) for k in _KEPT_ATTRIBUTES.split()}
     attribute_text = "".join(
         f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None
     )
@@ -101,22 +103,8 @@ GAP = "gap"  # placeholder in a text for a text entry
 MATHML = "http://www.w3.org/1998/Math/MathML"
 _FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]", re.DOTALL)
 _CODE = re.compile(r"(<code.*?</code>)", re.DOTALL)
-_INLINE = {
-    "a",
-    "b",
-    "br",
-    "code",
-    "em",
-    "i",
-    "img",
-    "kbd",
-    "strong",
-    "sub",
-    "sup",
-    f"{{{MATHML}}}math",
-    GAP,
-    "span",
-}
+_INLINE_TAGS = "a b br code em i img kbd span strong sub sup"
+_INLINE = {*_INLINE_TAGS.split(), GAP, f"{{{MATHML}}}math"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -153,11 +141,12 @@ class QtiBuilder:
         self, parent: ET.Element, markdown: str, outcome: str, outcome_value: str
     ) -> None:
         """Add feedback in the body, shown when the outcome has the value."""
-        if _has_inline_content(parse_own_html(to_html_with_pictures(markdown))):
-            node = self._add_shown_for_outcome(parent, "feedback_inline", outcome, outcome_value)
+        is_inline = _has_inline_content(parse_own_html(to_html_with_pictures(markdown)))
+        name = "feedback_inline" if is_inline else "feedback_block"
+        node = self._add_shown_for_outcome(parent, name, outcome, outcome_value)
+        if is_inline:
             self.add_markdown(node, markdown, as_paragraphs=False)
         else:
-            node = self._add_shown_for_outcome(parent, "feedback_block", outcome, outcome_value)
             self.add_block_content(node, markdown)
 
     def add_modal_feedback(
@@ -184,25 +173,20 @@ class QtiBuilder:
         self._set_attributes(node, attributes)
 
     def spell_name(self, name: str) -> str:
-        if self.version == "3.0":
-            return "qti-" + name.replace("_", "-")
-        return _snake_to_camel_case(name)
+        prefix = "qti-" if self.version == "3.0" else ""
+        return prefix + self._spell_attribute(name)
+
+    def _spell_attribute(self, name: str) -> str:
+        hyphenated = name.replace("_", "-")
+        return hyphenated if self.version == "3.0" else _to_camel_case(hyphenated)
 
     def _set_attributes(self, node: ET.Element, attributes: dict[str, str]) -> None:
         for name, value in attributes.items():
-            spelled = (
-                name.replace("_", "-") if self.version == "3.0" else _snake_to_camel_case(name)
-            )
-            node.set(spelled, remove_illegal_characters(value))
+            node.set(self._spell_attribute(name), remove_illegal_characters(value))
 
 
 def _has_inline_content(element: ET.Element) -> bool:
     return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
-
-
-def _snake_to_camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
 
 
 def parse_own_html(text: str) -> ET.Element:

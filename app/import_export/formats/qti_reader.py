@@ -5,7 +5,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import dirname, join, normpath
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
@@ -33,7 +33,7 @@ from app.import_export.items import (
     Kind,
     NumberRange,
     UnusableFileError,
-    credit_of_score,
+    build_scored_option,
     format_significant_digits,
 )
 from app.import_export.text_conversion import (
@@ -49,6 +49,8 @@ from app.import_export.text_conversion import (
     split_unit_from_stem,
 )
 from app.import_export.xml_files import XmlDocument, read_archive_files, read_xml
+
+Part = TypeVar("Part")
 
 
 class MappedScore(NamedTuple):
@@ -77,18 +79,12 @@ class ResponseDeclaration:
     @property
     def partial_credit_by_value(self) -> dict[str, float]:
         best = max((mapped.score for mapped in self.mapped_scores), default=0.0)
-        credit_by_value = {
-            v: credit_of_score(s, best).partial_credit for v, s in self.mapped_scores
+        full_mark_values = self.full_mark_values
+        return {
+            value: round(score / best, 7)
+            for value, score in self.mapped_scores
+            if 0 < score < best and value not in full_mark_values
         }
-        others = credit_by_value.keys() - set(self.full_mark_values)
-        return {v: credit for v, credit in credit_by_value.items() if credit and v in others}
-
-
-def read_responses_by_identifier(root: ET.Element) -> dict[str, ResponseDeclaration]:
-    return {
-        qti_attribute(node, "identifier"): _read_response(node)
-        for node in elements_below(root, "response-declaration")
-    }
 
 
 def _read_response(node: ET.Element) -> ResponseDeclaration:
@@ -197,12 +193,11 @@ def _build_option(
     test: ET.Element | None,
     unit: str,
 ) -> ItemOption:
-    """Return the option for a value; `score` is its share of the full score."""
-    right, credit = credit_of_score(score_share, 1.0)
+    """Return the option for a value that earns a share of the full score."""
     if not response.is_number:
-        return ItemOption(value, right, feedback, credit=credit)
+        return build_scored_option(value, score_share, 1, feedback)
     span = _read_tested_range(read_number(value), test, unit)
-    return ItemOption("", right, feedback, span, credit)
+    return build_scored_option("", score_share, 1, feedback, span)
 
 
 def _read_tested_range(center: float, test: ET.Element | None, unit: str) -> NumberRange:
@@ -257,7 +252,7 @@ def _list_source_items(
     prefix = f"{path}: " if path else ""
     if qti_element_name(root) == qti12_reader.ROOT:
         for item, line in zip(qti12_reader.list_qti12_items(root), lines, strict=False):
-            read = functools.partial(qti12_reader.read_item, item.unique_name, item.element)
+            read = functools.partial(qti12_reader.read_qti12_item, item.unique_name, item.element)
             yield SourceItem(f"{prefix}{item.title}", line, read, find_picture)
     elif qti_element_name(root) == _ITEM:
         title = qti_attribute(root, "title") or qti_attribute(root, "identifier") or path
@@ -274,20 +269,14 @@ def _find_picture(path: str, pictures: Mapping[str, bytes], address: str) -> byt
     """Return a picture of a package by the name that an item at `path` uses."""
     name = unquote(address).partition("?")[0]
     path_from_root = name.removeprefix(_BASE).lstrip("/")
-    possible_paths = (
-        normpath(join(dirname(path), name)),
-        path_from_root,
-        f"web_resources/{path_from_root}",
-    )
-    return next(
-        (pictures[known_path] for known_path in possible_paths if known_path in pictures),
-        None,
-    )
+    beside_item = normpath(join(dirname(path), name))
+    paths = (beside_item, path_from_root, f"web_resources/{path_from_root}")
+    return next((pictures[known] for known in paths if known in pictures), None)
 
 
 def _read_by_identifier(
-    parent: ET.Element, element_name: str, read: Callable[[ET.Element], str]
-) -> dict[str, str]:
+    parent: ET.Element, element_name: str, read: Callable[[ET.Element], Part]
+) -> dict[str, Part]:
     """Return what `read` returns for each of the elements, by their identifiers."""
     return {qti_attribute(n, "identifier"): read(n) for n in elements_below(parent, element_name)}
 
@@ -298,16 +287,14 @@ class _QtiItemReader:
 
     root: ET.Element
     losses: PicturesAndLosses
-    feedback_by_id: dict[str, str] = dataclasses.field(default_factory=dict)
     responses: dict[str, ResponseDeclaration] = dataclasses.field(init=False)
+    feedback_by_id: dict[str, str] = dataclasses.field(init=False)
     body: ET.Element = dataclasses.field(init=False)
     interactions: list[ET.Element] = dataclasses.field(init=False)
 
-    def __post_init__(self) -> None:
-        self.responses = read_responses_by_identifier(self.root)
-
     def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
+        self.responses = _read_by_identifier(self.root, "response-declaration", _read_response)
         if qti_attribute(self.root, "adaptive") == "true":
             raise ItemSkippedError("it is adaptive: it changes between attempts")
         if first_below(self.root, "template-declaration") is not None:
@@ -322,8 +309,7 @@ class _QtiItemReader:
             if qti_element_name(node).endswith("-interaction")
             and qti_element_name(node) not in _ASIDE
         ]
-        for node in elements_below(self.root, "modal-feedback"):
-            self.feedback_by_id[qti_attribute(node, "identifier")] = self._text(node)
+        self.feedback_by_id = _read_by_identifier(self.root, "modal-feedback", self._text)
         read = self._choose_reader()
         item = Item(
             name,
@@ -410,10 +396,8 @@ class _QtiItemReader:
         converted = convert_weighted_choices(
             item, choices, self.losses, multiple_answers=not single
         )
-        is_order_fixed = (
-            converted.kind != "true-false" and qti_attribute(interaction, "shuffle") == "false"
-        )
-        return dataclasses.replace(converted, shuffle=not is_order_fixed)
+        shuffles = qti_attribute(interaction, "shuffle") != "false"
+        return dataclasses.replace(converted, shuffle=shuffles or converted.kind == "true-false")
 
     def _inline_feedback_or_none(self, choice: ET.Element) -> str | None:
         feedback = first_below(choice, "feedback-inline", "feedback-block")
@@ -466,9 +450,8 @@ class _QtiItemReader:
         blanks = [self._read_blank(n) for n in self.interactions]
 
         def gap(node: ET.Element) -> str | None:
-            return (
-                BLANK if qti_element_name(node) in _GAPS else self._drop_interaction_or_media(node)
-            )
+            is_gap = qti_element_name(node) in _GAPS
+            return BLANK if is_gap else self._drop_interaction_or_media(node)
 
         text = convert_html(inner_html(self.body, gap), self.losses)
         return build_cloze_item(item, text, blanks)
@@ -524,9 +507,9 @@ class _QtiItemReader:
                 return BLANK
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
-            return (
-                None if name == "gap-match-interaction" else self._drop_interaction_or_media(node)
-            )
+            if name == "gap-match-interaction":
+                return None
+            return self._drop_interaction_or_media(node)
 
         text = convert_html(inner_html(self.body, gap), self.losses)
         if any(not b.answers[0] for b in blanks):

@@ -18,12 +18,18 @@ from app.import_export.formats.text_lists import (
     NamedChoices,
     find_choices_by_label_and_text,
     find_named_choices,
+    find_numbers_read_as_text,
     infer_choice_kind,
-    is_label,
+    is_choice_label,
     read_answer_without_choices,
-    warn_if_number_is_text,
 )
-from app.import_export.formats.xlsx_table import QUESTION, column_letters, read_own_table_row
+from app.import_export.formats.xlsx_table import (
+    QUESTION,
+    format_column_letters,
+    read_difficulty,
+    read_own_table_row,
+    split_list_cell,
+)
 from app.import_export.html_to_markdown import convert_plain_text
 from app.import_export.items import (
     ImportResult,
@@ -92,20 +98,17 @@ class TableHeader:
     wrong_answer_columns: tuple[int, ...]
     titles: tuple[str, ...]
 
-    def title_of_column(self, column: int) -> str:
-        return self.titles[column] if column < len(self.titles) else ""
-
     def is_column_read(self, column: int) -> bool:
         columns = (self.column_by_name, self.choice_columns, self.reason_columns)
         is_known = any(column in known.values() for known in columns)
         return is_known or column in self.wrong_answer_columns
 
     def describe_column(self, column: int) -> str:
-        title = " ".join(self.title_of_column(column).split())[:40]
-        return f"“{title}”" if title else f"{column_letters(column)}, which has no name,"
+        title = " ".join("".join(self.titles[column : column + 1]).split())[:40]
+        return f"“{title}”" if title else f"{format_column_letters(column)}, which has no name,"
 
     def may_unread_column_hold_answer(self, column: int) -> bool:
-        name = _plain_column_name(self.title_of_column(column))
+        name = _plain_column_name(self.titles[column])
         names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
         return not name or bool(names_known_column or _ANSWERING.search(name))
 
@@ -114,7 +117,7 @@ class TableHeader:
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        name = _plain_column_name(self.title_of_column(column))
+        name = _plain_column_name(self.titles[column])
         is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
         return _ASIDE.search(name) is not None and not is_numbered
 
@@ -208,7 +211,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     found = _find_header([_split_rows(text, separator) for separator in separators])
     comma = separators[found.table_index] == ";"
     table = _SheetTable(found.header, list(found.rows_below), may_use_decimal_comma=comma)
-    return read_source_items(table.sources(), *filter(None, (decoded.guess_note,)))
+    return read_source_items(table.list_source_items(), *filter(None, (decoded.guess_note,)))
 
 
 def _split_rows(text: str, separator: str) -> Iterator[TableRow]:
@@ -268,12 +271,12 @@ def _find_header(tables: Sequence[Iterator[TableRow]]) -> _FoundHeader:
 
 def _read_book(data: bytes) -> ImportResult:
     """Read the questions of every visible sheet with a header row."""
-    refusal = "The spreadsheet cannot be read"
+    error_prefix = "The spreadsheet cannot be read"
     if len(data) > MOST_BYTES:
-        raise UnusableFileError(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
-    with open_archive(io.BytesIO(data), refusal):
+        raise UnusableFileError(f"{error_prefix}: it is larger than {MOST_BYTES // 1_000_000} MB.")
+    with open_archive(io.BytesIO(data), error_prefix):
         pass  # checks that it does not expand too much or leave its folder
-    book = read_workbook(data, refusal)
+    book = read_workbook(data, error_prefix)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden_names]
     tables: dict[str, _SheetTable] = {}
     first_error: UnusableFileError | None = None
@@ -291,7 +294,7 @@ def _read_book(data: bytes) -> ImportResult:
     sources = (
         source
         for name, table in tables.items()
-        for source in table.sources(f"{name}: " if len(tables) > 1 else "")
+        for source in table.list_source_items(f"{name}: " if len(tables) > 1 else "")
     )
     return read_source_items(sources, *notes)
 
@@ -323,7 +326,7 @@ class _SheetTable:
         some_are_labels = any(n.by_label and not n.by_text for n in named)
         return some_are_labels and not any(n.by_text and not n.by_label for n in named)
 
-    def sources(self, prefix: str = "") -> Iterator[SourceItem]:
+    def list_source_items(self, prefix: str = "") -> Iterator[SourceItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
             name = " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
@@ -343,22 +346,22 @@ class _SheetRow:
     cells: Sequence[str]
     line: int
 
-    def readable_cell_or_empty(self, name: str) -> str:
-        """Return the cell of a named column, empty if it is missing or has an error."""
-        return self._readable_cell_or_empty_at(self.header.column_by_name.get(name, -1))
+    def readable_cell_or_empty(self, column: str | int) -> str:
+        """Return the cell of a column, empty if it is missing or has an error."""
+        try:
+            return self.require_readable_cell(column)
+        except ItemSkippedError:
+            return ""
 
-    def _readable_cell_or_empty_at(self, column: int) -> str:
-        cell = self.cells[column] if 0 <= column < len(self.cells) else ""
-        return "" if cell.startswith(UNREADABLE) else cell
+    def require_readable_cell(self, column: str | int) -> str:
+        """Return the cell of a column, given by name or index; empty if it is missing.
 
-    def require_readable_cell(self, name: str) -> str:
-        """Return the cell of a named column, empty if missing; raises ItemSkippedError."""
-        return self._require_readable_cell_at(self.header.column_by_name.get(name, -1))
-
-    def _require_readable_cell_at(self, column: int) -> str:
-        cell = self.cells[column] if 0 <= column < len(self.cells) else ""
+        Raises ItemSkippedError for a cell with an error.
+        """
+        at = self.header.column_by_name.get(column, -1) if isinstance(column, str) else column
+        cell = self.cells[at] if 0 <= at < len(self.cells) else ""
         if cell.startswith(UNREADABLE):
-            name, fault = self.header.describe_column(column), cell.removeprefix(UNREADABLE)
+            name, fault = self.header.describe_column(at), cell.removeprefix(UNREADABLE)
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
@@ -366,7 +369,7 @@ class _SheetRow:
         """Return the question of a row of a table that we wrote."""
         titles = enumerate(self.header.titles)
         return read_own_table_row(
-            {title: self._require_readable_cell_at(column) for column, title in titles if title}
+            {title: self.require_readable_cell(column) for column, title in titles if title}
         )
 
     def has_choices(self) -> bool:
@@ -377,16 +380,18 @@ class _SheetRow:
 
     def find_choices_named_by_answer(self) -> NamedChoices:
         """Return no choices for true or false, which authors write out in tables with letters."""
-        columns = self.header.choice_columns.items()
-        choices = {label: self._readable_cell_or_empty_at(column) for label, column in columns}
-        filled = {label: text for label, text in choices.items() if text}
         answer = self.readable_cell_or_empty("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
-                return find_choices_by_label_and_text(answer, filled)
+                choices = self._filled_choices(self.readable_cell_or_empty)
+                return find_choices_by_label_and_text(answer, choices)
         except ItemSkippedError:
             pass
         return NamedChoices()
+
+    def _filled_choices(self, read_cell: Callable[[int], str]) -> dict[str, str]:
+        columns = self.header.choice_columns.items()
+        return {label: text for label, column in columns if (text := read_cell(column))}
 
     def read_item(
         self, _losses: PicturesAndLosses, *, may_use_decimal_comma: bool, answers_are_labels: bool
@@ -401,22 +406,21 @@ class _SheetRow:
             )
         except ItemSkippedError as error:
             raise ItemSkippedError("; ".join((str(error), *losses))) from None
+        hint = convert_plain_text(self.require_readable_cell("hint"))
         return Item(
             "",
             kind,
             convert_plain_text(self.require_readable_cell("question")),
             options,
             explanation=convert_plain_text(self.require_readable_cell("explanation")),
-            hints=(convert_plain_text(self.require_readable_cell("hint")),)
-            if self.require_readable_cell("hint")
-            else (),
-            difficulty=self._read_difficulty_or_default(),
-            objectives=_split_list_cell(self.require_readable_cell("objectives")),
-            tags=_split_list_cell(self.require_readable_cell("tags")),
+            hints=(hint,) if hint else (),
+            difficulty=read_difficulty(self.require_readable_cell("difficulty")),
+            objectives=split_list_cell(self.require_readable_cell("objectives"), ",;"),
+            tags=split_list_cell(self.require_readable_cell("tags"), ",;"),
             lost=(
                 *losses,
                 *self._describe_loss_of_declared_type(kind, options),
-                *warn_if_number_is_text(kind, options),
+                *find_numbers_read_as_text(kind, options),
             ),
         )
 
@@ -427,7 +431,7 @@ class _SheetRow:
         different one without it.
         """
         offers_choices = self.has_choices() or any(
-            map(self._readable_cell_or_empty_at, self.header.wrong_answer_columns)
+            map(self.readable_cell_or_empty, self.header.wrong_answer_columns)
         )
         for column, cell in enumerate(self.cells):
             is_row_number = cell.isdigit() and column < self.header.column_by_name["question"]
@@ -463,31 +467,28 @@ class _SheetRow:
         )
 
     def _read_choices(self, answer: str, *, answers_are_labels: bool) -> KindAndOptions:
-        columns = self.header.choice_columns.items()
-        choices = {label: self._require_readable_cell_at(column) for label, column in columns}
-        filled = {label: text for label, text in choices.items() if text}
-        if any(map(self._readable_cell_or_empty_at, self.header.wrong_answer_columns)):
+        choices = self._filled_choices(self.require_readable_cell)
+        if any(map(self.readable_cell_or_empty, self.header.wrong_answer_columns)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
-        right = find_named_choices(answer, filled, labels_first=answers_are_labels)
+        right = find_named_choices(answer, choices, labels_first=answers_are_labels)
+        reason_columns = self.header.reason_columns
         options = tuple(
             ItemOption(
                 convert_plain_text(text),
                 label in right,
-                convert_plain_text(
-                    self._require_readable_cell_at(self.header.reason_columns.get(label, -1))
-                ),
+                convert_plain_text(self.require_readable_cell(reason_columns.get(label, -1))),
             )
-            for label, text in filled.items()
+            for label, text in choices.items()
         )
         return KindAndOptions(infer_choice_kind(options), options)
 
     def _build_choices_with_distractors(self, answer: str) -> KindAndOptions | None:
         """Return the answer and the wrong answers as choices, if there are any."""
         columns = self.header.wrong_answer_columns
-        wrong = [text for text in map(self._require_readable_cell_at, columns) if text]
+        wrong = [text for text in map(self.require_readable_cell, columns) if text]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
-        if is_label(answer) and wrong and not any(map(is_label, wrong)):
+        if is_choice_label(answer) and wrong and not any(map(is_choice_label, wrong)):
             raise ItemSkippedError(
                 f"its answer “{answer[:40]}” may be a label of the wrong ones: write "
                 "the words of the right answer"
@@ -514,15 +515,3 @@ class _SheetRow:
             )
         if is_choice and _SEVERAL.search(plain_type) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"
-
-    def _read_difficulty_or_default(self) -> int:
-        word = self.require_readable_cell("difficulty")
-        if not word:
-            return 3
-        if word not in {"1", "2", "3", "4", "5"}:
-            raise ItemSkippedError(f"its difficulty “{word[:20]}” is not one of 1 to 5")
-        return int(word)
-
-
-def _split_list_cell(cell: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in re.split(r"[,;]", cell) if part.strip())

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import html
 import re
+import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -99,6 +100,11 @@ def _describe_unmatched_answer(answer: str, choices: Choices) -> str:
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
+def _find_by_label(part: str, choices: Choices) -> str:
+    match = _LABELED.fullmatch(part.strip())
+    return _find_label(match["label"], choices) if match else ""
+
+
 def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]) -> frozenset[str]:
     """Return the label that the whole answer names, or else those of all its parts."""
     label = find_label(answer)
@@ -109,11 +115,6 @@ def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]
         if all(labels):
             return frozenset(labels)
     return frozenset()
-
-
-def _find_by_label(part: str, choices: Choices) -> str:
-    match = _LABELED.fullmatch(part.strip())
-    return _find_label(match["label"], choices) if match else ""
 
 
 def _find_label(name: str, choices: Choices) -> str:
@@ -167,12 +168,12 @@ def infer_choice_kind(options: Collection[ItemOption]) -> Kind:
     return "true-false" if is_true_or_false(options) else "single"
 
 
-def is_label(answer: str) -> bool:
+def is_choice_label(answer: str) -> bool:
     """Return whether an answer may be the letter or number of a choice: B, 2), (c)."""
     return _LABELED.fullmatch(answer.strip()) is not None
 
 
-def warn_if_number_is_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
+def find_numbers_read_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
     """Yield the loss if an answer that may have been meant as a number is text."""
     for option in options:
         if kind == "short" and _NUMERAL.match(option.text):
@@ -218,7 +219,7 @@ _OPTION = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
 _ANSWER = re.compile(r"^\s*(?:correct\s+)?answer\s*:\s*(\S.*)$", re.IGNORECASE)
 _WHY = re.compile(r"^\s*(?:feedback|explanation|rationale)\s*:\s*(.*)$", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^>]*>")
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS = string.ascii_uppercase
 
 
 class _AikenOption(NamedTuple):
@@ -274,7 +275,8 @@ def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
         draft.why = why[1]
     elif answer and draft.options:
         draft.answer = answer[1].strip()
-    elif option and (option[2] or _is_next_letter(option[1], draft)):
+    elif option and (option[2] or option[1] == _LETTERS[len(draft.options) % len(_LETTERS)]):
+        # “U.S.” in a stem is not an option, because its letter does not come next.
         draft.options.append(_AikenOption(option[1], [option[3].strip()]))
     elif draft.after_empty_line:
         # Text separated from a question by an empty line does not belong to it.
@@ -284,11 +286,6 @@ def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     else:
         draft.stem.append(line.rstrip())
     return True
-
-
-def _is_next_letter(letter: str, draft: _AikenDraft) -> bool:
-    """Return whether an option of this letter comes next; “U.S.” in a stem is not one."""
-    return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
 def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
@@ -304,8 +301,13 @@ def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
         )
     if not draft.answer:
         raise ItemSkippedError("there is no line “ANSWER: X” below its options")
+    answer = draft.answer
+    if re.fullmatch("[A-Z]", answer) and answer not in letters:
+        raise ItemSkippedError(f"its answer {answer} is not among its options")
     raw_texts = {option.letter: " ".join(option.lines) for option in draft.options}
-    right_letters = _find_right_letters(draft.answer, raw_texts)
+    right_letters = find_named_choices(answer, raw_texts, labels_first=True)
+    if len(right_letters) > 1:
+        raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
     options = tuple(
         ItemOption(convert_plain_text("\n".join(option.lines)), option.letter in right_letters)
         for option in draft.options
@@ -314,16 +316,6 @@ def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
     return Item(
         "", infer_choice_kind(options), stem, options, explanation=convert_plain_text(draft.why)
     )
-
-
-def _find_right_letters(answer: str, options: dict[str, str]) -> frozenset[str]:
-    """Return the letter that an answer names, alone or before the text of its option."""
-    if re.fullmatch("[A-Z]", answer) and answer not in options:
-        raise ItemSkippedError(f"its answer {answer} is not among its options")
-    labels = find_named_choices(answer, options, labels_first=True)
-    if len(labels) > 1:
-        raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
-    return labels
 
 
 def write_aiken(items: tuple[Item, ...]) -> ExportResult:
@@ -342,11 +334,9 @@ def _write_aiken_block(item: Item) -> str:
         raise ItemSkippedError("its first words would be read as an option")
     if len(stem.encode()) < 2:
         raise ItemSkippedError("its question is one sign, which Aiken takes for none")
-    lines = [stem]
-    lines += [
-        f"{_LETTERS[n]}. {_plain_text_keeping_tex(o.text)}" for n, o in enumerate(item.options)
-    ]
-    return "\n".join([*lines, f"ANSWER: {_LETTERS[right[0]]}"])
+    texts = [_plain_text_keeping_tex(option.text) for option in item.options]
+    lines = [f"{letter}. {text}" for letter, text in zip(_LETTERS, texts, strict=False)]
+    return "\n".join([stem, *lines, f"ANSWER: {_LETTERS[right[0]]}"])
 
 
 def _plain_text_keeping_tex(markdown: str) -> str:

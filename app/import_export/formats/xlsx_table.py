@@ -9,7 +9,7 @@ import io
 import re
 import string
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_args
 from xml.sax.saxutils import escape
 
@@ -50,7 +50,7 @@ def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     most_choices = max(
         (sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0
     )
-    labels = [column_letters(number) for number in range(most_choices)]
+    labels = [format_column_letters(number) for number in range(most_choices)]
     choices = [name for label in labels for name in (label, f"{label} feedback")]
     columns = [*_HEAD, *choices, *_TAIL]
     table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
@@ -91,17 +91,21 @@ def _answer_cells(item: Item) -> Row:
         return {QUESTION: f"{item.stem}\n\n{text}", "answer": "in the question"}
     if item.kind == "match":
         choices = [
-            _LabeledChoice(column_letters(number), f"{p.left}{_ARROW}{p.right}".lstrip(), p.why)
+            _LabeledChoice(
+                format_column_letters(number), f"{p.left}{_ARROW}{p.right}".lstrip(), p.why
+            )
             for number, p in enumerate(item.pairs)
         ]
         return {"answer": _ARROW.join(item.titles).strip(), **_choice_cells(choices)}
     options = (*item.steps, *item.options)
     choices = [
-        _LabeledChoice(column_letters(n), format_range(o.span) if o.span else o.text, o.feedback)
+        _LabeledChoice(
+            format_column_letters(n), format_range(o.span) if o.span else o.text, o.feedback
+        )
         for n, o in enumerate(options)
     ]
     right = [
-        column_letters(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
+        format_column_letters(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
         for number, option in enumerate(options)
         if number < len(item.steps) or (not item.steps and (option.right or option.credit))
     ]
@@ -122,7 +126,7 @@ def _choice_cells(choices: Iterable[_LabeledChoice]) -> Row:
     return row
 
 
-def column_letters(column: int) -> str:
+def format_column_letters(column: int) -> str:
     """Return the letters of a column, or of a choice: A to Z, then AA, AB and so on."""
     return number_to_letters(column + 1, string.ascii_uppercase)
 
@@ -133,9 +137,7 @@ def read_own_table_row(cells: Mapping[str, str]) -> Item:
     kind = row.get("type", "") or "single"
     if kind not in _KINDS:
         raise ItemSkippedError(f"its type “{kind[:20]}” is none of {', '.join(sorted(_KINDS))}")
-    difficulty = row.get("difficulty", "") or "3"
-    if difficulty not in {"1", "2", "3", "4", "5"}:
-        raise ItemSkippedError(f"its difficulty “{difficulty[:20]}” is not one of 1 to 5")
+    difficulty = read_difficulty(row.get("difficulty", ""))
     if not row.get(QUESTION):
         raise ItemSkippedError("it has no question")
     return Item(
@@ -145,10 +147,10 @@ def read_own_table_row(cells: Mapping[str, str]) -> Item:
         explanation=row.get("explanation", ""),
         mistake=row.get("mistake", ""),
         hints=tuple(filter(None, row.get("hint", "").split("\n\n---\n\n"))),
-        difficulty=int(difficulty),
-        objectives=_split_cell(row, "objective"),
-        sources=_split_cell(row, "source"),
-        tags=_split_cell(row, "tags"),
+        difficulty=difficulty,
+        objectives=split_list_cell(row.get("objective", "")),
+        sources=split_list_cell(row.get("source", "")),
+        tags=split_list_cell(row.get("tags", "")),
         use=row.get("use", ""),
         level=row.get("level", ""),
         partial=row.get("partial", ""),
@@ -158,8 +160,15 @@ def read_own_table_row(cells: Mapping[str, str]) -> Item:
     )
 
 
-def _split_cell(row: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in row.get(name, "").split(",") if part.strip())
+def read_difficulty(cell: str) -> int:
+    """Return a difficulty, 3 if the cell is empty; raises ItemSkippedError."""
+    if cell not in {"", "1", "2", "3", "4", "5"}:
+        raise ItemSkippedError(f"its difficulty “{cell[:20]}” is not one of 1 to 5")
+    return int(cell or 3)
+
+
+def split_list_cell(cell: str, separators: str = ",") -> tuple[str, ...]:
+    return tuple(part.strip() for part in re.split(f"[{separators}]", cell) if part.strip())
 
 
 def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
@@ -170,41 +179,33 @@ def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
         if not blanks:
             raise ItemSkippedError("its question has no blank: write [[answer]] in its text")
         return {"stem": stem, "text": _BLANK.sub(BLANK, text), "blanks": blanks}
-    choices = list(_filled_choices(row))
+    choices = [
+        _LabeledChoice(name, cell, row.get(f"{name} feedback", ""))
+        for name, cell in row.items()
+        if cell and _CREDIT.fullmatch(name)
+    ]
     if kind == "match":
         left, _, right = row.get("answer", "").partition(_ARROW.strip())
-        pairs = tuple(_read_pair(choice.text, choice.feedback) for choice in choices)
+        pairs = tuple(map(_read_pair, choices))
         return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
     credit_by_label = _read_answer_key(row.get("answer", ""), [choice.label for choice in choices])
     if kind == "order":
-        option_by_label = {
-            label: ItemOption(text, label in credit_by_label, why) for label, text, why in choices
+        options = {
+            c.label: ItemOption(c.text, c.label in credit_by_label, c.feedback) for c in choices
         }
-        wrong = tuple(
-            option for label, option in option_by_label.items() if label not in credit_by_label
-        )
         return {
             "stem": question,
-            "steps": tuple(option_by_label[label] for label in credit_by_label),
-            "options": wrong,
+            "steps": tuple(options[label] for label in credit_by_label),
+            "options": tuple(option for option in options.values() if not option.right),
         }
-    options = tuple(
-        _read_option(kind, text, feedback, credit_by_label.get(label))
-        for label, text, feedback in choices
-    )
-    return {"stem": question, "options": options}
-
-
-def _filled_choices(row: Mapping[str, str]) -> Iterator[_LabeledChoice]:
-    for name, cell in row.items():
-        if cell and _CREDIT.fullmatch(name):
-            yield _LabeledChoice(name, cell, row.get(f"{name} feedback", ""))
+    scored = tuple(_read_option(kind, c, credit_by_label.get(c.label, 0.0)) for c in choices)
+    return {"stem": question, "options": scored}
 
 
 def _read_answer_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
     """Return the labels that the answer names in order, each with its credit (1 for right)."""
     key: dict[str, float] = {}
-    for part in filter(None, (part.strip() for part in re.split(r"[,;]", answer))):
+    for part in split_list_cell(answer, ",;"):
         match = _CREDIT.fullmatch(part)
         if match is None or match[1] not in labels:
             raise ItemSkippedError(f"its answer “{part[:40]}” names none of its choices")
@@ -214,21 +215,21 @@ def _read_answer_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
     return key
 
 
-def _read_option(kind: str, text: str, feedback: str, worth: float | None) -> ItemOption:
-    right, credit = worth == 1, worth if worth is not None and worth < 1 else 0.0
+def _read_option(kind: str, choice: _LabeledChoice, score: float) -> ItemOption:
+    right, credit = score == 1, score if score < 1 else 0.0
     if kind != "numeric":
-        return ItemOption(text, right, feedback, credit=credit)
-    span = read_range_or_none(text)
+        return ItemOption(choice.text, right, choice.feedback, credit=credit)
+    span = read_range_or_none(choice.text)
     if span is None:
-        raise ItemSkippedError(f"its answer “{text[:40]}” is no number: write 140 GB ± 3")
-    return ItemOption("", right, feedback, span, credit)
+        raise ItemSkippedError(f"its answer “{choice.text[:40]}” is no number: write 140 GB ± 3")
+    return ItemOption("", right, choice.feedback, span, credit)
 
 
-def _read_pair(text: str, why: str) -> ItemPair:
-    left, arrow, right = f" {text}".partition(_ARROW)
+def _read_pair(choice: _LabeledChoice) -> ItemPair:
+    left, arrow, right = f" {choice.text}".partition(_ARROW)
     if not arrow:
-        raise ItemSkippedError(f"its pair “{text[:40]}” has no arrow: write left → right")
-    return ItemPair(left.strip(), right.strip(), why)
+        raise ItemSkippedError(f"its pair “{choice.text[:40]}” has no arrow: write left → right")
+    return ItemPair(left.strip(), right.strip(), choice.feedback)
 
 
 def _read_blank(inside: str) -> ItemBlank:
