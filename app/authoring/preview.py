@@ -88,8 +88,8 @@ def grade_without_recording(
     result = grade_unanswered(variant) if is_dont_know else grade(variant, submission.raw)
     if isinstance(result, UnreadableResponse):
         return dataclasses.replace(question_form, refused=result.message, hint=result.hint)
-    if result.near:
-        return dataclasses.replace(question_form, near=result.near)
+    if result.near and not submission.form.asked_again:
+        return dataclasses.replace(question_form, near=result.near, asked_again=True)
     attempt = RecordedAttempt(
         id=0,
         item=question.id,

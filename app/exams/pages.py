@@ -115,6 +115,7 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
         else [],
         "missed_count": question_pool.count_missed_for(full_exams[0]) if full_exams else 0,
         "running": running,
+        "resume_url": _resume_url(ctx, running) if running else "",
         "finished": finished,
         "trend": build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
     }
@@ -251,6 +252,7 @@ def _start_page(
 ) -> HTMLResponse:
     exam = offer.exam
     choice_counts, all_counts = _count_choices_and_all(ctx, offer)
+    running = _find_running_sitting(ctx)
     return ctx.page(
         "exams/start.html",
         status=status,
@@ -265,7 +267,7 @@ def _start_page(
         ),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
-        running=_find_running_sitting(ctx),
+        resume_url=_resume_url(ctx, running) if running else "",
         draft=draft,
         problems=problems,
     )
@@ -293,7 +295,7 @@ def _draw_or_refuse(
     offer = require_exam_offer(ctx, exam)
     running = _find_running_sitting(ctx)
     if running is not None:
-        return _redirect_to_first(running.id)
+        return RedirectResponse(_resume_url(ctx, running), 303)
     if not ctx.library.questions:
         raise ConflictError("This course has no questions yet.")
     if typed.kinds is None:
@@ -323,6 +325,15 @@ def _resume_or_start_sitting(ctx: RequestContext, sitting: DrawnSitting) -> int:
 
 def _redirect_to_first(sitting: int) -> RedirectResponse:
     return RedirectResponse(f"/exams/sittings/{sitting}/questions/1", 303)
+
+
+def _resume_url(ctx: RequestContext, sitting: SittingState) -> str:
+    """Return the URL of the first open question of a sitting in progress, or else of its review."""
+    answers = store.load_answers(ctx.db, sitting.id)
+    unreadable = find_unreadable_answers(ctx.db, ctx.library, sitting, answers)
+    rows = build_paper_rows(sitting.slots, answers, {}, unreadable)
+    number = next((row.number for row in rows if not row.answered), None)
+    return f"/exams/sittings/{sitting.id}/" + (f"questions/{number}" if number else "review")
 
 
 @router.get("/sittings/{sitting}/questions/{number}")
@@ -409,7 +420,7 @@ def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
 def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) -> Response:
     state = _load_sitting_closing_overdue(ctx, sitting)
     if state.closed_at is None:
-        return RedirectResponse(f"/exams/sittings/{state.id}/questions/1", 303)
+        return RedirectResponse(_resume_url(ctx, state), 303)
     paper = load_graded_items(ctx.db, ctx.library, state)
     earlier_scores = [
         (finished.sitting, finished.score)

@@ -368,7 +368,7 @@ def _answer_line(matcher: CommandMatcher, session: LabSession, line: str) -> Lab
         text = _convert_dmesg_seconds(matcher, state, pipeline.stages[0], text or "")
         text = _insert_typed_reason(text, [entry.line for entry in session.entries])
         text = _filter_output(text, filters)
-        outputs.append("" if pipeline.prints_nothing else text)
+        outputs.append("" if pipeline.file else text)
         saved = _save_files(matcher, state, pipeline, text, saved)
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
@@ -393,9 +393,10 @@ def _save_files(
     output: str,
     saved: Mapping[str, str],
 ) -> Mapping[str, str]:
-    """Return the saved files and what a pipeline, whose output is `text`, writes or copies."""
+    """Return the saved files and what a pipeline writes or copies."""
     if pipeline.file:
-        return {**saved, pipeline.file: output}
+        earlier = saved.get(pipeline.file, "") if pipeline.appends else ""
+        return {**saved, pipeline.file: "\n".join(filter(None, (earlier, output)))}
     *tokens, target = pipeline.stages[0]
     if tokens[:1] != ["cp"] or len(tokens) < 2:
         return saved

@@ -24,8 +24,9 @@ class OpenQuestion:
     `back` the URL of the page that contains it, `run` the practice run or 0;
     `typed` the values submitted so far, by field; `hints` how many are shown; `since` when
     it was first shown, in milliseconds, 0 if unknown. `refused` and `hint` say why a
-    response could not be parsed, `near` that only the unit of a number is wrong. `at` is
-    the URL for submissions if another page than the quiz shows it, such as an exam.
+    response could not be parsed, `near` that only the unit of a number is wrong; it was
+    `asked_again` because of that, and the next response counts. `at` is the URL for
+    submissions if another page than the quiz shows it, such as an exam.
     """
 
     variant: Variant
@@ -41,6 +42,7 @@ class OpenQuestion:
     refused: str = ""
     hint: str = ""
     near: str = ""
+    asked_again: bool = False
     at: str = ""
 
     @property

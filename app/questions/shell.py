@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 ANYTHING = "…"
 """Stands for any text in an author's command; at its end, for any further text or none."""
 _ANY_REST = "…*"
-_REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)")
-_LOOP = re.compile(r"\bfor (\w+) in ([^;]+); *do (.+?); *done\b")
+_QUOTED = r"""'[^']*'|"(?:\\.|[^"\\])*\""""
+_TARGET = r">{1,2}\s*(?:&[012]|[^\s|;&]+)"
+_REDIRECT = re.compile(rf"{_QUOTED}|(?<!\S)(?P<redirect>[012&]?{_TARGET})")
+_REDIRECTED = "\0"
+_LOOP = re.compile(rf"\bfor (\w+) in ([^;]+); *do (.+?); *done\b( *{_TARGET})?")
 _ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
 _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
@@ -52,11 +55,11 @@ class ShellCommand:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShellPipeline:
-    """Commands joined by bars, as tokens; `silent` if the output goes to `file`."""
+    """Commands joined by bars, as tokens; the output goes to `file`, or to its end, if it is set."""
 
     stages: tuple[tuple[str, ...], ...]
-    prints_nothing: bool = False
     file: str = ""
+    appends: bool = False
 
     @property
     def commands(self) -> tuple[ShellCommand, ...]:
@@ -96,9 +99,16 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
     line = _ECHO.sub(r"\1\2", _LOOP.sub(_unroll_loop, line))
     if not _SPECIAL.search(line):  # shlex takes 50 times as long
         return tuple(ShellPipeline((tuple(line.split()),)) for _ in range(bool(line.strip())))
-    files = [m for m in _REDIRECT.finditer(line) if m["fd"] not in {"0", "2"} and m["to"][0] != "&"]
-    silent = any(m["to"] != "/dev/stdout" for m in files)
-    reader = shlex.shlex(_REDIRECT.sub(" ", line), posix=True, punctuation_chars=";|&")
+    redirects: list[str] = []
+
+    def mark_redirect(match: re.Match[str]) -> str:
+        if not match["redirect"]:
+            return match[0]
+        redirects.append(match["redirect"])
+        return f" {_REDIRECTED} "
+
+    marked_line = _REDIRECT.sub(mark_redirect, line.replace(_REDIRECTED, ""))
+    reader = shlex.shlex(marked_line, posix=True, punctuation_chars=";|&")
     reader.whitespace_split = True
     reader.commenters = ""
     try:
@@ -106,16 +116,35 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
     except ValueError as error:
         raise UnclosedQuoteError from error
     pipelines: list[list[list[str]]] = [[[]]]
+    targets = [""]
     for token in tokens:
         if token in {";", "&&", "||", "&"}:
             pipelines.append([[]])
+            targets.append("")
         elif token in {"|", "|&"}:
             pipelines[-1].append([])
+        elif token == _REDIRECTED:
+            targets[-1] = _output_target(redirects.pop(0)) or targets[-1]
         else:
             pipelines[-1][-1].append(token)
     stages = (tuple(tuple(s) for s in pipeline if s) for pipeline in pipelines)
-    file = files[-1]["to"] if silent else ""
-    return tuple(ShellPipeline(s, silent, file) for s in stages if s)
+    return tuple(
+        ShellPipeline(s, target.lstrip("> "), target.startswith(">>"))
+        for s, target in zip(stages, targets, strict=True)
+        if s
+    )
+
+
+def _output_target(redirect: str) -> str:
+    """Return `>` or `>>` and the file that the output goes to; empty if it goes to the screen.
+
+    >>> [_output_target(r) for r in ("> 'a'", "&>>b", "2>/dev/null", ">&2", "> /dev/stdout")]
+    ['>a', '>>b', '', '', '']
+    """
+    descriptor, sign, file = re.split("(>+)", redirect, maxsplit=1)
+    file = file.strip(" \t'\"")
+    is_to_screen = descriptor in {"0", "2"} or file[:1] == "&" or file == "/dev/stdout"
+    return "" if is_to_screen else sign + file
 
 
 def _unroll_loop(loop: re.Match[str]) -> str:
@@ -124,14 +153,18 @@ def _unroll_loop(loop: re.Match[str]) -> str:
     >>> _LOOP.sub(_unroll_loop, "for i in 0 1; do ping node$i; done")
     'ping node0; ping node1'
     """
-    name, word_list, body = loop.groups()
+    name, word_list, body, redirect = loop.groups("")
     expanded = re.sub(
         r"\{(\d\d?)\.\.(\d\d?)\}",
         lambda m: " ".join(map(str, range(int(m[1]), int(m[2]) + 1))),
         word_list,
     )
     pieces = re.split(rf"\$(?:{name}\b|\{{{name}\}})", body)
-    return "; ".join(word.join(pieces) for word in expanded.split()[:16])
+    appending = redirect if ">>" in redirect else redirect.replace(">", ">>")
+    bodies = [word.join(pieces) for word in expanded.split()[:16]]
+    return "; ".join(
+        text + (appending if number else redirect) for number, text in enumerate(bodies)
+    )
 
 
 @functools.lru_cache(4096)
@@ -257,8 +290,12 @@ def split_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
         (unwrapped[0], *options, *names[:fixed_count], name) for name in names[fixed_count:]
     )
     return [
-        ShellPipeline((command, *pipeline.stages[1:]), pipeline.prints_nothing)
-        for command in commands
+        dataclasses.replace(
+            pipeline,
+            stages=(command, *pipeline.stages[1:]),
+            appends=pipeline.appends or number > 0,
+        )
+        for number, command in enumerate(commands)
     ]
 
 
@@ -394,15 +431,15 @@ def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     unwrapped = strip_wrappers(pipeline.stages[0])
     if unwrapped[:1] == ["ssh"] and len(unwrapped) == 3 and "|" in unwrapped[2]:
         inner, *filters = (tuple(part.split()) for part in unwrapped[2].split("|"))
-        return ShellPipeline((("ssh", unwrapped[1], *inner), *filters, *pipeline.stages[1:]))
+        stages = (("ssh", unwrapped[1], *inner), *filters, *pipeline.stages[1:])
+        return dataclasses.replace(pipeline, stages=stages)
     if unwrapped[:1] == ["journalctl"] and (
         index := max(map(unwrapped.index, {"-g"} & {*unwrapped}), default=0)
     ):
         log = tuple(unwrapped[:index] + unwrapped[index + 2 :])
         pattern = tuple(unwrapped[index + 1 : index + 2])
-        return ShellPipeline(
-            (log, ("grep", "-i", *pattern), *pipeline.stages[1:]), pipeline.prints_nothing
-        )
+        stages = (log, ("grep", "-i", *pattern), *pipeline.stages[1:])
+        return dataclasses.replace(pipeline, stages=stages)
     least = 3 if unwrapped and unwrapped[0] in {"grep", "egrep", "awk", "cut"} else 2
     if len(unwrapped) < least or unwrapped[0] not in _READERS or unwrapped[-1].startswith("-"):
         return pipeline

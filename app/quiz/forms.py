@@ -46,6 +46,7 @@ class QuestionForm(BaseModel):
     attempt: Row = 0
     move: str = Field("", max_length=200)
     unknown: bool = False
+    asked_again: bool = False
     reported: bool = False
     review: bool = False
 

@@ -35,7 +35,6 @@ from app.quiz import store
 from app.quiz.forms import PostedRunRequest, PracticeForm, QueriedSubmission, QuestionSubmission
 from app.quiz.next_steps import summarize_run, view_plan
 from app.quiz.question_page import (
-    ask_again_in_unit,
     build_recorded_feedback,
     build_run_frame,
     open_question,
@@ -391,9 +390,7 @@ def show_run_question(
     given = store.load_attempt(ctx.db, ctx.learner.id, answered[0])
     given = dataclasses.replace(given, context=kind)  # it may be from another page of today
     outcome = build_recorded_feedback(ctx, given, frame, submission)
-    near = ask_again_in_unit(ctx, outcome, submission)
-    shown = dataclasses.replace(near, place=place) if near else outcome
-    return render_question_page(ctx, shown, frame, reported=submission.form.reported)
+    return render_question_page(ctx, outcome, frame, reported=submission.form.reported)
 
 
 def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:

@@ -312,6 +312,7 @@ def open_question(
         since=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
         typed=raw,
+        asked_again=form.asked_again,
     )
 
 
@@ -368,21 +369,6 @@ def build_feedback_url(
     if submission.form.back:
         query["back"] = submission.form.back
     return f"/quiz/{attempt.topic}/{attempt.item}?{urlencode(query)}"
-
-
-def ask_again_in_unit(
-    ctx: RequestContext, outcome: AnswerFeedback, submission: QuestionSubmission
-) -> OpenQuestion | None:
-    """Return the same variant again if only the unit was wrong; otherwise None."""
-    near = outcome.verdict.near
-    if not near or outcome.old:
-        return None
-    asked = open_question(
-        ctx, outcome.question, QuestionSubmission(submission.form, outcome.given.raw)
-    )
-    return dataclasses.replace(
-        asked, variant=outcome.variant, token=new_submission_token(), near=near
-    )
 
 
 def render_question_page(
@@ -463,7 +449,7 @@ class RejectedAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SubmitResult:
-    """The result of a submission: saved as `given` and graded, or rejected."""
+    """The result of a submission: saved as `given` and graded, or asked again or rejected."""
 
     asked: OpenQuestion
     frame: RunFrame | None
@@ -488,8 +474,7 @@ def show_quiz_question(
     if given.item != question.id:
         raise NotFoundError(f"Answer {given.id} belongs to another question.")
     outcome = build_recorded_feedback(ctx, given, None, submission)
-    shown = ask_again_in_unit(ctx, outcome, submission) or outcome
-    return render_question_page(ctx, shown, reported=submission.form.reported)
+    return render_question_page(ctx, outcome, reported=submission.form.reported)
 
 
 @router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
@@ -525,7 +510,10 @@ async def submit_attempt(
 def _submit_answer(
     ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> SubmitResult:
-    """Grade a response, and save it unless it is rejected."""
+    """Grade a response, and save it unless it is rejected.
+
+    A number in the wrong unit is asked for once more before it counts.
+    """
     refuse_if_excluded_from_practice(ctx, question)
     run = _find_answered_run(ctx, question, submission)
     asked = _set_place_in_run(open_question(ctx, question, submission), run)
@@ -533,6 +521,9 @@ def _submit_answer(
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
         return SubmitResult(shown, _run_frame_of(question, run), status=verdict.status)
+    if verdict.near and not asked.asked_again:
+        shown = dataclasses.replace(asked, near=verdict.near, asked_again=True)
+        return SubmitResult(shown, _run_frame_of(question, run))
     given = _save_attempt(ctx, asked, verdict, submission)
     frame = _run_frame_of(question, run, given)
     return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
@@ -633,13 +624,10 @@ def _respond_to_attempt(
     if not is_htmx_request(ctx.request):
         return RedirectResponse(build_feedback_url(given, frame, submission), 303)
     outcome = build_recorded_feedback(ctx, given, frame, submission, result.judged)
-    near = ask_again_in_unit(ctx, outcome, submission)
-    if near is not None:
-        near = dataclasses.replace(near, place=frame.place if frame else 0)
     in_text = submission.form.context == "page" and frame is None
     past = store.load_past_attempts(ctx.db, ctx.learner.id) if in_text else {}
     attempt_count = past[outcome.question.id].tries if in_text else 0
-    return render_question_page(ctx, near or outcome, frame, attempt_count=attempt_count)
+    return render_question_page(ctx, outcome, frame, attempt_count=attempt_count)
 
 
 def _find_answered_run(

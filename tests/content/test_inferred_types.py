@@ -56,6 +56,18 @@ def test_the_removed_rule_is_named_with_what_to_write_instead() -> None:
     assert (problem.code, "partial: net" in problem.hint) == ("E13", True)
 
 
+@pytest.mark.parametrize("kind", ["single", "true-false", "numeric", "place"])
+def test_a_kind_without_parts_refuses_a_rule_of_partial_credit_at_its_line(kind: str) -> None:
+    comment = f"<!-- q: one\n{KEYS.get(kind, '')}partial: each\n-->"
+    text = f"{FRONT}### Which one of these?\n{comment}\n\n{FORMS[kind]}\n"
+
+    (problem, *_) = (p for p in parse_file(text, "topics/a/quiz.md").problems if p.code == "E12")
+
+    line = text.split("\n").index("partial: each") + 1
+    assert (problem.path, problem.line) == ("topics/a/quiz.md", line)
+    assert f"no meaning for an item of the type “{kind}”" in problem.message
+
+
 @pytest.mark.parametrize("kind", ["single", "numeric", "order", "match", "cloze"])
 def test_a_question_without_a_comment_gets_an_id(kind: str) -> None:
     text = f"{FRONT}### Which one of these?\n\n{FORMS[kind]}\n"

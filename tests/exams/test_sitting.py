@@ -216,6 +216,30 @@ def test_before_the_end_there_is_no_report(rosa) -> None:
     assert rosa.get(f"{sitting}/report").headers["location"].endswith("/questions/1")
 
 
+def test_who_goes_on_gets_the_first_open_question(rosa, right) -> None:
+    sitting = begin(rosa)
+
+    def ways_to_go_on() -> set[str]:
+        home, start = rosa.get("/exams").text, rosa.get("/exams/short").text
+        found = re.search(r'href="([^"]+)">Go on</a>', home)
+        running = re.search(r'href="([^"]+)">Go on with the exam', start)
+        assert found
+        assert running
+        posted = rosa.post("/exams/short/sittings", data={"token": "again", "kinds": "all"})
+        report = rosa.get(f"{sitting}/report")
+        return {found[1], running[1], posted.headers["location"], report.headers["location"]}
+
+    for number in (1, 2, 4):
+        save(rosa, sitting, number, **right().get(number, {"answer": "1"}))
+    page = rosa.get(f"{sitting}/questions/5").text
+    first_open = min({1, 2, 3, 4, 5} - {*map(int, re.findall(r'"(\d), answered', page))})
+
+    assert ways_to_go_on() == {f"{sitting}/questions/{first_open}"}
+    assert f'{sitting}/questions/{first_open}">Go on answering</a>' in (
+        rosa.get(f"{sitting}/review").text
+    )
+
+
 def test_a_question_that_the_paper_lacks_is_404(rosa) -> None:
     sitting = begin(rosa)
 

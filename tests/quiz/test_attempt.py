@@ -138,19 +138,60 @@ def test_a_number_that_cannot_be_read_stays_in_its_field(client, form, session) 
     assert attempts(session) == []
 
 
-def test_the_right_amount_in_the_wrong_unit_may_be_mended_at_once(client, form, session) -> None:
+def test_the_right_amount_in_the_wrong_unit_is_asked_again_and_counts_once(
+    client, form, session
+) -> None:
     sent = form(client.get("/quiz/kv-cache/numeric").text)
     body = {**sent.values, "answer": "1120", "unit": "TB"}
-    near = client.get(client.post(sent.action, data=body).headers["location"]).text
-    assert "Right amount, wrong unit." in near
-    assert "The explanation." not in near
+
+    for _ in range(2):  # a double click, or a reload
+        near = client.post(sent.action, data=body).text
+        assert "Right amount, wrong unit." in near
+        assert "The explanation." not in near
+        assert attempts(session) == []
+        session.rollback()
 
     again = form(near)
     right = client.post(again.action, data={**again.values, "unit": "GB"})
 
     assert "Right." in client.get(right.headers["location"]).text
-    assert [(a.score, a.first) for a in attempts(session)] == [(0, True), (1, False)]
-    assert len({a.seed for a in attempts(session)}) == 1
+    (kept,) = attempts(session)
+    assert (kept.score, kept.first, kept.seed) == (1, True, int(sent.values["seed"]))
+
+
+def test_who_stays_with_the_wrong_unit_gets_the_answer_and_misses_once(
+    client, form, session
+) -> None:
+    first = answer(client, form, "/quiz/kv-cache/numeric", answer="1120", unit="TB")
+    again = form(first.text)
+    hinted = client.get(f"{again.action.removesuffix('/attempts')}/form", params=again.values)
+    assert form(hinted.text).values["asked_again"] == "yes"
+
+    body = {**again.values, "unit": "TB"}
+    kept = {client.post(again.action, data=body).headers["location"] for _ in range(2)}
+
+    shown = client.get(kept.pop()).text
+    assert "Not right." in shown
+    assert "1,120 is the answer in GB, and you gave it in TB." in shown
+    assert not kept
+    assert [a.score for a in attempts(session)] == [0]
+
+
+def test_in_a_run_a_number_in_the_wrong_unit_leaves_the_question_open(
+    client, form, session
+) -> None:
+    begun = client.post("/quiz/runs", data={"pick": "topic:kv-cache", "count": "50", "token": "t"})
+    run = begun.headers["location"]
+    pages = (client.get(f"{run}/{place}").text for place in itertools.count(1))
+    sent = form(next(page for page in pages if "/kv-cache/numeric/attempts" in page))
+
+    body = {**sent.values, "answer": "1120", "unit": "TB"}
+    near = client.post(sent.action, data=body, headers={"HX-Request": "true"}).text
+
+    assert "Nothing was counted yet." in near
+    assert 'id="desk"' in near
+    assert form(near).values["run"] == run.rpartition("/")[2]
+    assert attempts(session) == []
 
 
 def test_an_unknown_question_is_404(client) -> None:

@@ -62,6 +62,20 @@ def test_a_partly_right_choice_says_what_was_chosen(client, form, course: HandLi
     assert "The question counts as missed." in told
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"), [("", "only the whole answer counts"), ("net", "1 right less 1 wrong, of 2")]
+)
+def test_a_part_that_earns_nothing_is_told_with_the_rule(
+    client, form, course: HandLibrary, rule: str, said: str
+) -> None:
+    course.edit("multiple", partial=rule)
+    html = miss(client, form, "/quiz/kv-cache/multiple", answer=["bcdf", "lmnp"])
+    told = " ".join(html.replace("\xa0", " ").split())
+
+    assert "Not right." in told
+    assert f"You chose 1 of the 2 right options and 1 wrong one. No points: {said}." in told
+
+
 def test_from_a_card_answered_as_a_question_one_goes_back_to_the_same_cards(client, form) -> None:
     told = miss(client, form, f"{SINGLE}?back=/flashcards%3Ftask%3Dreview", answer="ghjk")
 

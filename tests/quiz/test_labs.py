@@ -476,6 +476,33 @@ def test_a_file_that_was_written_or_copied_is_listed_and_read() -> None:
     assert typed(*before, "cat b.bak", question=lab).entries[-1].refused
 
 
+@pytest.mark.parametrize(
+    ("line", "held"),
+    [
+        ("grep Xid dmesg.log > out", "Xid 7"),
+        ('ssh n2 "dmesg | grep Xid" > out', "Xid 80"),
+        ('ssh n2 "hostname | sort" > out', "n2"),
+        ("journalctl -k -g xid > out", "Xid 79"),
+        ("systemctl status a b > out", "a is up\nb is up"),
+        ("dmesg > out; echo done", "first\nXid 79"),
+        ("dmesg > all && grep Xid all > out && hostname >> out", "Xid 79\nlab"),
+        ("for i in 3 4; do echo $i; done > out", "3\n4"),
+        ("cat dmesg.log >'out' 2>&1", "Xid 7"),
+        ("dmesg | awk '/Xid > 5/' > out", ""),
+    ],
+)
+def test_what_goes_to_a_file_is_in_it_and_not_on_the_screen(line: str, held: str) -> None:
+    lab = with_blocks(
+        "$ dmesg\nfirst\nXid 79\n\n$ cat dmesg.log\nXid 7\n\n$ ssh n2 dmesg\nfirst\nXid 80\n\n"
+        "$ systemctl status a\na is up\n\n$ systemctl status b\nb is up"
+    )
+
+    assert output("echo before > out", line, question=lab) == (
+        "done" if "echo done" in line else ""
+    )
+    assert output("echo before > out", line, "cat out", question=lab) == held
+
+
 def test_a_reason_that_was_typed_stands_in_later_outputs() -> None:
     lab = with_blocks(
         "$ scontrol update nodename=n1 state=drain reason=…\n\n"

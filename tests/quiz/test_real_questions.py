@@ -111,3 +111,12 @@ def test_a_wording_comes_back_from_the_database_as_it_was(course: Library) -> No
                 assert grade(draw_variant(again, seed), raw) == grade(
                     draw_variant(question, seed), raw
                 )
+
+
+def test_the_shipped_questions_of_a_kind_give_partial_credit_by_one_rule(shipped: Library) -> None:
+    """So that one right of “choose two” is worth the same everywhere."""
+    rules = defaultdict(set)
+    for question in shipped.questions.values():
+        rules[question.type].add(question.partial)
+
+    assert {kind: found for kind, found in rules.items() if len(found) > 1} == {}

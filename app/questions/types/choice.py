@@ -447,6 +447,8 @@ class MultipleChoiceType(ChoiceType):
         if credit_rule == "each":
             boxes = len(answer.options)
             return f"{boxes - len(right ^ chosen)} of {boxes} options rightly ticked or left"
+        if credit_rule in {"", "off"}:
+            return "only the whole answer counts"
         return f"{len(right & chosen)} right less {len(chosen - right)} wrong, of {len(right)}"
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:

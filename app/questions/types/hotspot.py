@@ -127,7 +127,6 @@ class HotspotType(QuestionType[HotspotSpec]):
     name = "place"
     models = (HotspotSpec, HotspotRegion)
     template = "questions/place.html"
-    in_parts = True
     keys = ("figure",)
     telling_key = "figure"
     options_field = "regions"

@@ -288,6 +288,8 @@ def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str
         run, foreign = _longest_common_subsequence(right, given), len(set(given) - set(right))
         basis = f"{run} of {len(right)} steps in the right order, points for each after the first"
         return basis + (f", less {foreign} that does not belong" if foreign else "")
+    if rule in {"", "off"}:
+        return "only the whole order counts"
     return f"{_count_in_place(right, given)} of {max(len(right), len(given))} in their place"
 
 
