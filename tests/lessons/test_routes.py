@@ -1,6 +1,7 @@
 """The short route, and pages whose topic was renamed."""
 
 import datetime as dt
+import math
 import re
 import shutil
 from collections.abc import Collection, Iterator
@@ -15,6 +16,7 @@ from app.content.check import check_course
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library, LiveLibrary, load_library
 from app.content.reading_routes import (
+    Route,
     list_questions_on_folded_sections,
     measure_short_route,
     reading_minutes_on_route,
@@ -22,8 +24,9 @@ from app.content.reading_routes import (
 )
 from app.main import create_app
 from app.settings import Settings
-from app.study_plan.day_list import plans_short_route
-from tests.conftest import TINY, visit
+from app.study_plan.day_list import choose_route
+from app.study_plan.facts import LearnerFacts, ReadingFact
+from tests.conftest import TINY, Clock, visit
 
 DAY = dt.date(2026, 11, 24)
 
@@ -191,13 +194,42 @@ def test_full_pages_that_do_not_fit_are_read_short(library: Library):
     course = cached_course_facts(library)
     day, minutes = dt.date(2026, 6, 9), sum(page.minutes for page in course.pages.values())
 
-    def plans(days: int, begun: Collection[str] = ()) -> bool:
+    def route(days: int, begun: Collection[str] = ()) -> Route:
         calendar = PlanCalendar(day, exam=day + dt.timedelta(days=days))
-        return plans_short_route(course, begun, calendar, day, minutes / 4, "auto")
+        readings = [ReadingFact(page, 0.1, day - dt.timedelta(days=1), 0) for page in begun]
+        learner = LearnerFacts(day, readings=readings)
+        return choose_route(course, learner, calendar, minutes / 4, "auto")
 
-    assert plans(3)
-    assert not plans(30)
-    assert not plans(3, course.pages)
+    assert route(3) == "short"
+    assert route(30) == "full"
+    assert route(3, course.pages) == "full"
+
+
+def test_reading_never_adds_to_what_is_left(
+    settings: Settings, clock: Clock, live_shipped: LiveLibrary
+):
+    def read_text(browser: TestClient, address: str) -> str:
+        return " ".join(browser.get(address).text.replace("\xa0", " ").split())
+
+    with visit(create_app(settings, clock, live_shipped)) as browser:
+        browser.get("/unreachable")
+        browser.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+        before = math.inf
+        for _ in range(9):  # until the first mock exam
+            while "/concepts/" in (listed := read_text(browser, "/").partition("</ol>")[0]):
+                slug, _, query = (
+                    listed.partition('href="/concepts/')[2].partition('"')[0].partition("?")
+                )
+                browser.post(f"/concepts/{slug}/readings?{query}")
+                plan, course = read_text(browser, "/plan"), read_text(browser, "/course")
+                found = re.search(r"\d+ pages left, (?:(\d+) h)? ?(?:(\d+) min)?\.", plan)
+                assert found
+                left = 60 * int(found[1] or 0) + int(found[2] or 0)
+                assert left <= before
+                before = left
+                assert '<b aria-current="true">Essentials' in course
+                assert "There is time for the essentials of every page" in plan
+            clock.tick(days=1)
 
 
 def test_an_unknown_route_is_refused(client: TestClient):
