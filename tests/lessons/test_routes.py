@@ -123,6 +123,47 @@ def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: 
     assert list_questions_on_folded_sections(live_shipped.current()) == ()
 
 
+def test_a_section_that_an_objective_names_is_essential(
+    shipped: Library, subtests: pytest.Subtests
+):
+    named = {
+        "1.1": "software-stack#the-layers-at-a-glance",
+        "1.2": "training-versus-inference#training-forward-backward-update "
+        "training-versus-inference#inference-prefill-then-decode "
+        "training-versus-inference#side-by-side",
+        "1.3": "ai-ml-deep-learning#how-the-terms-are-nested",
+        "1.4": "why-ai-advanced#four-causes-at-the-same-time",
+        "1.5": "use-cases#eight-workloads industries#typical-uses",
+        "1.6": "product-map#the-map solutions#the-systems-by-scale",
+        "1.7": "life-cycle#five-steps-in-a-loop life-cycle#prepare life-cycle#train "
+        "life-cycle#optimise life-cycle#deploy",
+        "1.8": "gpu-and-cpu#where-the-transistors-went gpu-and-cpu#how-a-gpu-is-built "
+        "gpu-and-cpu#side-by-side gpu-and-cpu#when-a-cpu-is-enough",
+        "2.1": "sizing-for-training#memory-first sizing-for-training#from-use-case-to-hardware",
+        "2.2": "scaling-gpu-infrastructure#scale-up-and-scale-out",
+        "2.3": "power-and-cooling#what-systems-draw power-and-cooling#pue cooling#how-much-air",
+        "2.4": "on-premises-and-cloud#three-places on-premises-and-cloud#what-outweighs-the-money "
+        "on-premises-and-cloud#a-rule-of-thumb-for-each-case",
+        "2.5": "cluster-components#four-jobs cluster-components#four-networks",
+        "2.6": "facility-requirements#power-and-cooling-decide-first",
+        "2.7": "fast-network-options#what-the-workload-asks fast-network-options#network-by-workload",
+        "2.8": "network-protocols#two-families-of-networks network-protocols#tcp-ip-and-rdma",
+        "2.9": "interconnects#scale-out-two-ways-to-rdma fast-network-options#products-by-need",
+        "2.10": "dpu#without-a-dpu dpu#offload-accelerate-isolate",
+        "3.1": "data-center-monitoring#one-tool-for-each-layer",
+        "3.2": "orchestration-and-scheduling#the-words orchestration-and-scheduling#who-runs-next",
+        "3.3": "gpu-monitoring#the-measures-to-watch",
+        "3.4": "virtualization#five-ways-to-share virtualization#choosing",
+    }
+    objectives = [o.number for domain in shipped.syllabus.domains for o in domain.objectives]
+    assert list(named) == objectives
+    for number, sections in named.items():
+        for slug, _, anchor in (section.partition("#") for section in sections.split()):
+            with subtests.test(f"{number}: {slug}#{anchor}"):
+                on_route = sections_on_route(shipped.topics[slug], "short")
+                assert anchor in [section.anchor for section in on_route]
+
+
 def test_a_question_on_the_page_whose_answer_is_folded_is_named(folder: Path):
     page = folder / "topics/weights/concept.md"
     asked = """
