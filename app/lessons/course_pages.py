@@ -345,7 +345,7 @@ def show_course(
     library = ctx.library
     newest, estimate = _load_todays_list(ctx)
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
-    route = route or planned_route(ctx, sections_read)
+    route = route or planned_route(ctx)
     pages = {
         slug: page
         for slug, topic in library.topics.items()

@@ -24,6 +24,7 @@ from app.accounts.settings_page import render_settings_page, settings_as_typed
 from app.clock import Now, round_minutes
 from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
+from app.content.reading_routes import Route
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
@@ -31,7 +32,7 @@ from app.progress.study_week import DayState, StudyRecord, load_study_record, pl
 from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_day_for_new_cards
 from app.study_plan.day_list import TaskProgress, reading_minutes_before_exam
-from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
+from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan, planned_route
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
@@ -201,21 +202,17 @@ def _plan_day(
 class PlanVerdict:
     """Whether the unread pages fit: how many there are, their minutes, the minutes for reading.
 
-    `essentials` are the minutes of their essential sections alone.
+    The pages take `needed_minutes` on the route of the plan, on which they are read.
     """
 
     pages: int
-    needed: int
-    essentials: int
+    route: Route
+    needed_minutes: int
     available_minutes: int
 
     @property
     def fits(self) -> bool:
-        return self.needed <= self.available_minutes
-
-    @property
-    def essentials_fit(self) -> bool:
-        return self.essentials <= self.available_minutes
+        return self.needed_minutes <= self.available_minutes
 
 
 def compare_unread_pages_with_time(
@@ -225,15 +222,13 @@ def compare_unread_pages_with_time(
     available = reading_minutes_before_exam(calendar, ctx.day, ctx.learner.minutes_on(ctx.day))
     if available is None or calendar.days_left(ctx.day) <= 0:
         return None
-    unread = [
-        p for p in cached_course_facts(ctx.library).pages.values() if p.slug not in record.read
+    route, pages = planned_route(ctx), cached_course_facts(ctx.library).pages.values()
+    needed = [
+        round_minutes(page.short_minutes if route == "short" else page.minutes)
+        for page in pages
+        if page.slug not in record.read
     ]
-    return PlanVerdict(
-        pages=len(unread),
-        needed=sum(round_minutes(page.minutes) for page in unread),
-        essentials=sum(round_minutes(page.short_minutes) for page in unread),
-        available_minutes=round(available),
-    )
+    return PlanVerdict(len(needed), route, sum(needed), round(available))
 
 
 router = APIRouter()

@@ -129,8 +129,9 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "token": new_submission_token(),
     }
     if plan is None and running is None:
-        route = planned_route(ctx, ())
-        welcome = build_first_visit_offer(library, main_exam(library), learner.key, route)
+        welcome = build_first_visit_offer(
+            library, main_exam(library), learner.key, planned_route(ctx)
+        )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
     tasks = view_plan(plan, library)

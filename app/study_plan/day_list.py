@@ -15,6 +15,7 @@ from typing import Literal, get_args
 from app.accounts.learner import CardAmount, PageLength, PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
+from app.content.reading_routes import Route
 from app.study_plan import cards
 from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings
 from app.study_plan.score import ScoreEstimate
@@ -70,7 +71,8 @@ class DayList:
     `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
     `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
     the cards that were ever recalled on a later day. `made_for` are the choices of the learner.
-    `placement_minutes` are those that a placement test took before the list was made.
+    `placement_minutes` are those that a placement test took before the list was made. `route` is
+    that of the day on all pages; None in lists that were stored before it was.
     """
 
     day: dt.date
@@ -80,6 +82,7 @@ class DayList:
     known_cards: int = 0
     made_for: str = ""
     placement_minutes: float = 0.0
+    route: Route | None = None
 
     @property
     def exam(self) -> str:
@@ -168,7 +171,7 @@ def make_day_list(
     *,
     minutes: float,
     amount: CardAmount = "normal",
-    route: PageLength = "auto",
+    length: PageLength = "auto",
     seed: str = "",
 ) -> DayList:
     """Return the list of the learner's day.
@@ -178,18 +181,20 @@ def make_day_list(
     off. On the exam day only reviews.
     """
     day, paces, undone = learner.day, learner.paces, dict(learner.undone)
+    route = choose_route(course, learner, calendar, minutes, length)
+    empty = DayList(day, undone=undone, route=route)
     if calendar.is_off(day):
-        return DayList(day, undone=undone)
+        return empty
     tested = [a for a in learner.answers if a.context == "placement" and a.day == day]
     placement = len(tested) * PLACEMENT_QUESTION_MINUTES
-    minutes_of_day, minutes = minutes, max(0.0, minutes - placement)
+    minutes = max(0.0, minutes - placement)
     due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, minutes))
     first = [Task("review", len(due) * paces.review, cards=due)]
     if calendar.exam == day:
-        return DayList(day, _without_empty(first), undone)
+        return dataclasses.replace(empty, tasks=_without_empty(first))
     if course.exam and calendar.due_mock_exam_day(day, learner.last_sat):
         first.append(Task("mock", course.exam_minutes, exam=course.exam))
-        return DayList(day, _without_empty(first), undone)
+        return dataclasses.replace(empty, tasks=_without_empty(first))
     new = cards.count_new_cards(learner, calendar, minutes, amount)
     share = _QUESTION_SHARE * minutes / paces.question
     questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
@@ -197,7 +202,7 @@ def make_day_list(
         questions = int(min(_FEWEST_QUESTIONS, share))
     most: float = minutes - round_minutes(first[0].minutes)
     room = most - new * paces.new_card - questions * paces.question
-    unread = _pages_left_to_read(course, learner, calendar, minutes_of_day, route)
+    unread = _pages_left_to_read(course, learner, calendar, route)
     if not placement and all(page.minutes > minutes for page in unread):
         most = math.inf
     pages, room, all_begun = _choose_pages(course, learner, estimate, unread, room, most)
@@ -224,7 +229,8 @@ def make_day_list(
         Task("new", len(new_cards) * paces.new_card, cards=tuple(new_cards)),
     ]
     rest.sort(key=lambda task: -undone.get(task.kind, 0))
-    return DayList(day, _without_empty([*first, *rest]), undone, placement_minutes=placement)
+    tasks = _without_empty([*first, *rest])
+    return dataclasses.replace(empty, tasks=tasks, placement_minutes=placement)
 
 
 def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
@@ -242,43 +248,43 @@ def reading_minutes_before_exam(
     return _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(day) - 2)
 
 
-def plans_short_route(
-    course: CourseFacts,
-    begun: Collection[str],
-    calendar: PlanCalendar,
-    day: dt.date,
-    minutes_of_day: float,
-    route: PageLength,
-) -> bool:
-    """Return whether the essentials are to be read: by choice, or as full pages would not fit.
-
-    `begun` are the pages of which a part is read.
-    """
-    time = reading_minutes_before_exam(calendar, day, minutes_of_day)
-    full = sum(page.minutes for page in course.pages.values() if page.slug not in begun)
-    return route == "short" or (route == "auto" and time is not None and full > time)
-
-
-def _pages_left_to_read(
+def choose_route(
     course: CourseFacts,
     learner: LearnerFacts,
     calendar: PlanCalendar,
     minutes_of_day: float,
-    route: PageLength,
-) -> list[PageToRead]:
-    """Return what is left to read, in course order and without a reason; nothing on the last day.
+    length: PageLength,
+) -> Route:
+    """Return the route of the day: as the learner chose, or the essentials if full pages don't fit.
 
-    If the full pages would not fit before the exam, first the essential sections of all pages.
+    What is read on the day itself doesn't change it. Once all essentials are read, the rest follows.
     """
+    read, pages = sum_readings(learner.readings), course.pages.values()
+    if all(read[p.slug].covers_essential_sections for p in pages if p.short_minutes):
+        return "full"
+    if length != "auto":
+        return length
+    time = reading_minutes_before_exam(calendar, learner.day, minutes_of_day)
+    begun = {reading.page for reading in learner.readings if reading.day < learner.day}
+    full = sum(page.minutes for page in pages if page.slug not in begun)
+    return "short" if time is not None and full > time else "full"
+
+
+def _pages_left_to_read(
+    course: CourseFacts, learner: LearnerFacts, calendar: PlanCalendar, route: Route
+) -> list[PageToRead]:
+    """Return what is left to read, in course order and without a reason; nothing on the last day."""
     if calendar.exam and calendar.days_left(learner.day) == 1:
         return []
-    read, pages = sum_readings(learner.readings), course.pages.values()
-    is_short = plans_short_route(course, read, calendar, learner.day, minutes_of_day, route)
-    essentials = {p.slug: p.short_minutes * (1 - read[p.slug].essential_share) for p in pages}
-    is_short = is_short and max(essentials.values(), default=0) > _NOTHING
-    whole = {p.slug: p.minutes - p.compute_minutes_of_fraction(read[p.slug]) for p in pages}
-    left = (essentials if is_short else whole).items()
-    return [PageToRead(s, round_minutes(m), "weak", is_short) for s, m in left if m > _NOTHING]
+    read, left, is_short = sum_readings(learner.readings), [], route == "short"
+    for page in course.pages.values():
+        part = read[page.slug]
+        minutes = page.minutes - page.compute_minutes_of_fraction(part)
+        if is_short:
+            minutes = page.short_minutes * (1 - part.essential_share)
+        if minutes > _NOTHING:
+            left.append(PageToRead(page.slug, round_minutes(minutes), "weak", is_short))
+    return left
 
 
 def _choose_pages(

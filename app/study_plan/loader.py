@@ -22,11 +22,12 @@ from app.study_plan import store
 from app.study_plan.day_list import (
     DayList,
     TaskProgress,
+    choose_route,
     count_unfinished_in_a_row,
     make_day_list,
     measure_task_progress,
-    plans_short_route,
 )
+from app.study_plan.facts import LearnerFacts
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
 _log = logging.getLogger("headroom")
@@ -109,13 +110,16 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
     )
 
 
-def planned_route(ctx: RequestContext, begun: Collection[str]) -> Route:
-    """Return the route of the plan; `begun` are the pages of which a part is read."""
-    course, calendar = cached_course_facts(ctx.library), ctx.learner.plan_calendar(ctx.day)
-    is_short = plans_short_route(
-        course, begun, calendar, ctx.day, ctx.learner.minutes_on(ctx.day), ctx.learner.page_route
-    )
-    return "short" if is_short else "full"
+def planned_route(ctx: RequestContext) -> Route:
+    """Return the route of the day's list; what it would be if there is none for the present plan."""
+    learner, day, made = ctx.learner, ctx.day, _find_or_make_list(ctx)
+    if made and made[0].route and made[0].made_for == _plan_choices_key(learner, day):
+        return made[0].route
+    course, calendar = cached_course_facts(ctx.library), learner.plan_calendar(day)
+    facts = LearnerFacts(day)
+    if learner.id:
+        facts = store.load_learner_facts(ctx.db, learner, ctx.library, day)
+    return choose_route(course, facts, calendar, learner.minutes_on(day), learner.page_route)
 
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
@@ -168,6 +172,7 @@ def _build_unsaved_list(
     if not (facts.readings or facts.answers):
         return None
     estimate, ready = estimate_score(course, facts), set[str]()
+    length, made_for = learner.page_route, _plan_choices_key(learner, day)
     if newest is not None:
         last, before = newest
         ready.update(last.ready)
@@ -175,6 +180,10 @@ def _build_unsaved_list(
         if last.day < day:
             undone = count_unfinished_in_a_row(undone, _tick_off_tasks(ctx, last))
         facts = dataclasses.replace(facts, undone=undone)
+        if last.route == "short" and last.made_for == made_for:
+            length = (
+                "short"  # essentials first: to change it from day to day would lengthen the way
+            )
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
         if before and estimate and before.questions == estimate.questions and not has_sat:
             shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
@@ -188,10 +197,10 @@ def _build_unsaved_list(
         estimate,
         minutes=learner.minutes_on(day),
         amount=learner.card_amount,
-        route=learner.page_route,
+        length=length,
         seed=learner.key,
     )
-    known, made_for = count_recalled_cards(db, learner.id), _plan_choices_key(learner, day)
+    known = count_recalled_cards(db, learner.id)
     return dataclasses.replace(
         day_list, ready=tuple(sorted(ready)), known_cards=known, made_for=made_for
     ), estimate

@@ -1,6 +1,7 @@
 """The short route, and pages whose topic was renamed."""
 
 import datetime as dt
+import math
 import re
 import shutil
 from collections.abc import Collection, Iterator
@@ -15,6 +16,7 @@ from app.content.check import check_course
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library, LiveLibrary, load_library
 from app.content.reading_routes import (
+    Route,
     list_questions_on_folded_sections,
     measure_short_route,
     reading_minutes_on_route,
@@ -22,8 +24,9 @@ from app.content.reading_routes import (
 )
 from app.main import create_app
 from app.settings import Settings
-from app.study_plan.day_list import plans_short_route
-from tests.conftest import TINY, visit
+from app.study_plan.day_list import choose_route
+from app.study_plan.facts import LearnerFacts, ReadingFact
+from tests.conftest import TINY, Clock, visit
 
 DAY = dt.date(2026, 11, 24)
 
@@ -120,6 +123,47 @@ def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: 
     assert list_questions_on_folded_sections(live_shipped.current()) == ()
 
 
+def test_a_section_that_an_objective_names_is_essential(
+    shipped: Library, subtests: pytest.Subtests
+):
+    named = {
+        "1.1": "software-stack#the-layers-at-a-glance",
+        "1.2": "training-versus-inference#training-forward-backward-update "
+        "training-versus-inference#inference-prefill-then-decode "
+        "training-versus-inference#side-by-side",
+        "1.3": "ai-ml-deep-learning#how-the-terms-are-nested",
+        "1.4": "why-ai-advanced#four-causes-at-the-same-time",
+        "1.5": "use-cases#eight-workloads industries#typical-uses",
+        "1.6": "product-map#the-map solutions#the-systems-by-scale",
+        "1.7": "life-cycle#five-steps-in-a-loop life-cycle#prepare life-cycle#train "
+        "life-cycle#optimise life-cycle#deploy",
+        "1.8": "gpu-and-cpu#where-the-transistors-went gpu-and-cpu#how-a-gpu-is-built "
+        "gpu-and-cpu#side-by-side gpu-and-cpu#when-a-cpu-is-enough",
+        "2.1": "sizing-for-training#memory-first sizing-for-training#from-use-case-to-hardware",
+        "2.2": "scaling-gpu-infrastructure#scale-up-and-scale-out",
+        "2.3": "power-and-cooling#what-systems-draw power-and-cooling#pue cooling#how-much-air",
+        "2.4": "on-premises-and-cloud#three-places on-premises-and-cloud#what-outweighs-the-money "
+        "on-premises-and-cloud#a-rule-of-thumb-for-each-case",
+        "2.5": "cluster-components#four-jobs cluster-components#four-networks",
+        "2.6": "facility-requirements#power-and-cooling-decide-first",
+        "2.7": "fast-network-options#what-the-workload-asks fast-network-options#network-by-workload",
+        "2.8": "network-protocols#two-families-of-networks network-protocols#tcp-ip-and-rdma",
+        "2.9": "interconnects#scale-out-two-ways-to-rdma fast-network-options#products-by-need",
+        "2.10": "dpu#without-a-dpu dpu#offload-accelerate-isolate",
+        "3.1": "data-center-monitoring#one-tool-for-each-layer",
+        "3.2": "orchestration-and-scheduling#the-words orchestration-and-scheduling#who-runs-next",
+        "3.3": "gpu-monitoring#the-measures-to-watch",
+        "3.4": "virtualization#five-ways-to-share virtualization#choosing",
+    }
+    objectives = [o.number for domain in shipped.syllabus.domains for o in domain.objectives]
+    assert list(named) == objectives
+    for number, sections in named.items():
+        for slug, _, anchor in (section.partition("#") for section in sections.split()):
+            with subtests.test(f"{number}: {slug}#{anchor}"):
+                on_route = sections_on_route(shipped.topics[slug], "short")
+                assert anchor in [section.anchor for section in on_route]
+
+
 def test_a_question_on_the_page_whose_answer_is_folded_is_named(folder: Path):
     page = folder / "topics/weights/concept.md"
     asked = """
@@ -191,13 +235,42 @@ def test_full_pages_that_do_not_fit_are_read_short(library: Library):
     course = cached_course_facts(library)
     day, minutes = dt.date(2026, 6, 9), sum(page.minutes for page in course.pages.values())
 
-    def plans(days: int, begun: Collection[str] = ()) -> bool:
+    def route(days: int, begun: Collection[str] = ()) -> Route:
         calendar = PlanCalendar(day, exam=day + dt.timedelta(days=days))
-        return plans_short_route(course, begun, calendar, day, minutes / 4, "auto")
+        readings = [ReadingFact(page, 0.1, day - dt.timedelta(days=1), 0) for page in begun]
+        learner = LearnerFacts(day, readings=readings)
+        return choose_route(course, learner, calendar, minutes / 4, "auto")
 
-    assert plans(3)
-    assert not plans(30)
-    assert not plans(3, course.pages)
+    assert route(3) == "short"
+    assert route(30) == "full"
+    assert route(3, course.pages) == "full"
+
+
+def test_reading_never_adds_to_what_is_left(
+    settings: Settings, clock: Clock, live_shipped: LiveLibrary
+):
+    def read_text(browser: TestClient, address: str) -> str:
+        return " ".join(browser.get(address).text.replace("\xa0", " ").split())
+
+    with visit(create_app(settings, clock, live_shipped)) as browser:
+        browser.get("/unreachable")
+        browser.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+        before = math.inf
+        for _ in range(9):  # until the first mock exam
+            while "/concepts/" in (listed := read_text(browser, "/").partition("</ol>")[0]):
+                slug, _, query = (
+                    listed.partition('href="/concepts/')[2].partition('"')[0].partition("?")
+                )
+                browser.post(f"/concepts/{slug}/readings?{query}")
+                plan, course = read_text(browser, "/plan"), read_text(browser, "/course")
+                found = re.search(r"\d+ pages left, (?:(\d+) h)? ?(?:(\d+) min)?\.", plan)
+                assert found
+                left = 60 * int(found[1] or 0) + int(found[2] or 0)
+                assert left <= before
+                before = left
+                assert '<b aria-current="true">Essentials' in course
+                assert "There is time for the essentials of every page" in plan
+            clock.tick(days=1)
 
 
 def test_an_unknown_route_is_refused(client: TestClient):

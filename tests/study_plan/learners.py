@@ -331,7 +331,7 @@ class Way:
     minutes: float = 30.0
     done: float = 1.0
     amount: CardAmount = "normal"
-    route: PageLength = "auto"
+    length: PageLength = "auto"
     priors: ScorePriors = PRIORS
 
 
@@ -340,7 +340,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
     learner = SimulatedLearner(course, seed, number, way.days)
     exam = BEGIN + dt.timedelta(days=way.days)
     calendar = PlanCalendar(BEGIN, exam, plan_mock_exam_days(BEGIN, exam))
-    undone: dict[str, int] = {}
+    undone, length = dict[str, int](), way.length
     log: list[Day] = []
     before: ScoreEstimate | None = None
     for n in range(way.days):
@@ -368,10 +368,11 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
             estimate,
             minutes=way.minutes,
             amount=way.amount,
-            route=way.route,
+            length=length,
             seed=learner.name,
         )
         undone = follow(learner, made, day, way.done)
+        length = "short" if made.route == "short" else way.length
     learner.wake(way.days)
     return Course(learner, log)
 

@@ -15,6 +15,7 @@ from app.study_plan.day_list import (
     DayList,
     PageToRead,
     Task,
+    choose_route,
     count_unfinished_in_a_row,
     make_day_list,
     measure_task_progress,
@@ -186,8 +187,8 @@ def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: Cou
     soon = DAY + dt.timedelta(days=7)
     week = PlanCalendar(DAY, soon, plan_mock_exam_days(DAY, soon))
 
-    def routes(calendar: PlanCalendar, route: PageLength, minutes: float) -> set[bool]:
-        made = make_day_list(course, learner, calendar, None, minutes=minutes, route=route)
+    def routes(calendar: PlanCalendar, length: PageLength, minutes: float) -> set[bool]:
+        made = make_day_list(course, learner, calendar, None, minutes=minutes, length=length)
         return {page.short for page in pages_on(made)}
 
     assert routes(week, "auto", 30) == {True}
@@ -195,6 +196,16 @@ def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: Cou
     assert routes(CALENDAR, "auto", 90) == {False}
     assert routes(OPEN, "auto", 30) == {False}
     assert routes(OPEN, "short", 30) == {True}
+
+
+def test_what_is_read_on_a_day_does_not_change_its_route(course: CourseFacts) -> None:
+    readings = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)][1:]
+    today = LearnerFacts(DAY, readings=readings)
+    tomorrow = dataclasses.replace(today, day=DAY + dt.timedelta(days=1))
+
+    assert choose_route(course, LearnerFacts(DAY), CALENDAR, 15, "auto") == "short"
+    assert choose_route(course, today, CALENDAR, 15, "auto") == "short"
+    assert choose_route(course, tomorrow, CALENDAR, 15, "auto") == "full"
 
 
 def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: CourseFacts) -> None:
