@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 
 class HelpLink(NamedTuple):
-    """A link to a page that helps."""
-
     url: str
     text: str
 
@@ -42,8 +40,6 @@ class TopicMovedError(AppError):
 
 
 class ForbiddenError(AppError):
-    """The client is not allowed to do this."""
-
     status = 403
 
 

@@ -187,21 +187,13 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     combined_router = APIRouter(routes=[*pages.quick, *flashcards.quick])
     combined_router.include_router(pages.router, dependencies=calculator_dependencies)
     combined_router.include_router(hardware_pages.router, dependencies=calculator_dependencies)
-    combined_router.include_router(monitoring.router)
-    combined_router.include_router(course_chooser.worker_router)
-    combined_router.include_router(course_chooser.router)
-    combined_router.include_router(accounts.router)
-    combined_router.include_router(personal_data.router)
-    combined_router.include_router(anki_card_pages.router)
-    combined_router.include_router(notes.router)
-    combined_router.include_router(progress.router)
-    combined_router.include_router(course_pages.router)
-    combined_router.include_router(search.router)
-    combined_router.include_router(quiz.router)
-    combined_router.include_router(flashcards.router)
-    combined_router.include_router(exams.router)
-    combined_router.include_router(estimates.router)
-    combined_router.include_router(course.router)
+    for router in (
+        *(monitoring.router, course_chooser.router, accounts.router, personal_data.router),
+        *(anki_card_pages.router, notes.router, progress.router, course_pages.router),
+        *(search.router, quiz.router, flashcards.router, exams.router),
+        *(estimates.router, course.router),
+    ):
+        combined_router.include_router(router)
     if authoring:
         combined_router.include_router(author_access.router)
         combined_router.include_router(authoring_pages.authoring_router)

@@ -273,8 +273,6 @@ class Settings(BaseSettings):
 
 
 class SettingRow(NamedTuple):
-    """A setting as text."""
-
     variable: str
     value: str
     default: str

@@ -129,7 +129,6 @@ def build_question_card(question: Question, seed: int) -> Flashcard:
 
 
 def build_term_card(term: GlossaryTerm, topic: str) -> Flashcard:
-    """Return a glossary term as a card: its name, then its meaning."""
     return Flashcard(
         id=term_card_id(term.anchor),
         topic=topic,

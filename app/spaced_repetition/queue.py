@@ -12,7 +12,6 @@ from sqlalchemy import (
     ColumnElement,
     Engine,
     Float,
-    Select,
     bindparam,
     case,
     cast,
@@ -252,27 +251,25 @@ def _count_if_over_result(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
-def _select_counts_and_first_card() -> Select[Any]:
-    """Build one query for the day's counts and the most urgent card, if any."""
-    cards = _due.subquery()
-    first = (
-        select(
-            *cards.c,
-            _count_if_over_result(cards.c.mine & (cards.c.rank == 0)).label("learning"),
-            _count_if_over_result(cards.c.mine & (cards.c.state == "review")).label("review"),
-            _count_if_over_result(cards.c.mine & (cards.c.state == "new")).label("added"),
-            _count_if_over_result(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
-            _count_if_over_result(cards.c.first_day != bindparam("day")).label("all_due"),
-        )
-        .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency, cards.c.card)
-        .limit(1)
-        .subquery()
+# One query for the day's counts and the most urgent card, if any.
+_cards = _due.subquery()
+_first_card = (
+    select(
+        *_cards.c,
+        _count_if_over_result(_cards.c.mine & (_cards.c.rank == 0)).label("learning"),
+        _count_if_over_result(_cards.c.mine & (_cards.c.state == "review")).label("review"),
+        _count_if_over_result(_cards.c.mine & (_cards.c.state == "new")).label("added"),
+        _count_if_over_result(_cards.c.mine & (_cards.c.rank == 2)).label("waiting"),
+        _count_if_over_result(_cards.c.first_day != bindparam("day")).label("all_due"),
     )
-    today = _TODAY.subquery()
-    return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
-
-
-_COUNTS_AND_FIRST_CARD = _select_counts_and_first_card()
+    .order_by(_cards.c.mine.desc(), _cards.c.rank, _cards.c.urgency, _cards.c.card)
+    .limit(1)
+    .subquery()
+)
+_counts = _TODAY.subquery()
+_COUNTS_AND_FIRST_CARD = select(*_first_card.c, *_counts.c).select_from(
+    _counts.outerjoin(_first_card, true())
+)
 
 
 def load_queue(db: Session, learner_id: int, scope: QueueScope) -> ReviewQueue:
@@ -296,11 +293,10 @@ def load_queue(db: Session, learner_id: int, scope: QueueScope) -> ReviewQueue:
     )
 
 
-_all_due = _due.subquery()
 _UPCOMING = (
-    select(_all_due)
-    .where(_all_due.c.mine)
-    .order_by(_all_due.c.rank, _all_due.c.urgency, _all_due.c.card)
+    select(_cards)
+    .where(_cards.c.mine)
+    .order_by(_cards.c.rank, _cards.c.urgency, _cards.c.card)
     .limit(bindparam("most"))
 )
 
@@ -370,7 +366,6 @@ def yield_unseen_cards(
 
 
 def shared_note_id(library: Library, card: str) -> str:
-    """Return the note id that a card and its reverse share."""
     sibling = library.cards[card].sibling
     return min(card, sibling) if sibling else card
 
@@ -386,14 +381,11 @@ _NEXT_DUE = (
 
 
 class NextDueDay(NamedTuple):
-    """A study day, and how many cards are due on it."""
-
     day: dt.date
     cards: int
 
 
 def find_next_due_day(db: Session, learner_id: int, scope: QueueScope) -> NextDueDay | None:
-    """Return the next study day with due cards; None if there is none."""
     row = db.connection().execute(_NEXT_DUE, scope.sql_parameters(learner_id)).first()
     return NextDueDay(dt.date.fromisoformat(row[0]), row[1]) if row else None
 
@@ -442,7 +434,6 @@ def find_gone_and_moved_cards(db: Session, learner_id: int, library: Library) ->
 def _compute_gone_and_moved_cards(
     db: Session, learner_id: int, library: Library
 ) -> GoneAndMovedCards:
-    """Compare every memory row of a learner with the course."""
     rows = db.connection().execute(
         select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)
     )

@@ -308,8 +308,6 @@ class CardRecord:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecordedReview:
-    """A review that was saved: its log id and the resulting state."""
-
     log_id: int
     card_state: CardState
     lapsed: bool

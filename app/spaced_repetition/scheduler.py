@@ -265,7 +265,6 @@ def apply_manual_edit(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
 
 
 def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> ReplayedCard:
-    """Return a card after its reviews and manual edits, applied in order."""
     now = ReplayedCard()
     for one in log:
         if isinstance(one, ManualEdit):

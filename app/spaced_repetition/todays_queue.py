@@ -5,7 +5,6 @@ the queue of all due cards.
 """
 
 import dataclasses
-import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -255,8 +254,8 @@ def load_cards_until_tomorrow(
         today = [c for c in due if c.card in names or _is_in_steps_seen_today(c, ctx)]
         order = {card: place for place, card in enumerate(listed.reviews)}
         today.sort(key=lambda c: order.get(c.card, len(order)))
-    ripe = [card for card in today if not _is_waiting_for_step(card, ctx)]
     waiting = [card for card in today if _is_waiting_for_step(card, ctx)]
+    ready = [card for card in today if card not in waiting]
     cards = stack.new
     if listed is None:
         count = stack.left.fresh - stack.left.added
@@ -265,23 +264,20 @@ def load_cards_until_tomorrow(
             unseen = queue.count_unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, stack.scope)
         cards = take_first_unseen_cards(ctx, stack.scope, unseen, count)
     new = [review_log.load_card_record(ctx.db, ctx.learner.id, card) for card in cards]
-    left_today = list(itertools.islice([*ripe, *new, *waiting], limit))
-    return CardsUntilTomorrow(left_today, due_by_tomorrow=due)
+    return CardsUntilTomorrow([*ready, *new, *waiting][:limit], due_by_tomorrow=due)
 
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:
-    card_state = card.card_state
-    return (
-        card_state is not None and card_state.state != "review" and card_state.last_day == ctx.day
-    )
+    state = card.card_state
+    return state is not None and state.state != "review" and state.last_day == ctx.day
 
 
 def _is_waiting_for_step(card: CardRecord, ctx: RequestContext) -> bool:
     """Return whether a card is in a learning step that is not over."""
-    card_state = card.card_state
-    if card_state is None or card_state.state == "review":
+    state = card.card_state
+    if state is None or state.state == "review":
         return False
-    return card_state.due_day <= ctx.day and card_state.due_at > ctx.now
+    return state.due_day <= ctx.day and state.due_at > ctx.now
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ def show_course_chooser(request: Request) -> Response:
     return render_page(request, "shared/courses.html", courses=named)
 
 
-worker_router = APIRouter(include_in_schema=False)
 # Files that cached pages and flashcards need. The worker caches others on request.
 _FILES = (
     "css/headroom.css",
@@ -54,7 +53,7 @@ self.addEventListener("activate", (event) => event.waitUntil(
 """
 
 
-@worker_router.get("/sw.js")
+@router.get("/sw.js")
 def serve_service_worker(request: Request) -> Response:
     """Serve the service worker. It updates itself when the course or a static file changes.
 
@@ -74,7 +73,7 @@ def serve_service_worker(request: Request) -> Response:
     return Response("\n".join(lines), media_type="text/javascript")
 
 
-@worker_router.get("/unreachable")
+@router.get("/unreachable")
 def serve_offline_page(request: Request) -> HTMLResponse:
     """Serve the page that the service worker shows offline. It contains no personal data."""
     return render_page(request, "shared/unreachable.html")

@@ -32,8 +32,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 from urllib.parse import quote
 
 import anyio
@@ -81,34 +80,30 @@ class Metrics:
         self._count_problems = count_problems
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
+        seconds = functools.partial(Histogram, registry=registry, buckets=_SECONDS)
+        gauge = functools.partial(Gauge, registry=registry)
+        by_route = ("method", "route")
         self._requests = Counter(
             "headroom_requests",
             "Requests that were answered.",
-            ("method", "route", "status"),
+            (*by_route, "status"),
             registry=registry,
         )
-
-        def histogram(name: str, meaning: str, *labels: str) -> Histogram:
-            return Histogram(name, meaning, labels, registry=registry, buckets=_SECONDS)
-
-        self._latency = histogram(
-            "headroom_request_seconds", "Time until a request was answered.", "method", "route"
+        self._latency = seconds(
+            "headroom_request_seconds", "Time until a request was answered.", by_route
         )
-        self._waits = histogram("headroom_write_wait_seconds", "Time until a turn began.")
-        self._writes = histogram(
+        self._waits = seconds("headroom_write_wait_seconds", "Time until a turn began.")
+        self._writes = seconds(
             "headroom_write_seconds", "Time from the begin of a turn until it was on disk."
         )
-
-        def gauge(name: str, meaning: str) -> Gauge:
-            return Gauge(name, meaning, registry=registry, multiprocess_mode="livesum")
-
-        self._waiting = gauge("headroom_writers_waiting", "Requests that wait to write.")
-        self._imports = gauge("headroom_imports_running", "Files being taken in.")
-        self._problems = Gauge(
-            "headroom_content_problems",
-            "Problems in the course.",
-            registry=registry,
-            multiprocess_mode="livemax",
+        self._waiting = gauge(
+            "headroom_writers_waiting", "Requests that wait to write.", multiprocess_mode="livesum"
+        )
+        self._imports = gauge(
+            "headroom_imports_running", "Files being taken in.", multiprocess_mode="livesum"
+        )
+        self._problems = gauge(
+            "headroom_content_problems", "Problems in the course.", multiprocess_mode="livemax"
         )
 
     def is_valid_authorization(self, header: str) -> bool:
@@ -437,8 +432,6 @@ _FAULT = 500
 # uvicorn logs this for every client that requests a WebSocket. There is none here, and
 # `ws="none"` does not silence it.
 _WEBSOCKET_ADVICE = "No supported WebSocket library"
-_Raised = tuple[type[BaseException], BaseException, TracebackType | None]
-_RaisedOrNot = _Raised | tuple[None, None, None]
 
 
 def configure_logging(log_format: LogFormat) -> None:
@@ -469,7 +462,7 @@ class _TextFormatter(logging.Formatter):
         record.message = _message_on_one_line(record)
         return super().formatMessage(record)
 
-    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - overrides logging
         return _format_error_chain(ei[1])
 
 
@@ -487,7 +480,7 @@ class _JsonFormatter(JsonFormatter):
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
         return {name: log_data[name] for name in _LOGGED_FIELDS if name in log_data}
 
-    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - overrides logging
         return _format_error_chain(ei[1])
 
 

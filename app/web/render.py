@@ -222,7 +222,6 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
         "VERDICT_ICONS": VERDICT_ICONS,
         "asset": static.versioned_url,
         "frame_note": _footer_note,
-        "theme_of": _chosen_theme,
         "offers_author_pages": _shows_author_links,
         "has_courses": _has_several_courses,
         "has_calculators": _has_calculators,
@@ -260,7 +259,6 @@ def is_htmx_request(request: Request) -> bool:
 
 
 def _footer_note(request: Request) -> str:
-    """Return the course's note for the footer of every page."""
     notes: tuple[str, ...] = request.state.library.syllabus.notes
     return notes[0] if notes else ""
 
@@ -276,14 +274,7 @@ def _has_several_courses(request: Request) -> bool:
 
 
 def _has_calculators(request: Request) -> bool:
-    """Return whether the course offers calculators and hardware pages."""
     return bool(request.state.library.syllabus.calculators)
-
-
-def _chosen_theme(request: Request) -> str:
-    """Return the theme chosen in this browser, or "" for the system's theme."""
-    theme = request.cookies.get("theme", "")
-    return theme if theme in {"light", "dark"} else ""
 
 
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:

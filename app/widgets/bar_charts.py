@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from app.estimator.result import Component, ResultTable, StackedBar
+from app.estimator.result import ResultTable, StackedBar
 from app.estimator.units import NBSP, PLURALS, append_unit, format_number
 from app.widgets.svg import (
     Axis,
@@ -36,7 +36,7 @@ class SegmentStyle:
     legend_class: str
 
 
-COMPONENT_STYLES: dict[Component, SegmentStyle] = {
+COMPONENT_STYLES: dict[str, SegmentStyle] = {
     "weights": SegmentStyle("w", "", "W", "k-w"),
     "gradients": SegmentStyle("gr", "on-gr", "G", "k-g"),
     "optimizer": SegmentStyle("o", "", "O", "k-o"),
@@ -331,7 +331,6 @@ def _draw_text_above_bar(position: float, text: str, bold: str) -> str:
 _ROW, _BAR, _FOOT = 72, 34, 34
 _AXIS_HEADROOM = 1.04
 _NAMES = {"kv": "KV cache"}
-_KNOWN: dict[str, SegmentStyle] = {str(name): style for name, style in COMPONENT_STYLES.items()}
 
 
 class RowPart(NamedTuple):
@@ -343,8 +342,6 @@ class RowPart(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SegmentedRow:
-    """A row of a chart: its name, and its segments."""
-
     label: str
     parts: tuple[RowPart, ...]
 
@@ -389,10 +386,11 @@ def draw_row_chart(chart: RowChart) -> Markup:
 
 
 def row_chart_legend(chart: RowChart) -> tuple[LegendEntry, ...]:
-    """Return the legend of the components drawn."""
     names = dict.fromkeys(part.name for row in chart.rows for part in row.parts)
     return tuple(
-        LegendEntry(_KNOWN[n].legend_class, component_label(n)) for n in names if n in _KNOWN
+        LegendEntry(COMPONENT_STYLES[n].legend_class, component_label(n))
+        for n in names
+        if n in COMPONENT_STYLES
     )
 
 
@@ -442,7 +440,7 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
         StackSegment(
             component_label(part.name),
             part.value,
-            _KNOWN.get(part.name, UNLABELED_STYLE),
+            COMPONENT_STYLES.get(part.name, UNLABELED_STYLE),
             format_number(float(f"{part.value:.3g}")),
         )
         for part in row.parts
@@ -508,8 +506,6 @@ class PredictionError(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ErrorStrip:
-    """One kind of case: its name, and the errors of all cases."""
-
     name: str
     errors: tuple[PredictionError, ...]
 

@@ -149,10 +149,15 @@ class CourseLinks:
 NO_COURSE = CourseLinks({}, frozenset())
 
 
+class Option(NamedTuple):
+    value: str
+    label: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionGroup:
     title: str
-    choices: tuple[tuple[str, str], ...]
+    choices: tuple[Option, ...]
 
 
 class UnlistedChoice(NamedTuple):
@@ -216,8 +221,8 @@ class FormField:
 
     @property
     def _longest(self) -> int:
-        text = (text for group in self.options for _, text in group.choices)
-        return max((len(some) for some in text), default=0)
+        labels = (option.label for group in self.options for option in group.choices)
+        return max(map(len, labels), default=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -331,23 +336,21 @@ def build_form_fields(
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
         replaced = bool(spec.replaced_by) and getattr(inputs, spec.replaced_by, None) is not None
-        field = FormField(
-            name=name,
-            id=f"{id}-{name}",
-            widget=_choose_widget(spec),
-            label=spec.label,
-            value=text,
-            unit=_NOT_COUNTED if replaced else "" if _has_unit(text) else _unit_beside_field(spec),
-            options=_option_groups(spec, text),
-            other=_OTHERS.get(spec.kind, NO_UNLISTED_CHOICE),
-            help=spec.help,
-            accepts=_allowed_range_hint(spec),
-            least=f"{spec.minimum:g}" if spec.minimum is not None else "",
-            doubles=name.endswith(_DOUBLED),
-        )
+        unit = "" if _has_unit(text) else _unit_beside_field(spec)
         fields.append(
-            dataclasses.replace(
-                field,
+            FormField(
+                name=name,
+                id=f"{id}-{name}",
+                widget=_choose_widget(spec),
+                label=spec.label,
+                value=text,
+                unit=_NOT_COUNTED if replaced else unit,
+                options=_option_groups(spec, text),
+                other=_OTHERS.get(spec.kind, NO_UNLISTED_CHOICE),
+                help=spec.help,
+                accepts=_allowed_range_hint(spec),
+                least=f"{spec.minimum:g}" if spec.minimum is not None else "",
+                doubles=name.endswith(_DOUBLED),
                 topic=spec.topic if spec.topic in course.topics else "",
                 term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
@@ -516,19 +519,21 @@ def _allowed_range_hint(spec: InputSpec) -> str:
 def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     """Return the choices of a field; an unknown value is added as another choice."""
     if spec.kind == "choice":
-        groups: tuple[OptionGroup, ...] = (OptionGroup("", spec.choices),)
+        groups: tuple[OptionGroup, ...] = (
+            OptionGroup("", tuple(Option(*choice) for choice in spec.choices)),
+        )
     elif spec.kind in _NAMED:
         groups = _limit_options(catalog_options(spec.kind), dict(spec.choices))
     else:
         return ()
     if spec.optional:
-        groups = (OptionGroup("", (("", "Not set"),)), *groups)
-    listed = {choice for group in groups for choice, _ in group.choices}
+        groups = (OptionGroup("", (Option("", "Not set"),)), *groups)
+    listed = {option.value for group in groups for option in group.choices}
     if value.startswith("config:"):
-        return (OptionGroup("", ((value, "From config.json"),)), *groups)
+        return (OptionGroup("", (Option(value, "From config.json"),)), *groups)
     if value in listed or _accepts_unlisted_values(spec):
         return groups
-    return (OptionGroup("", ((value, value),)), *groups) if value else groups
+    return (OptionGroup("", (Option(value, value),)), *groups) if value else groups
 
 
 def _limit_options(
@@ -537,14 +542,18 @@ def _limit_options(
     """Limit the groups to the choices that the course offers; all if it lists none."""
     if not only:
         return groups
-    left = (OptionGroup(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups)
+    left = (
+        OptionGroup(g.title, tuple(option for option in g.choices if option.value in only))
+        for g in groups
+    )
     return tuple(group for group in left if group.choices)
 
 
 @functools.cache
 def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
     if kind == "model":
-        return (OptionGroup("By name", lookup.list_models()), OptionGroup("By size", _SIZES))
+        models = tuple(Option(model.id, model.name) for model in lookup.list_models())
+        return (OptionGroup("By name", models), OptionGroup("By size", _SIZES))
     if kind == "gpu":
         return _group_parts_by("vendor", catalog.list_accelerators())
     if kind == "system":
@@ -553,14 +562,14 @@ def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
 
 
 def _group_parts_by(attribute: str, parts: Iterable[Any]) -> tuple[OptionGroup, ...]:
-    choices = collections.defaultdict[str, list[tuple[str, str]]](list)
+    choices = collections.defaultdict[str, list[Option]](list)
     for part in parts:
-        choices[getattr(part, attribute)].append((part.id, part.name))
+        choices[getattr(part, attribute)].append(Option(part.id, part.name))
     return tuple(OptionGroup(title, tuple(some)) for title, some in choices.items())
 
 
 _SIZES = tuple(
-    (size, f"{size}, Llama-shaped")
+    Option(size, f"{size}, Llama-shaped")
     for size in (
         "1B 3B 7B 8B 13B 20B 30B 34B 70B 120B 180B 250B 405B 500B 1T 2T".split()  # noqa: SIM905 - a list of words reads better
     )

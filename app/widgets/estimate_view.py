@@ -41,9 +41,9 @@ class TableCell(NamedTuple):
     is_number: bool
 
 
-def draw_picture(picture: Picture) -> SvgChart:
+def draw_picture(picture: Picture, bar_height: int = 44) -> SvgChart:
     if isinstance(picture, StackedBar):
-        return draw_bar(picture)
+        return draw_bar(picture, height=bar_height)
     if isinstance(picture, Chart):
         return draw_line_chart(picture)
     return draw_timeline(picture)
@@ -426,12 +426,11 @@ def _chart_views(
     labels |= {f.label for f in estimate.figures}
     shown = []
     for picture in estimate.pictures:
-        if isinstance(picture, StackedBar):
-            drawing = draw_bar(picture, height=bar_height)
-            repeated = all(s.label in labels for s in picture.segments)
-        else:
-            drawing, repeated = draw_picture(picture), False
-        table = None if repeated else render_result_table(drawing.table, color_classes)
+        drawing = draw_picture(picture, bar_height)
+        is_repeated = isinstance(picture, StackedBar) and all(
+            segment.label in labels for segment in picture.segments
+        )
+        table = None if is_repeated else render_result_table(drawing.table, color_classes)
         shown.append(ChartView(drawing, table))
     return tuple(shown)
 

@@ -73,7 +73,6 @@ def draw_rect_in_percent(classes: str, x: float, y: float, width: float, height:
 
 
 def draw_rect_in_pixels(classes: str, x: float, y: float, width: float, height: float) -> str:
-    """Return a rectangle with all sizes in pixels, for a drawing of fixed width."""
     return (
         f'<rect class="{classes}" x="{format_coordinate(x)}" y="{format_coordinate(y)}"'
         f' width="{format_coordinate(width)}" height="{format_coordinate(height)}"/>'
@@ -81,7 +80,6 @@ def draw_rect_in_pixels(classes: str, x: float, y: float, width: float, height: 
 
 
 def draw_text_in_pixels(words: str, x: float, y: float) -> str:
-    """Return text at a position in pixels."""
     return f'<text x="{format_coordinate(x)}" y="{format_coordinate(y)}">{escape(words)}</text>'
 
 
@@ -352,7 +350,7 @@ def linear_axis(top: float, unit: str, room: float = 1.02) -> Axis:
     ('GB', ['0', '40', '80', '120', '160 GB'])
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _axis_from_zero(top * room, _axis_step, *readable_unit(top, unit))
+    return _axis_from_zero(top * room, *readable_unit(top, unit))
 
 
 def axis_in_given_unit(top: float, unit: str = "", room: float = 1.0) -> Axis:
@@ -363,7 +361,7 @@ def axis_in_given_unit(top: float, unit: str = "", room: float = 1.0) -> Axis:
     ['0', '500', '1,000', '1,500 GB']
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _axis_from_zero(top * room, _axis_step, unit, 1.0)
+    return _axis_from_zero(top * room, unit)
 
 
 def count_axis(top: float, unit: str = "") -> Axis:
@@ -372,14 +370,12 @@ def count_axis(top: float, unit: str = "") -> Axis:
     >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
-    axis = _axis_from_zero(max(top, 1.0), lambda largest: max(1.0, _axis_step(largest)), unit, 1.0)
+    axis = _axis_from_zero(max(top, 1.0), unit, min_step=1.0)
     return dataclasses.replace(axis, counted=True)
 
 
-def _axis_from_zero(
-    largest: float, choose_step: Callable[[float], float], unit: str, factor: float
-) -> Axis:
-    step = choose_step(largest / factor)
+def _axis_from_zero(largest: float, unit: str, factor: float = 1.0, min_step: float = 0.0) -> Axis:
+    step = max(min_step, _axis_step(largest / factor))
     count = math.ceil(largest / factor / step - 1e-9)
     ticks = tuple(_drop_float_error(i * step) * factor for i in range(count + 1))
     return Axis(0.0, ticks[-1], ticks, unit, factor)
