@@ -156,7 +156,7 @@ def _check_parameter_names(
     line_range = (question.place.line, 10**6)
     for text in _all_templates(question):
         is_valid = _check_placeholders(text, known_names, line_range, source_file) and is_valid
-        for name, spec in dict.fromkeys(templates.find_placeholders(text)):
+        for name, spec in dict.fromkeys(templates.PLACEHOLDER.findall(text)):
             used_names.add(name)
             if name not in known_names:
                 location = source_file.locate_text(f"{{{name}", *line_range)

@@ -292,7 +292,7 @@ def _find_equal_catalog_value(
     quantity = parse_quantity(amount.replace("\u00a0", " "))
     if quantity is None or not quantity.unit or not quantity.value:
         return ""
-    factor, kind = UNITS[quantity.unit][1], unit_dimension_text(quantity.unit)
+    factor, kind = UNITS[quantity.unit].factor, unit_dimension_text(quantity.unit)
     digits = re.match(r"[\d,.]+", amount)
     decimals = len(digits[0].partition(".")[2]) if digits else 0
     low = (quantity.value - 0.5000001 * 10.0**-decimals) * factor
@@ -419,7 +419,7 @@ def _base_quantity(text: str) -> BaseQuantity:
     if quantity is None or not quantity.unit:
         return BaseQuantity(0.0, "")
     return BaseQuantity(
-        quantity.value * UNITS[quantity.unit][1], unit_dimension_text(quantity.unit)
+        quantity.value * UNITS[quantity.unit].factor, unit_dimension_text(quantity.unit)
     )
 
 

@@ -250,7 +250,7 @@ def _read_number_options(
 
 
 def _displayed_range(accepted: AnswerRange) -> NumberRange:
-    factor = UNITS[accepted.unit][1]
+    factor = UNITS[accepted.unit].factor
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
     )

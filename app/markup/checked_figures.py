@@ -231,7 +231,7 @@ def check_and_unlink_figures(
 ) -> str:
     """Return a text with each checked figure replaced by its words, and report wrong ones.
 
-    `link` is FIGURE_LINK or SVG_FIGURE; the text stands in lines `first` to `last`.
+    `figure_pattern` is FIGURE_LINK or SVG_FIGURE.
     """
 
     def resolve(match: re.Match[str]) -> str:
@@ -343,18 +343,12 @@ def _leading_unit(text: str) -> str | None:
 
 
 def _format_suggestion(value: Quantity) -> str:
-    from app.estimator.units import format_value  # noqa: PLC0415 - needed for messages only
-
     return format_value(value.value, value.unit or "").replace(NBSP, " ")
 
 
 def _rewrite_figure(displayed: DisplayedNumber, value: float) -> str:
-    number = (
-        f"{value:,.{displayed.places}f}"
-        if displayed.has_commas
-        else f"{value:.{displayed.places}f}"
-    )
-    number = number.replace("-", MINUS)
+    commas = "," if displayed.has_commas else ""
+    number = f"{value:{commas}.{displayed.places}f}".replace("-", MINUS)
     return f"{displayed.before}{number}{displayed.space_before_unit}{displayed.unit}"
 
 
@@ -372,7 +366,11 @@ def figure_steps_html(text: str, output: str, computed_figure: ComputedFigure) -
     if not steps:
         return ""
     displayed_text = escapeHtml(keep_unit_on_line(text))
-    lines = "".join(map(_formula_step_html, steps))
+    results = [f"{s.substituted} = {format_value(s.value, s.unit)}" for s in steps]
+    lines = "".join(
+        f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
+        for step, result in zip(steps, results, strict=True)
+    )
     address = escapeHtml(computed_figure.address)
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
@@ -389,11 +387,6 @@ def _output_steps(output: str, computed_figure: ComputedFigure) -> list[FormulaS
     if not steps or not math.isclose(steps[-1].value, computed_figure.value.value, rel_tol=1e-6):
         return []
     return steps
-
-
-def _formula_step_html(step: FormulaStep) -> str:
-    result = f"{step.substituted} = {format_value(step.value, step.unit)}"
-    return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
 
 
 _WIDE_COLON = "\uff1a"
@@ -435,9 +428,9 @@ def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
 def _read_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
-            hint = suggest_known_words(name, _KEYS)
-            if not strict_yaml.single_text(fields.values.get("rows")) and name not in _KEYS:
-                hint = _ROWS_HINT
+            hint = _ROWS_HINT
+            if strict_yaml.single_text(fields.values.get("rows")):
+                hint = suggest_known_words(name, _KEYS)
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.single_text(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
@@ -455,25 +448,20 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
     if len(rows.values) > _MOST_ROWS:
         message = f"The figure has {len(rows.values)} rows."
         raise _FigureBlockError(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
-    labeled_sums = tuple(
-        SegmentedRow(label, _read_chart_parts(label, node, unit))
-        for label, node in rows.values.items()
-    )
+    segmented_rows = []
+    for label, node in rows.values.items():
+        parts = node.values if isinstance(node, YamlMapping) else {label: node}
+        amounts = tuple(RowPart(part, _read_amount(value, unit)) for part, value in parts.items())
+        segmented_rows.append(SegmentedRow(label, amounts))
     limit = fields.values.get("limit")
     return RowChart(
         strict_yaml.single_text(fields.values.get("title")),
         strict_yaml.single_text(fields.values.get("alt")),
         unit,
-        labeled_sums,
+        tuple(segmented_rows),
         _read_amount(limit, unit) if limit is not None else None,
         strict_yaml.single_text(fields.values.get("limit_label")) or "limit",
     )
-
-
-def _read_chart_parts(label: str, node: Node, unit: str) -> tuple[RowPart, ...]:
-    if isinstance(node, YamlMapping):
-        return tuple(RowPart(n, _read_amount(v, unit)) for n, v in node.values.items())
-    return (RowPart(label, _read_amount(node, unit)),)
 
 
 def _read_amount(node: Node, unit: str) -> float:
@@ -481,14 +469,13 @@ def _read_amount(node: Node, unit: str) -> float:
     if not isinstance(node, YamlText):
         raise _FigureBlockError(node, "E13", "A bar needs one value.")
     count_match = _TIMES.match(node.text)
-    factor, value_text = (
-        (float(count_match[1]), count_match[2]) if count_match else (1.0, node.text)
-    )
+    factor = float(count_match[1]) if count_match else 1.0
+    value_text = count_match[2] if count_match else node.text
     target = parse_figure_link(value_text)
     try:
-        value = (
-            compute_link_target(target).value if target else quantities.parse_quantity(value_text)
-        )
+        value: Value | None = quantities.parse_quantity(value_text)
+        if target:
+            value = compute_link_target(target).value
         if not isinstance(value, Quantity):
             raise _not_an_amount_error(node, value_text)
         amount = factor * quantities.convert_quantity(value, unit).value
@@ -510,10 +497,8 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
     if not re.match(r"\W?\d", written):
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
     unit = re.sub(r"^[^A-Za-z%°µ$€]+", "", written)
-    hint = (
-        quantities.closest_unit_hint(unit)
-        or f"{quantities.UNIT_EXAMPLES}; or write the number alone."
-    )
+    hint = quantities.closest_unit_hint(unit)
+    hint = hint or f"{quantities.UNIT_EXAMPLES}; or write the number alone."
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 

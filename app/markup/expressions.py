@@ -7,7 +7,7 @@ import logging
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
@@ -35,23 +35,22 @@ class FigureError(AuthoringError):
     """A figure cannot be computed."""
 
 
+class TypedInput(NamedTuple):
+    name: str
+    text: str
+
+
 @functools.lru_cache(maxsize=1024)  # of about 17 kB each
-def _cached_estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
+def _cached_estimate(name: str, inputs: tuple[TypedInput, ...]) -> Estimate:
     try:
         return registry.run_estimate(name, dict(inputs))
     except InvalidInputsError as error:
-        raise _figure_error(name, error) from None
+        problem = error.problems[0]
+        field = input_specs(require_estimate(name).inputs).get(problem.field)
+        code = "E81" if field is None else "E80" if field.kind in CATALOGUED else "E84"
+        raise FigureError(code, problem.message) from None
     except (ArithmeticError, ValueError, LookupError) as error:
         raise FigureError("E84", f"{name} cannot answer: {error}.") from None
-
-
-def _figure_error(name: str, error: InvalidInputsError) -> FigureError:
-    entry = registry.find_estimate(name)
-    fields = input_specs(entry.inputs) if entry else {}
-    first = error.problems[0]
-    field = fields.get(first.field)
-    code = "E80" if field is not None and field.kind in CATALOGUED else "E84"
-    return FigureError("E81" if field is None else code, first.message)
 
 
 def require_estimate(name: str) -> registry.EstimateSpec:
@@ -73,7 +72,8 @@ def compute_estimate(name: str, inputs: Mapping[str, str]) -> Estimate:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
             raise FigureError("E81", message, suggest_known_words(field, fields))
-    return _cached_estimate(entry.name, tuple(sorted(inputs.items())))
+    typed_inputs = sorted(TypedInput(*item) for item in inputs.items())
+    return _cached_estimate(entry.name, tuple(typed_inputs))
 
 
 def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
@@ -91,11 +91,12 @@ def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
 
 def compute_value(name: str, inputs: Mapping[str, str], output: str) -> Value:
     """Return the value of one output with its unit; raises FigureError."""
-    return _cached_value(name.replace("_", "-"), tuple(inputs.items()), output)
+    typed_inputs = tuple(TypedInput(*item) for item in inputs.items())
+    return _cached_value(name.replace("_", "-"), typed_inputs, output)
 
 
 @functools.lru_cache(maxsize=16384)
-def _cached_value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value:
+def _cached_value(name: str, inputs: tuple[TypedInput, ...], output: str) -> Value:
     figure = compute_figure(name, dict(inputs), output)
     if figure.value is None:
         note = figure.note or "these inputs do not tell"
@@ -111,22 +112,15 @@ def calculator_url(name: str, inputs: Mapping[str, str], output: str = "") -> st
     )
 
 
-def _find_hardware(name: str) -> object:
-    finders = (catalog.find_accelerator, catalog.find_system, catalog.find_network_part)
+def _find_part_or_model(scheme: str, name: str) -> object:
+    parts = (catalog.find_accelerator, catalog.find_system, catalog.find_network_part)
     failure = ""
-    for find in finders:
+    for find in parts if scheme == "hw" else (find_model,):
         try:
             return find(name)
         except LookupError as error:
             failure = failure or str(error.args[0])
     raise FigureError("E80", failure)
-
-
-def _find_model(name: str) -> object:
-    try:
-        return find_model(name)
-    except LookupError as error:
-        raise FigureError("E80", str(error.args[0])) from None
 
 
 class CatalogValue(NamedTuple):
@@ -136,7 +130,7 @@ class CatalogValue(NamedTuple):
 
 def read_catalog_field(scheme: str, name: str, field: str) -> CatalogValue:
     """Return a field of a catalog entry (`hw` or `model`); raises FigureError."""
-    entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
+    entry = _find_part_or_model(scheme, name)
     field_name = field.replace("-", "_")
     value = None if field_name.startswith("_") else getattr(entry, field_name, None)
     if value is None or callable(value):
@@ -293,7 +287,7 @@ def _check_unit(node: ast.expr) -> None:
 
 
 def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
-    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    name = called_name_or_empty(call)
     if call.args or any(k.arg is None for k in call.keywords):
         hint = f"Write {name}(input=value, …).output."
         raise ExpressionError("E45", f"The inputs of {name} have no names.", hint)
@@ -358,7 +352,10 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Constant(value=int() | float() as number):
             return Quantity(quantities.convert_long_integer(number))
         case ast.Name(id=name):
-            return _value_of_name(name, names)
+            if name not in names:
+                hint = suggest_known_words(name, names)
+                raise ExpressionError("E44", f"“{name}” is not defined.", hint)
+            return names[name]
         case ast.UnaryOp(op=op, operand=operand):
             result = _evaluate_number(operand, names)
             sign = -1 if isinstance(op, ast.USub) else 1
@@ -380,13 +377,6 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
 
 def called_name_or_empty(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def _value_of_name(name: str, names: Mapping[str, Value]) -> Value:
-    if name not in names:
-        hint = suggest_known_words(name, names)
-        raise ExpressionError("E44", f"“{name}” is not defined.", hint)
-    return names[name]
 
 
 def _evaluate_number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
@@ -444,9 +434,11 @@ def _round_value(name: str, values: list[Quantity]) -> Quantity:
 
 T = TypeVar("T")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
+"""A name in the text of a question, and perhaps its number format, to be replaced by a value."""
 _BEGUN = re.compile(r"\{([A-Za-z_]\w*)(?:[^{}\s]*\}| *[-+*/] *[^{}]*\}|:[^{}\s]*)?")
 # In math, braces group: \text{batch} is not a placeholder.
 _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
+_SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g", ",d"]
 _FIRST = 0xE100  # A private-use character replaces a placeholder while math is converted.
 
 
@@ -469,30 +461,22 @@ def protect_placeholders_in_math(tokens: Sequence[Token], parameters: QuestionPa
     `restore_placeholders_in_math` puts them back.
     """
     placeholder_names = _placeholder_names(parameters)
+
+    def protect(match: re.Match[str]) -> str:
+        spec = match[3] or ""
+        if match[1] or match[2] not in placeholder_names or spec not in _SPECS:
+            return match[0]
+        code = placeholder_names.index(match[2]) * len(_SPECS) + _SPECS.index(spec)
+        return chr(_FIRST + code)
+
     for token in tokens:
         for child in (token, *(token.children or [])):
             if child.type.startswith("math"):
-                child.content = _IN_MATH.sub(
-                    _make_placeholder_protector(placeholder_names), child.content
-                )
+                child.content = _IN_MATH.sub(protect, child.content)
 
 
 def _placeholder_names(parameters: QuestionParameters) -> list[str]:
     return [*parameters.params, *(name for name, _ in parameters.lets)]
-
-
-_SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g", ",d"]
-
-
-def _make_placeholder_protector(known: list[str]) -> Callable[[re.Match[str]], str]:
-    def replace(match: re.Match[str]) -> str:
-        spec = match[3] or ""
-        if match[1] or match[2] not in known or spec not in _SPECS:
-            return match[0]
-        code = known.index(match[2]) * len(_SPECS) + _SPECS.index(spec)
-        return chr(_FIRST + code)
-
-    return replace
 
 
 def restore_placeholders_in_math(question: T, parameters: QuestionParameters) -> T:
@@ -532,18 +516,6 @@ def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
         }
         return dataclasses.replace(value, **changed) if changed else value
     return value
-
-
-class Placeholder(NamedTuple):
-    """A `{name}` or `{name:format}` in the text of a question, to be replaced by a number."""
-
-    name: str
-    number_format: str
-
-
-def find_placeholders(text: str) -> Iterator[Placeholder]:
-    for match in PLACEHOLDER.finditer(text):
-        yield Placeholder(match[1], match[2] or "")
 
 
 def format_without_unit(value: Value, spec: str = "") -> str:

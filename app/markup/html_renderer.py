@@ -242,14 +242,10 @@ def is_language(name: str) -> bool:
 @functools.lru_cache(maxsize=1024)
 def highlight_code(text: str, language: str) -> str:
     """Highlight a code block; very long code or an unknown language stays plain."""
-    inner = escapeHtml(text)
-    if len(text) > MOST_COLORED:
-        language = ""
-    if not is_language(language):
-        language = ""
-    if language not in _PLAIN:
+    inner, name = escapeHtml(text), "Code"
+    if language not in _PLAIN and len(text) <= MOST_COLORED and is_language(language):
         inner = highlight(text, get_lexer_by_name(language), _code_formatter())
-    name = f"Code, {language}" if language not in _PLAIN else "Code"
+        name = f"Code, {language}"
     label = f'role="region" tabindex="0" aria-label="{escapeHtml(name)}"'
     return f'<pre class="hl" {label}><code>{inner}</code></pre>\n'
 
@@ -323,9 +319,6 @@ def reserve_heading_anchor(heading: Token, context: RenderContext) -> str:
 class _HtmlRenderer(RendererHTML):
     """Renderer with one method per token type, as markdown-it looks them up."""
 
-    def render_inline_of(self, token: Token, env: Env) -> str:
-        return self.renderInline(token.children or [], _OPTIONS, env)
-
     def render(self, tokens: Sequence[Token], options: OptionsDict, env: Env) -> str:
         context: RenderContext = env["context"]
         result = ""
@@ -335,7 +328,7 @@ class _HtmlRenderer(RendererHTML):
                 context.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
                 escape_unbalanced_tags(token, context.report)
-                result += self.render_inline_of(token, env)
+                result += self.renderInline(token.children or [], options, env)
             elif token.type in self.rules:
                 result += self.rules[token.type](tokens, index, options, env)
             else:
@@ -369,9 +362,8 @@ class _HtmlRenderer(RendererHTML):
             context.cited_sources.append(key)
         if not context.page:
             message = f"“[^{key}]” is shown on pages only, and stands in an item or a term."
-            hint = (
-                f"Write the source into its comment or front matter, source: {key}, or delete it."
-            )
+            hint = f"Write the source into its comment or front matter, source: {key}, or "
+            hint += "delete it."
             context.report("W96", f"[^{key}]", message, hint, derived=True)
             return ""
         number = context.cited_sources.index(key) + 1
@@ -479,10 +471,9 @@ class _HtmlRenderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
-        id_attribute = (
-            f' id="{reserve_heading_anchor(tokens[index + 1], context)}"' if context.page else ""
-        )
-        return f"<{tokens[index].tag}{id_attribute}>"
+        if not context.page:
+            return f"<{tokens[index].tag}>"
+        return f'<{tokens[index].tag} id="{reserve_heading_anchor(tokens[index + 1], context)}">'
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]

@@ -201,10 +201,8 @@ class _SvgError(Exception):
 
 def sanitize_svg(text: str) -> SvgFigure | SvgProblem:
     """Sanitize an SVG file; return the figure, or its first problem."""
-    uses_figure_classes = any(
-        not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text)
-    )
-    return dataclasses.replace(_read_svg(text), meant=uses_figure_classes)
+    classes = {name for m in _CLASS.finditer(text) for name in m[1].split()}
+    return dataclasses.replace(_read_svg(text), meant=not _OF_LANGUAGE.isdisjoint(classes))
 
 
 def _read_svg(text: str) -> SvgFigure | SvgProblem:
@@ -331,17 +329,9 @@ class _SvgParser:
         }
         areas = tuple(a for n, a in self.areas.items() if a and n not in problem_by_region)
         title, desc = (" ".join(text.split()) for text in self.said.values())
-        markup = "".join(self.out)
+        size, markup = (self.width, self.height), "".join(self.out)
         return SvgFigure(
-            markup,
-            self.width,
-            self.height,
-            title,
-            desc,
-            areas,
-            problem_by_region,
-            self.least,
-            line=last_line,
+            markup, *size, title, desc, areas, problem_by_region, self.least, line=last_line
         )
 
     def _open_root(self, attributes: dict[str, str]) -> None:
@@ -365,16 +355,13 @@ class _SvgParser:
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _SvgError(why, _allowed_values_hint(key, value, name))
             if key in _NAMES:
-                self._register_region(value)
+                if value in self.areas:
+                    remedy = "Give one of the two groups another id."
+                    raise _SvgError(f"the id “{value}” stands twice", remedy)
+                self.areas[value] = None
                 key = "data-region"  # noqa: PLW2901 - the page adds its own prefix to ids
             self.out.append(f' {key}="{escape(value)}"')
         self.out.append(">")
-
-    def _register_region(self, name: str) -> None:
-        if name in self.areas:
-            remedy = "Give one of the two groups another id."
-            raise _SvgError(f"the id “{name}” stands twice", remedy)
-        self.areas[name] = None
 
     def _extend_region_boxes(self, attributes: dict[str, str]) -> None:
         """Extend the box of every region that contains this rectangle."""
@@ -436,7 +423,8 @@ def _allowed_values_hint(key: str, value: str, element: str) -> str:
     if key in _NAMES:
         return f'Put <{element}> into a group: <g id="{slugify(value)}">.'
     if key in _NUMBERS:
-        return f"Write a number alone, such as {_leading_number_or_example(value)}."
+        number = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
+        return f"Write a number alone, such as {number[1] if number else '24'}."
     similar_key = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
     return _MEANT.get(key) or (f"Did you mean “{similar_key}”?" if similar_key else "Take it out.")
 
@@ -447,11 +435,6 @@ def _closest_class_hint(value: str) -> str:
     similar_class = closest_word(unknown, _CLASSES)
     guide_hint = "The guide lists the classes under “Diagrams”."
     return f"Did you mean “{similar_class}”?" if similar_class else guide_hint
-
-
-def _leading_number_or_example(value: str) -> str:
-    match = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
-    return match[1] if match else "24"
 
 
 def _is_attribute_allowed(key: str, value: str) -> bool:
@@ -488,12 +471,7 @@ def render_figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: in
         f"{svg_opening(drawing, width, name)}{drawing.markup}</svg>"
         for width, drawing in zip(WIDTHS, drawings, strict=False)
     )
-    caption_text = escape(picture.caption)
-    caption = f"\n<figcaption>{caption_text}</figcaption>" if caption_text else ""
-    if not svg_markup:
-        return (
-            f'<figure class="fig">{picture.html}{caption}</figure>'
-            if caption_text
-            else picture.html
-        )
-    return f'<figure class="fig dias">\n{svg_markup}{caption}\n</figure>'
+    caption = f"\n<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
+    if svg_markup:
+        return f'<figure class="fig dias">\n{svg_markup}{caption}\n</figure>'
+    return f'<figure class="fig">{picture.html}{caption}</figure>' if caption else picture.html

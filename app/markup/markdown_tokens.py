@@ -59,7 +59,8 @@ def _markdown_parser() -> MarkdownIt:
         "blockquote", _limit_nesting_depth(blockquote), {"alt": [*interrupted_rules, "list"]}
     )
     reader.core.ruler.at("inline", _parse_inline)
-    reader.validateLink = _allow_any_url  # type: ignore[method-assign]
+    # Which addresses are written is for the renderer to decide.
+    reader.validateLink = lambda _url: True  # type: ignore[method-assign, assignment]
     reader.normalizeLink = _decode_local_link  # type: ignore[method-assign]
     return reader
 
@@ -86,12 +87,6 @@ def _limit_nesting_depth(rule: _BlockRule) -> _BlockRule:
         return state.level < MOST_NESTED and rule(state, first, last, silent)
 
     return read
-
-
-def _allow_any_url(url: str) -> bool:
-    """Accept every URL scheme; the renderer decides which URLs are written."""
-    del url
-    return True
 
 
 def _decode_local_link(url: str) -> str:
@@ -262,7 +257,7 @@ def _parse_footnote(state: StateBlock, first: int, last: int, silent: bool) -> b
 
 
 def _mark_alerts(tokens: list[Token]) -> None:
-    """Move `[!TIP]` from the text of a quote to its opening token."""
+    """Move `[!TIP]` from the text of a quote to its opening token, and hide an empty paragraph."""
     for index, token in enumerate(tokens[:-2]):
         inline = tokens[index + 2]
         if token.type != "blockquote_open" or inline.type != "inline":
@@ -270,18 +265,14 @@ def _mark_alerts(tokens: list[Token]) -> None:
         match = _ALERT.match(inline.content)
         if match:
             token.meta["alert"] = match[1].upper()
-            _drop_alert_marker(inline, match[0])
+            inline.content = inline.content[match.end() :]
+            children = inline.children or []
+            while children and children[0].type == "text":
+                children.pop(0)
+            if children and children[0].type == "softbreak":
+                children.pop(0)
             if not inline.content and tokens[index + 3].type == "paragraph_close":
                 tokens[index + 1].hidden = tokens[index + 3].hidden = True
-
-
-def _drop_alert_marker(inline: Token, marker: str) -> None:
-    inline.content = inline.content[len(marker) :]
-    children = inline.children or []
-    while children and children[0].type == "text":
-        children.pop(0)
-    if children and children[0].type == "softbreak":
-        children.pop(0)
 
 
 def closing_index(tokens: Sequence[Token], index: int) -> int:

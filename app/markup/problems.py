@@ -101,9 +101,9 @@ def log_internal_error(
     """
     location_text = replace_unprintable_characters(f"{location.path}:{location.line}")
     LOG.error("content %s: it could not be read", location_text, exc_info=error)
-    message = (
-        f"{subject} could not be read: Headroom failed at it ({_error_class_as_words(error)})."
-    )
+    # The name of the exception as words, such as “recursion error”.
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+    message = f"{subject} could not be read: Headroom failed at it ({name})."
     hint = "Undo its last change, and report what `headroom check --verbose` says."
     return make_problem(location, "E00", message, hint, item)
 
@@ -111,11 +111,6 @@ def log_internal_error(
 def replace_unprintable_characters(text: str) -> str:
     """Replace line breaks and the like by “?”, so that no name in the log looks like an entry."""
     return "".join(c if c.isprintable() else "?" for c in text)
-
-
-def _error_class_as_words(error: Exception) -> str:
-    """Return the class name of an exception as words: “recursion error”."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 
 
 _TABLE = Path(__file__).with_name("problem_codes.toml")
@@ -195,11 +190,8 @@ class LimitExceededError(ValueError):
 
 def estimate_call_effort(estimate: str) -> int:
     """Return the effort of one estimate; the parallelism planner tries hundreds of plans."""
-    return (
-        PARALLELISM_PLAN_EFFORT
-        if estimate.replace("_", "-") == "parallelism-plan"
-        else ESTIMATE_EFFORT
-    )
+    is_planner = estimate.replace("_", "-") == "parallelism-plan"
+    return PARALLELISM_PLAN_EFFORT if is_planner else ESTIMATE_EFFORT
 
 
 _MOST_SOUGHT = 500_000_000  # Characters searched for the locations of problems.
@@ -365,6 +357,12 @@ class SourceFile:
             message = "This file has too many problems, formulas and figures to be read."
             raise LimitExceededError(message, "Split it into several topics.", self.line)
 
+    def report_text(
+        self, code: str, needle: str, first: int, last: int, message: str, hint: str = ""
+    ) -> None:
+        """Report a problem at `needle` in lines first..last, or at the first of these lines."""
+        self.report(code, *self.locate_text(needle, first, last), message, hint)
+
     def locate_text(self, needle: str, first: int, last: int) -> TextPosition:
         """Return the position of `needle` in lines first..last (from 1), or of the first line."""
         if not self._line_offsets:
@@ -426,9 +424,9 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
     """
     problems = _drop_explained_problems(list(problems))
     unread_paths = {p.path for p in problems if _leaves_file_unread(p)}
-    unread_topics = {_topic_of_path(path) for path in unread_paths} - {""}
+    unread_topics = {topic_of_path(path) for path in unread_paths} - {""}
     errors = (p for p in problems if p.severity == "error" and not p.derived)
-    broken_topics = {_topic_of_path(p.path) for p in errors} - {""}
+    broken_topics = {topic_of_path(p.path) for p in errors} - {""}
     consequential_codes = frozenset[str]().union(
         *(_REGISTERS.get(path, ()) for path in unread_paths)
     )
@@ -448,14 +446,14 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
         if _leaves_file_unread(p)
         or not (
             p.code in consequential_codes
-            or (p.code == "W87" and _topic_of_path(p.path) in broken_topics)
+            or (p.code == "W87" and topic_of_path(p.path) in broken_topics)
             or (p.code == "E06" and p.item in broken_items)
             or (p.code in {"E61", "W36"} and _message_names_topic(p, unread_topics))
         )
     )
 
 
-def _topic_of_path(path: str) -> str:
+def topic_of_path(path: str) -> str:
     """Return the topic of a file; empty for files of the whole course."""
     return path.split("/")[1] if path.startswith("topics/") else ""
 
@@ -489,9 +487,11 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
 
     A broken drawing is reported once, even if several items show it.
     """
-    problems = list({_build_deduplication_key(p): p for p in reversed(list(problems))}.values())[
-        ::-1
-    ]
+    by_cause: dict[object, ContentProblem] = {}
+    for problem in reversed(list(problems)):
+        is_drawing = problem.code == "E58" and problem.path.endswith(".svg")
+        by_cause[(problem.path, problem.message) if is_drawing else problem] = problem
+    problems = list(by_cause.values())[::-1]
     missing = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(missing) >= _MANY:
         message = f"{len(missing)} items are gone and were not retired: {_list_first_item_names(missing)}."
@@ -506,12 +506,6 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
         merged = dataclasses.replace(unlocked[0], message=message, item="")
         problems = [merged, *(p for p in problems if p.code != "W97")]
     return problems
-
-
-def _build_deduplication_key(problem: ContentProblem) -> object:
-    if problem.code == "E58" and problem.path.endswith(".svg"):
-        return problem.path, problem.message
-    return problem
 
 
 def _list_first_item_names(problems: list[ContentProblem]) -> str:

@@ -11,94 +11,37 @@ from app.estimator import units
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number_and_unit
 from app.markup.text import suggest_known_words
 
-# Each unit as (base unit, factor). Factors of the SI and of units accepted for use with it
-# are exact by definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),
+# Factors to the base unit. Those of the SI and of units accepted for use with it are exact by
+# definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),
 # https://www.nist.gov/pml/special-publication-811 (appendix B.8).
-_LENGTH = {
-    "nm": ("m", 1e-9),
-    "µm": ("m", 1e-6),
-    "mm": ("m", 1e-3),
-    "cm": ("m", 1e-2),
-    "m": ("m", 1.0),
-    "km": ("m", 1e3),
-    "ft": ("m", 0.3048),
-    "mi": ("m", 1609.344),
-}
-_AREA = {"cm²": ("m*m", 1e-4), "m²": ("m*m", 1.0), "ha": ("m*m", 1e4), "km²": ("m*m", 1e6)}
-_VOLUME = {
-    "µL": ("L", 1e-6),
-    "mL": ("L", 1e-3),
-    "cL": ("L", 1e-2),
-    "dL": ("L", 0.1),
-    "L": ("L", 1.0),
-    "cm³": ("L", 1e-3),
-    "m³": ("L", 1e3),
-}
-_FLOW = {
-    "mL/h": ("L/s", 1e-3 / 3600),
-    "mL/min": ("L/s", 1e-3 / 60),
-    "L/h": ("L/s", 1 / 3600),
-    "L/min": ("L/s", 1 / 60),
-    "L/s": ("L/s", 1.0),
-}
-_MASS = {"µg": ("kg", 1e-9), "mg": ("kg", 1e-6), "g": ("kg", 1e-3), "lb": ("kg", 0.45359237)}
-_SUBSTANCE = {"µmol": ("mol", 1e-6), "mmol": ("mol", 1e-3), "mol": ("mol", 1.0)}
-_CONCENTRATION = {
-    "µmol/L": ("mol/L", 1e-6),
-    "mmol/L": ("mol/L", 1e-3),
-    "mol/L": ("mol/L", 1.0),
-    "µg/L": ("kg/L", 1e-9),
-    "mg/L": ("kg/L", 1e-6),
-    "mg/dL": ("kg/L", 1e-5),
-    "g/dL": ("kg/L", 1e-2),
-    "g/L": ("kg/L", 1e-3),
-    "kg/L": ("kg/L", 1.0),
-}
-_MOTION = {
-    "mm/s": ("m/s", 1e-3),
-    "m/s": ("m/s", 1.0),
-    "km/h": ("m/s", 1 / 3.6),
-    "mph": ("m/s", 0.44704),
-    "m/s²": ("m/s*s", 1.0),
-}
-_FORCE = {
-    "N": ("N", 1.0),
-    "kN": ("N", 1e3),
-    "Pa": ("Pa", 1.0),
-    "hPa": ("Pa", 1e2),
-    "kPa": ("Pa", 1e3),
-    "MPa": ("Pa", 1e6),
-    "mbar": ("Pa", 1e2),
-    "bar": ("Pa", 1e5),
-    "mmHg": ("Pa", 133.322387415),
-}
-_ENERGY = {
-    "J": ("Wh", 1 / 3600),
-    "kJ": ("Wh", 1e3 / 3600),
-    "MJ": ("Wh", 1e6 / 3600),
-    "GJ": ("Wh", 1e9 / 3600),
-    "kcal": ("Wh", 4184 / 3600),
-}
-_RATE = {
-    "rpm": ("1/s", 1 / 60),
-    "Hz": ("1/s", 1.0),
-    "kHz": ("1/s", 1e3),
-    "MHz": ("1/s", 1e6),
-    "GHz": ("1/s", 1e9),
-}
-_ELECTRICITY = {
-    "mA": ("A", 1e-3),
-    "kA": ("A", 1e3),
-    "mV": ("V", 1e-3),
-    "kV": ("V", 1e3),
-    "Ω": ("Ω", 1.0),
-    "kΩ": ("Ω", 1e3),
-    "MΩ": ("Ω", 1e6),
-    "Ah": ("Ah", 1.0),
-    "mAh": ("Ah", 1e-3),
-}
-_ALONE = ("K", "°F", "°")
-_TIME = {"week": ("s", 604800.0), "weeks": ("s", 604800.0)}
+_FACTORS: tuple[tuple[str, dict[str, float]], ...] = (
+    ("s", {"week": 604800.0, "weeks": 604800.0}),
+    ("m", {"nm": 1e-9, "µm": 1e-6, "mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3}),
+    ("m", {"ft": 0.3048, "mi": 1609.344}),
+    ("m*m", {"cm²": 1e-4, "m²": 1.0, "ha": 1e4, "km²": 1e6}),
+    ("L", {"µL": 1e-6, "mL": 1e-3, "cL": 1e-2, "dL": 0.1, "L": 1.0, "cm³": 1e-3, "m³": 1e3}),
+    ("L/s", {"mL/h": 1e-3 / 3600, "mL/min": 1e-3 / 60, "L/h": 1 / 3600, "L/min": 1 / 60}),
+    ("L/s", {"L/s": 1.0}),
+    ("kg", {"µg": 1e-9, "mg": 1e-6, "g": 1e-3, "lb": 0.45359237}),
+    ("mol", {"µmol": 1e-6, "mmol": 1e-3, "mol": 1.0}),
+    ("mol/L", {"µmol/L": 1e-6, "mmol/L": 1e-3, "mol/L": 1.0}),
+    ("kg/L", {"µg/L": 1e-9, "mg/L": 1e-6, "mg/dL": 1e-5, "g/dL": 1e-2, "g/L": 1e-3, "kg/L": 1.0}),
+    ("m/s", {"mm/s": 1e-3, "m/s": 1.0, "km/h": 1 / 3.6, "mph": 0.44704}),
+    ("m/s*s", {"m/s²": 1.0}),
+    ("N", {"N": 1.0, "kN": 1e3}),
+    ("Pa", {"Pa": 1.0, "hPa": 1e2, "kPa": 1e3, "MPa": 1e6, "mbar": 1e2, "bar": 1e5}),
+    ("Pa", {"mmHg": 133.322387415}),
+    ("Wh", {"J": 1 / 3600, "kJ": 1e3 / 3600, "MJ": 1e6 / 3600, "GJ": 1e9 / 3600}),
+    ("Wh", {"kcal": 4184 / 3600}),
+    ("1/s", {"rpm": 1 / 60, "Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}),
+    ("A", {"mA": 1e-3, "kA": 1e3}),
+    ("V", {"mV": 1e-3, "kV": 1e3}),
+    ("Ω", {"Ω": 1.0, "kΩ": 1e3, "MΩ": 1e6}),
+    ("Ah", {"Ah": 1.0, "mAh": 1e-3}),
+    ("K", {"K": 1.0}),
+    ("°F", {"°F": 1.0}),
+    ("°", {"°": 1.0}),
+)
 # ISO 4217, https://www.six-group.com/en/products-services/financial-information/data-standards.html
 _CURRENCIES = """
 AED ARS AUD BDT BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK
@@ -109,24 +52,19 @@ CURRENCIES = ("USD", *_CURRENCIES.split())
 """Currency codes."""
 _SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 
-UNITS: dict[str, tuple[str, float]] = {
-    **units.UNITS,
-    **_TIME,
-    **_LENGTH,
-    **_AREA,
-    **_VOLUME,
-    **_FLOW,
-    **_MASS,
-    **_SUBSTANCE,
-    **_CONCENTRATION,
-    **_MOTION,
-    **_FORCE,
-    **_ENERGY,
-    **_RATE,
-    **_ELECTRICITY,
-    **{unit: (unit, 1.0) for unit in _ALONE},
-    **{code: (code, 1.0) for code in CURRENCIES},
-    **{sign: (code, 1.0) for sign, code in _SIGNS.items()},
+
+class UnitScale(NamedTuple):
+    """The base unit of a unit, and how many of them it is."""
+
+    base: str
+    factor: float
+
+
+UNITS: dict[str, UnitScale] = {
+    **{name: UnitScale(*scale) for name, scale in units.UNITS.items()},
+    **{name: UnitScale(base, f) for base, factors in _FACTORS for name, f in factors.items()},
+    **{code: UnitScale(code, 1.0) for code in CURRENCIES},
+    **{sign: UnitScale(code, 1.0) for sign, code in _SIGNS.items()},
 }
 """Every unit that a question may ask for and an answer may be typed in."""
 
@@ -216,12 +154,12 @@ def closest_unit_hint(word: str) -> str:
 
 
 def base_unit_of(unit: str) -> str:
-    return UNITS.get(unit, (unit, 1.0))[0]
+    return UNITS[unit].base if unit in UNITS else unit
 
 
 def base_factor_of(unit: str) -> float:
     """Return how many base units a unit is."""
-    return UNITS.get(unit, (unit, 1.0))[1]
+    return UNITS[unit].factor if unit in UNITS else 1.0
 
 
 class UnitDimension(NamedTuple):
@@ -232,14 +170,13 @@ class UnitDimension(NamedTuple):
 
 
 def unit_dimension(unit: str) -> UnitDimension:
-    base, factor = UNITS.get(unit, (unit, 1.0))
     powers: Counter[str] = Counter()
-    numerator, _, denominator = base.partition("/")
+    numerator, _, denominator = base_unit_of(unit).partition("/")
     for sign, part in ((1, numerator), (-1, denominator)):
         for name in part.split("*"):
             if name and name != "1":
                 powers[name] += sign
-    return UnitDimension(factor, powers)
+    return UnitDimension(base_factor_of(unit), powers)
 
 
 def unit_dimension_text(unit: str) -> str:
@@ -253,16 +190,17 @@ def unit_dimension_text(unit: str) -> str:
 def _format_unit_powers(powers: Counter[str]) -> str:
     numerator = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
     denominator = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
-    is_count = all(n in _COUNTED for n in powers)
-    if is_count or not powers:
+    if all(name in _COUNTED for name in powers):
         return ""
     return f"{numerator or '1'}/{denominator}" if denominator else numerator
 
 
 def _dimension_without_counts(unit: str) -> str:
-    powers = unit_dimension(unit).powers
-    measured_powers = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
-    return _format_unit_powers(measured_powers)
+    return _format_unit_powers(_without_counts(unit_dimension(unit).powers))
+
+
+def _without_counts(powers: Counter[str]) -> Counter[str]:
+    return Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
 
 
 def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
@@ -321,13 +259,10 @@ def _combine_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
     right_factor, right_powers = unit_dimension(right.unit or "")
     for name, power in right_powers.items():
         powers[name] += sign * power
-    remaining_powers = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
     right_value = right.value * right_factor
     left_value = left.value * left_factor
-    return Quantity(
-        left_value * right_value if sign > 0 else left_value / right_value,
-        _format_unit_powers(remaining_powers),
-    )
+    value = left_value * right_value if sign > 0 else left_value / right_value
+    return Quantity(value, _format_unit_powers(_without_counts(powers)))
 
 
 SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")

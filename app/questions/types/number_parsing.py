@@ -238,11 +238,8 @@ def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
     name = _find_unit_by_symbol_or_word(word) or _expected_unit_ignoring_case(word, expected_unit)
     if name is None:
         return None
-    return TypedUnit(
-        name,
-        UNITS[name][1],
-        quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit),
-    )
+    fits = quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit)
+    return TypedUnit(name, UNITS[name].factor, fits)
 
 
 def _normalize_number_text(text: str) -> str:
@@ -356,7 +353,7 @@ def _expected_unit_ignoring_case(word: str, expected_unit: str) -> str | None:
         if u.lower() == word.lower()
         and quantities.base_unit_of(u) == quantities.base_unit_of(expected_unit)
     ]
-    factors = {UNITS[u][1] for u in fits}
+    factors = {UNITS[u].factor for u in fits}
     return fits[0] if len(factors) == 1 else None
 
 
@@ -484,7 +481,7 @@ def _read_written_range(text: str, default_tolerance: float | None) -> AnswerRan
         return _range_between(quantity, match["high"])
     if match["digits"]:
         return _range_of_significant_digits(text, match, quantity)
-    center = number * UNITS[unit][1]
+    center = number * UNITS[unit].factor
     if match["tolerance"]:
         half = _tolerance_in_base_unit(match["tolerance"], center, unit)
     elif default_tolerance is not None:
@@ -507,7 +504,7 @@ def _range_of_significant_digits(
     text: str, match: re.Match[str], quantity: NumberWithUnit
 ) -> AnswerRange:
     number, unit = quantity
-    factor = UNITS[unit][1]
+    factor = UNITS[unit].factor
     digits = int(match["digits"])
     if not 1 <= digits <= _MOST_DIGITS:
         hint = f"Write {match['number'].strip()} sig 3."
@@ -621,8 +618,8 @@ def _range_between(low: NumberWithUnit, high: str) -> AnswerRange:
     high_number, unit = _read_number_with_unit(high)
     low_number, low_unit = low
     unit = unit or low_unit
-    factor = UNITS[unit][1]
-    low_factor = UNITS[low_unit][1] if low_unit else factor
+    factor = UNITS[unit].factor
+    low_factor = UNITS[low_unit].factor if low_unit else factor
     low_value, high_value = sorted((low_number * low_factor, high_number * factor))
     if low_unit and quantities.unit_dimension_text(low_unit) != quantities.unit_dimension_text(
         unit
@@ -641,10 +638,8 @@ def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:
         _check_tolerance_percent(number, base_center, unit)
         return abs(base_center) * number / 100
     try:
-        return (
-            quantities.convert_quantity(Quantity(number, word or unit), unit).value
-            * (UNITS[unit][1])
-        )
+        in_unit = quantities.convert_quantity(Quantity(number, word or unit), unit)
+        return in_unit.value * UNITS[unit].factor
     except UnitMismatchError as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
         if word and not unit:

@@ -169,7 +169,7 @@ def _other_units(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
     base, factor = UNITS[unit]
-    return [u for u, (b, f) in UNITS.items() if b == base and f != factor]
+    return [name for name, u in UNITS.items() if u.base == base and u.factor != factor]
 
 
 def _format_right_number(answer: NumericSpec) -> str:
