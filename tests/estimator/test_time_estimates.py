@@ -426,3 +426,22 @@ def test_the_target_per_token_is_said_to_hold_for_the_mean_of_an_answer():
     for name in ("serving-capacity", "deployment"):
         field = input_specs(registry.require_estimate(name).inputs)["tpot_target"]
         assert "averaged over an answer" in field.help
+
+
+@pytest.mark.parametrize("name", ["training-time", "parallelism-plan", "training-run"])
+def test_ranges_are_wider_on_cards_without_measured_training(name):
+    measured, unmeasured = (
+        registry.run_estimate(name, {"model": "llama-3.1-8b", "gpu": gpu, "gpus": 64})
+        for gpu in ("h100", "mi300x")
+    )
+    for figure in ("time", "gpu_hours", "mfu"):
+        known, unknown = measured[figure], unmeasured[figure]
+        assert unknown.low / unknown.value < known.low / known.value
+        assert unknown.high / unknown.value > known.high / known.value
+    # What fails besides makes a run less certain than its steps.
+    time = registry.run_estimate("training-time", {"gpu": "mi300x", "gpus": 64})
+    step, run = time["step_time"], time["time"]
+    assert run.low / run.value < step.low / step.value
+    assert run.high / run.value > step.high / step.value
+    notes = {n for e in (unmeasured, *(s.estimate for s in unmeasured.sections)) for n in e.notes}
+    assert any("No measurements of training on the Instinct MI300X" in note for note in notes)
