@@ -170,6 +170,19 @@ def test_a_page_of_bridged_cards_names_no_switch() -> None:
     assert "NVSwitch" not in str(eight) + str(two)
 
 
+def test_a_link_that_was_not_measured_is_named_with_the_one_it_is_modeled_as() -> None:
+    names = {
+        "V100": "NVLink 2, modeled as NVLink 3 with NVSwitch",
+        "24 GB, 936 GB/s, 71 TFLOPS, NVLink 56 GB/s": "NVLink, modeled as NVLink 3 with NVSwitch",
+        "A100": "NVLink 3 with NVSwitch",
+        "gh200-96": "NVLink 4 with NVSwitch",
+        "gb200": "NVLink 5 with NVSwitch",
+    }
+    for card, name in names.items():
+        notes = run_estimate("collectives", {"gpu": card, "gpus": 4}).notes
+        assert notes[0].startswith(f"{name}: "), card
+
+
 def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -> None:
     small = {"gpus": 64, "message": 1e5, "in_network": True}
     reduced = run_estimate("collectives", small)
