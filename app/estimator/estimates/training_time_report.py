@@ -18,7 +18,7 @@ from app.estimator.estimates.training_time import (
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
-    requested_framework_id,
+    requested_framework,
     requested_plan,
     requested_step_time,
     validate_inputs,
@@ -134,8 +134,8 @@ def _fits_memory(result: TrainingTimeResult) -> OutputValue:
 
 
 def _plausible_memory_range(result: TrainingTimeResult) -> tuple[float, float]:
-    framework = requested_framework_id(result.inputs, result.model)
-    return plausible_bytes_range(result.stage_memory, framework)
+    framework = requested_framework(result.inputs, result.model)
+    return plausible_bytes_range(result.stage_memory, framework.id)
 
 
 def _run_cost(result: TrainingTimeResult) -> OutputValue:
@@ -233,7 +233,7 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
-    typed = fill_in_zero(typed, requested_framework_id(typed, model))
+    typed = fill_in_zero(typed, requested_framework(typed, model).id)
     validate_inputs(model, typed, gpu)
     inputs = with_least_recompute(model, gpu, typed)
     plan = requested_plan(inputs)
