@@ -10,6 +10,7 @@ from typing import Any
 
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
+from app.estimator.memory.model_states import TrainingFramework
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -144,24 +145,18 @@ def fill_in_zero(inputs: Any, framework: str) -> Any:
 
 
 def fill_in_recompute(
-    inputs: Any,
-    memory: Callable[[Any], float],
-    capacity: float,
-    *,
-    only_whole_layers: bool = False,
+    inputs: Any, framework: TrainingFramework, memory: Callable[[Any], float], capacity: float
 ) -> Any:
     """Return the inputs with the least recomputation that fits where they leave it open.
 
     It fits if `memory` of the inputs is within the share of the capacity [B] that a plan may
     fill; if nothing fits, everything is recomputed. Which kind recomputes less depends on the
-    length of the sequence: the longer it is, the more of the work is the core of attention. `only_whole_layers`: the
-    software cannot recompute every second matrix product, as torchtune's adapters and
-    Transformers.
+    length of the sequence: the longer it is, the more of the work is the core of attention.
     """
     if inputs.recompute != LEAST_RECOMPUTE:
         return inputs
     model = find_model(inputs.model)
-    kinds = ("none", "selective") if only_whole_layers else ("none", "selective", "operators")
+    kinds = ["none", "selective"] + ["operators"] * framework.recomputes_products
     for recompute in sorted(
         kinds, key=lambda kind: recomputed_flops_per_token(model, inputs.sequence, kind)
     ):

@@ -127,6 +127,8 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "training-routed": (0.73, 1.32),
     "training-unmeasured": (0.54, 1.85),
     "run": (0.75, 1.46),  # A whole run with a given layout.
+    # Wider than one step by as much as “run” is than “training”: squares of logarithms add up.
+    "run-unmeasured": (0.52, 1.95),
     "gpu-hours": (0.70, 1.80),  # A whole run in a usual layout.
     "decode": (0.79, 1.18),
     "prefill": (0.50, 3.3),  # Not measured without a server.

@@ -11,6 +11,8 @@ from app.estimator.hardware import collectives as networks
 from app.estimator.hardware.catalog import find_accelerator, list_accelerators
 from app.estimator.hardware.collectives import Collective
 from app.estimator.registry import run_estimate
+from app.estimator.result import Chart
+from app.estimator.units import parse_quantity
 
 H200 = networks.gpu_interconnect(find_accelerator("h200-sxm5-141"))
 B200 = networks.gpu_interconnect(find_accelerator("b200-sxm"), nic="efa")
@@ -166,3 +168,33 @@ def test_a_page_of_bridged_cards_names_no_switch() -> None:
     assert "NVLink 3 bridge: 300\u00a0GB/s in one direction." in two.notes
     assert [change.flips_at for change in two.changes] == ["3"]
     assert "NVSwitch" not in str(eight) + str(two)
+
+
+def test_a_link_that_was_not_measured_is_named_with_the_one_it_is_modeled_as() -> None:
+    names = {
+        "V100": "NVLink 2, modeled as NVLink 3 with NVSwitch",
+        "24 GB, 936 GB/s, 71 TFLOPS, NVLink 56 GB/s": "NVLink, modeled as NVLink 3 with NVSwitch",
+        "A100": "NVLink 3 with NVSwitch",
+        "gh200-96": "NVLink 4 with NVSwitch",
+        "gb200": "NVLink 5 with NVSwitch",
+    }
+    for card, name in names.items():
+        notes = run_estimate("collectives", {"gpu": card, "gpus": 4}).notes
+        assert notes[0].startswith(f"{name}: "), card
+
+
+def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -> None:
+    small = {"gpus": 64, "message": 1e5, "in_network": True}
+    reduced = run_estimate("collectives", small)
+    flip = next(change for change in reduced.changes if change.field == "message")
+    size = parse_quantity(flip.flips_at.replace("\u00a0", " "), "B")
+    after, before = (run_estimate("collectives", small | {"message": s}) for s in (size, size / 2))
+    assert after.verdict.lead != before.verdict.lead == "Bound by latency."
+    large = run_estimate("collectives", small | {"message": 2.0**30})
+    chart = next(picture for picture in large.pictures if isinstance(picture, Chart))
+    curve, _, mark = chart.lines
+    assert dict(mark.points)[2.0**30] == pytest.approx(large["bus_bandwidth"].value)
+    assert dict(curve.points)[2.0**30] == pytest.approx(large["bus_bandwidth"].value)
+    plain = run_estimate("collectives", small | {"in_network": False})
+    times = [answer.tables[0].rows[0][3][0] for answer in (reduced, plain)]
+    assert times[0] < 0.8 * times[1]  # Gradients are an all-reduce of all GPUs.

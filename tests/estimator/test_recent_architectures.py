@@ -15,7 +15,13 @@ from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, list_models, model_caveats
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
-from app.estimator.training.flops import prediction_module_flops_per_token, training_flops_per_token
+from app.estimator.training.flops import (
+    adapter_training_flops_per_token,
+    mixer_flops_outside_matrices,
+    prediction_module_flops_per_token,
+    recomputed_flops_per_token,
+    training_flops_per_token,
+)
 
 _SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
 
@@ -268,6 +274,23 @@ def test_attention_beside_a_state_space_counts_both() -> None:
     assert counted > model.layers * (
         alone + layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state
     )
+
+
+def test_adapters_and_recomputation_count_both_mixers_of_a_hybrid() -> None:
+    model = from_config(next(s for s in _SHAPES if s["name"] == "falcon_h1")["config"])
+    layers = [layer for layer, number in model.layer_counts for _ in range(number)]
+    scores = sum(
+        mixer_flops_outside_matrices(mixer, 4096)
+        for layer in layers
+        for mixer in (layer.mixer, layer.second_mixer)
+    )
+    weights = training_flops_per_token(model, 4096) / 3 - scores
+    # Frozen weights pass gradients on; scores of both mixers are computed as in full training.
+    adapters = adapter_training_flops_per_token(model, 4096, 1000.0)
+    assert adapters == pytest.approx(2 * weights + 3 * scores + 6000)
+    assert recomputed_flops_per_token(model, 4096, "selective") == pytest.approx(scores)
+    forward = weights + scores - 2 * model.embedding_parameters
+    assert recomputed_flops_per_token(model, 4096, "full") == pytest.approx(forward)
 
 
 def test_multi_token_prediction_is_counted_beside_the_model() -> None:

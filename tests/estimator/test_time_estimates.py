@@ -426,3 +426,42 @@ def test_the_target_per_token_is_said_to_hold_for_the_mean_of_an_answer():
     for name in ("serving-capacity", "deployment"):
         field = input_specs(registry.require_estimate(name).inputs)["tpot_target"]
         assert "averaged over an answer" in field.help
+
+
+@pytest.mark.parametrize("name", ["training-time", "parallelism-plan", "training-run"])
+def test_ranges_are_wider_on_cards_without_measured_training(name):
+    measured, unmeasured = (
+        registry.run_estimate(name, {"model": "llama-3.1-8b", "gpu": gpu, "gpus": 64})
+        for gpu in ("h100", "mi300x")
+    )
+    for figure in ("time", "gpu_hours", "mfu"):
+        known, unknown = measured[figure], unmeasured[figure]
+        assert unknown.low / unknown.value < known.low / known.value
+        assert unknown.high / unknown.value > known.high / known.value
+    # What fails besides makes a run less certain than its steps.
+    time = registry.run_estimate("training-time", {"gpu": "mi300x", "gpus": 64})
+    step, run = time["step_time"], time["time"]
+    assert run.low / run.value < step.low / step.value
+    assert run.high / run.value > step.high / step.value
+    notes = {n for e in (unmeasured, *(s.estimate for s in unmeasured.sections)) for n in e.notes}
+    assert any("No measurements of training on the Instinct MI300X" in note for note in notes)
+
+
+def test_every_second_matrix_product_is_recomputed_in_pytorch_alone():
+    tight = {"model": "llama-3.1-70b", "gpus": 512}
+    for software, recompute in (
+        ("compiled", "every second matrix product"),
+        ("eager", "every second matrix product"),
+        ("tuned", "full"),
+    ):
+        time = registry.run_estimate("training-time", tight | {"software": software, "zero": "3"})
+        assert f"Recomputation: {recompute}," in time.notes[0]
+    small = {"model": "llama-3.1-8b", "gpus": 16, "gpu": "a100-sxm4-40", "sequence": 8192}
+    offered = registry.run_estimate("parallelism-plan", small | {"software": "eager"})
+    assert "every second" in offered.verdict.text + str(offered.tables)
+    offered = registry.run_estimate("parallelism-plan", small | {"software": "tuned"})
+    assert "every second" not in offered.verdict.text + str(offered.tables)
+    too_large = {"model": "llama-3.1-70b", "gpus": 8, "recompute": "none", "zero": "3"}
+    for framework in ("transformers", "megatron"):
+        answer = registry.run_estimate("training-memory", too_large | {"framework": framework})
+        assert "Every second matrix product" not in {flip.flips_at for flip in answer.changes}

@@ -142,24 +142,25 @@ def requested_interconnect(inputs: CollectivesInputs, gpu: Accelerator) -> Inter
 
 def compute_collectives(inputs: CollectivesInputs, fabric: Interconnect) -> CollectivesResult:
     operation, ranks, message = inputs.collective, inputs.gpus, inputs.message
-    reduced_fabric = with_network_reduction(inputs, fabric)
-    seconds = collective_time(operation, ranks, message, reduced_fabric)
+    used_fabric = with_network_reduction(fabric, operation, inputs)
+    seconds = collective_time(operation, ranks, message, used_fabric)
     crosses_domains = ranks > fabric.domain
     inner = collective_time(operation, min(ranks, fabric.domain), message, fabric)
     return CollectivesResult(
         inputs=inputs,
         fabric=fabric,
         seconds=seconds,
-        latency_floor=collective_time(operation, ranks, 1.0, reduced_fabric),
+        latency_floor=collective_time(operation, ranks, 1.0, used_fabric),
         seconds_within_domain=inner if crosses_domains else seconds,
         crosses_domains=crosses_domains,
     )
 
 
-def with_network_reduction(inputs: CollectivesInputs, fabric: Interconnect) -> Interconnect:
-    """Return the links with in-network reduction, if requested."""
-    uses_reduction = inputs.in_network and inputs.operation == "all_reduce"
-    if not uses_reduction or inputs.gpus <= fabric.domain:
+def with_network_reduction(
+    fabric: Interconnect, operation: Collective, inputs: CollectivesInputs
+) -> Interconnect:
+    """Return the links as an operation between domains uses them: SHARP, if requested."""
+    if not inputs.in_network or operation != "all_reduce":
         return fabric
     # The switch returns the sum: each adapter sends the message once instead of twice.
     return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
@@ -170,10 +171,11 @@ def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
     inputs, fabric = result.inputs, result.fabric
     changes = []
     if result.bottleneck == "latency":
+        used_fabric = with_network_reduction(fabric, inputs.collective, inputs)
         size = inputs.message
         while size < 1e15:
             size *= 2
-            time = collective_time(inputs.collective, max(2, inputs.gpus), size, fabric)
+            time = collective_time(inputs.collective, max(2, inputs.gpus), size, used_fabric)
             if time >= 3 * result.latency_floor:
                 break
         now, flips = format_value(inputs.message, "B"), format_value(size, "B")

@@ -176,8 +176,8 @@ def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message
     domain_ranks = min(inputs.gpus, fabric.domain)
     groups = math.ceil(inputs.gpus / domain_ranks)
     inner = collective_time(operation, domain_ranks, message, fabric)
-    reduced_fabric = with_network_reduction(inputs, fabric)
-    outer = inter_domain_time(operation, domain_ranks, groups, message, reduced_fabric)
+    used_fabric = with_network_reduction(fabric, operation, inputs)
+    outer = inter_domain_time(operation, domain_ranks, groups, message, used_fabric)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 
@@ -230,13 +230,13 @@ def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
     """Return bus bandwidth over message size, with the typed message marked."""
     operation, ranks = inputs.collective, max(2, inputs.gpus)
-    points = []
-    for exponent in range(12, 37, 2):
-        size = 2.0**exponent
-        seconds = collective_time(operation, ranks, size, fabric)
-        points.append((size, bus_bandwidth(operation, ranks, size, seconds)))
-    message_seconds = collective_time(operation, ranks, inputs.message, fabric)
-    mark = (inputs.message, bus_bandwidth(operation, ranks, inputs.message, message_seconds))
+    used_fabric = with_network_reduction(fabric, operation, inputs)
+
+    def point(size: float) -> tuple[float, float]:
+        seconds = collective_time(operation, ranks, size, used_fabric)
+        return size, bus_bandwidth(operation, ranks, size, seconds)
+
+    points = tuple(point(2.0**exponent) for exponent in range(12, 37, 2))
     link_rate = fabric.find_inner_link(min(ranks, fabric.domain)).rate
     limit = tuple((size, link_rate) for size, _ in (points[0], points[-1]))
     return Chart(
@@ -246,9 +246,9 @@ def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> C
         "B",
         "B/s",
         (
-            ChartLine("Bus bandwidth", tuple(points)),
+            ChartLine("Bus bandwidth", points),
             ChartLine("Link, one way", limit, "dash"),
-            ChartLine("This message", (mark,), "mark"),
+            ChartLine("This message", (point(inputs.message),), "mark"),
         ),
         x_log=True,
     )
@@ -281,7 +281,8 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
         if not traffic.size:
             continue
         exchange = traffic.operation, traffic.participants, traffic.size
-        seconds, sent = collective_time(*exchange, fabric), bytes_sent(*exchange)
+        used_fabric = with_network_reduction(fabric, traffic.operation, inputs)
+        seconds, sent = collective_time(*exchange, used_fabric), bytes_sent(*exchange)
         rows.append(
             (traffic.label, format_number(traffic.participants), (sent, "B"), (seconds, "s"))
         )

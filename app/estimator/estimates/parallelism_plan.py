@@ -306,7 +306,7 @@ class LayoutMemoryChecker:
         self.work_done = 0
         self._model, self._job, self._limit = model, job, limit
         self._recomputes = _RECOMPUTES
-        if SOFTWARE[job.software].framework != "torch":  # Only compiled PyTorch offers it.
+        if not FRAMEWORKS[SOFTWARE[job.software].framework].recomputes_products:
             self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}

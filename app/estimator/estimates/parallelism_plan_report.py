@@ -17,7 +17,13 @@ from app.estimator.estimates.training_time import (
     TrainingTimeResult,
     compute_mfu,
 )
-from app.estimator.estimates.training_time_report import build_step_timeline, step_time_formula_step
+from app.estimator.estimates.training_time_report import (
+    build_step_timeline,
+    describe_ranges,
+    run_error_interval,
+    step_error_interval,
+    step_time_formula_step,
+)
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
@@ -170,8 +176,8 @@ def _read_best(
     def read_with_range(result: _PlanResult) -> OutputValue:
         if result.best_layout is None:
             return _MISSING
-        kind = "training-routed" if result.model.is_routed else "training"
-        return add_range(kind, read(result, result.best_layout))
+        interval = step_error_interval(result.model, result.gpu)
+        return add_range(interval, read(result, result.best_layout))
 
     return read_with_range
 
@@ -180,7 +186,9 @@ def _read_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_PlanRes
     """Read a modeled value of the whole run in the best layout."""
 
     def read_with_range(result: _PlanResult) -> OutputValue:
-        return _MISSING if result.full_run is None else modeled_time("run", read(result.full_run))
+        if result.full_run is None:
+            return _MISSING
+        return modeled_time(run_error_interval(result.model, result.gpu), read(result.full_run))
 
     return read_with_range
 
@@ -427,6 +435,7 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
 
 def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
+        describe_ranges(result.model, result.gpu),
         f"{format_number(result.job.global_batch)} sequences per step.",
         "Failures, checkpoints and evaluation cost as much time as in training-time.",
         "Tensor parallelism stays within the inner links.",

@@ -165,6 +165,9 @@ class MemoryRemedy(NamedTuple):
     field: str
     value: Any
 
+    def is_offered_by(self, framework: TrainingFramework) -> bool:
+        return self.value != "operators" or framework.recomputes_products
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryResult:
@@ -239,6 +242,8 @@ def find_memory_remedies(
     for remedy in _REMEDIES:
         found_fields = {found.field for found in remedies}
         if getattr(inputs, remedy.field) == remedy.value or remedy.field in found_fields:
+            continue
+        if not remedy.is_offered_by(requested_framework(inputs)):
             continue
         changed = dataclasses.replace(inputs, **{remedy.field: remedy.value})
         if fullest_stage(requested_stage_memories(model, changed)).total <= limit:

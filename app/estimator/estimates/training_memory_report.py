@@ -198,9 +198,9 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     limit = gpu.engine_visible_memory
     inputs = fill_in_recompute(
         typed,
+        requested_framework(typed),
         lambda tried: fullest_stage(requested_stage_memories(model, tried)).total,
         limit,
-        only_whole_layers=typed.method != "full" or requested_framework(typed).unfused,
     )
     memories = least_memories = requested_stage_memories(model, inputs)
     if inputs is not typed:  # Where more is needed, more is recomputed.

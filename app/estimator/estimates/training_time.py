@@ -21,7 +21,9 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_specs
 from app.estimator.memory.model_states import (
+    FRAMEWORKS,
     TrainedWeights,
+    TrainingFramework,
     build_adapter_tuning,
     bytes_per_parameter,
 )
@@ -319,11 +321,11 @@ def _requested_tuning(inputs: TrainingTimeInputs) -> TrainedWeights:
     return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
 
 
-def requested_framework_id(inputs: TrainingTimeInputs, model: Architecture) -> str:
+def requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> TrainingFramework:
     """Return the framework whose memory behavior a plan has."""
     if inputs.method != "full":
-        return "torchtune"
-    return find_software(inputs.software, model).framework
+        return FRAMEWORKS["torchtune"]
+    return FRAMEWORKS[find_software(inputs.software, model).framework]
 
 
 def requested_plan_memory(
@@ -339,9 +341,9 @@ def with_least_recompute(
     """Return the inputs with the least recomputation that fits, if they leave it open."""
     changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
         inputs,
+        requested_framework(inputs, model),
         lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
         gpu.engine_visible_memory,
-        only_whole_layers=inputs.method != "full",
     )
     return changed
 
@@ -425,6 +427,8 @@ def find_memory_remedy(
 ) -> MemoryRemedy | None:
     """Return the first change of one input that makes a plan fit in memory."""
     for remedy in _MEMORY_REMEDIES:
+        if not remedy.is_offered_by(requested_framework(inputs, model)):
+            continue
         changed = dataclasses.replace(inputs, **{remedy.field: remedy.value})
         try:
             validate_inputs(model, changed, gpu)

@@ -18,7 +18,7 @@ from app.estimator.estimates.training_time import (
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
-    requested_framework_id,
+    requested_framework,
     requested_plan,
     requested_step_time,
     validate_inputs,
@@ -32,7 +32,7 @@ from app.estimator.formula_steps import (
     format_term,
     format_training_flops_per_token,
 )
-from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
 from app.estimator.memory.training_memory import plausible_bytes_range
@@ -42,6 +42,7 @@ from app.estimator.memory_verdict import (
     memory_verdict,
     uncertain_fit_note,
 )
+from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -63,13 +64,22 @@ from app.estimator.units import format_number, format_value
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def _modeled_time_output(
-    name: str, label: str, unit: str, read: _Read, interval_name: str = "", *, primary: bool = False
+def _step_time_output(
+    name: str, label: str, unit: str, read: _Read
 ) -> OutputSpec[TrainingTimeResult]:
-    """Declare a modeled time or what grows with it; `interval_name` is its error interval."""
+    def read_with_range(result: TrainingTimeResult) -> OutputValue:
+        return modeled_time(step_error_interval(result.model, result.gpu), read(result))
+
+    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
+
+
+def _run_time_output(
+    name: str, label: str, unit: str, read: _Read, *, primary: bool = False
+) -> OutputSpec[TrainingTimeResult]:
+    """Declare a time of the whole run, or what grows with it."""
 
     def read_with_range(result: TrainingTimeResult) -> OutputValue:
-        return modeled_time(interval_name or _error_interval_name(result), read(result))
+        return modeled_time(run_error_interval(result.model, result.gpu), read(result))
 
     return OutputSpec(name, label, unit, "less", read_with_range, modeled=True, primary=primary)
 
@@ -80,7 +90,7 @@ def _rate_output(name: str, label: str, unit: str, read: _Read) -> OutputSpec[Tr
         label,
         unit,
         "more",
-        lambda r: modeled_rate(_error_interval_name(r), read(r)),
+        lambda r: modeled_rate(step_error_interval(r.model, r.gpu), read(r)),
         modeled=True,
     )
 
@@ -89,19 +99,32 @@ def _rate_output(name: str, label: str, unit: str, read: _Read) -> OutputSpec[Tr
 _UNMEASURED = ("ada", "cdna", "other")
 
 
-def _unmeasured_part_text(result: TrainingTimeResult) -> str:
+def _unmeasured_part_text(model: Architecture, gpu: Accelerator) -> str:
     """Name the part of a run without measurements; empty if all of it was measured."""
-    if find_sustained_shares(result.gpu.architecture).id in _UNMEASURED:
-        return f"training on the {result.gpu.name}"
-    if any(layer.state or layer.mixer.residual_streams for layer, _ in result.model.layer_counts):
+    if find_sustained_shares(gpu.architecture).id in _UNMEASURED:
+        return f"training on the {gpu.name}"
+    if any(layer.state or layer.mixer.residual_streams for layer, _ in model.layer_counts):
         return "training recurrent layers or several residual streams"
     return ""
 
 
-def _error_interval_name(result: TrainingTimeResult) -> str:
-    if _unmeasured_part_text(result):
+def step_error_interval(model: Architecture, gpu: Accelerator) -> str:
+    """Return the name of the error interval of the time of a step."""
+    if _unmeasured_part_text(model, gpu):
         return "training-unmeasured"
-    return "training-routed" if result.model.is_routed else "training"
+    return "training-routed" if model.is_routed else "training"
+
+
+def run_error_interval(model: Architecture, gpu: Accelerator) -> str:
+    """Return the name of the error interval of the time of a whole run."""
+    return "run-unmeasured" if _unmeasured_part_text(model, gpu) else "run"
+
+
+def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
+    """Return what the ranges rest on, as a sentence."""
+    if unmeasured_part := _unmeasured_part_text(model, gpu):
+        return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
+    return "Ranges rest on published training runs of such models on such GPUs."
 
 
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
@@ -111,19 +134,20 @@ def _fits_memory(result: TrainingTimeResult) -> OutputValue:
 
 
 def _plausible_memory_range(result: TrainingTimeResult) -> tuple[float, float]:
-    framework = requested_framework_id(result.inputs, result.model)
-    return plausible_bytes_range(result.stage_memory, framework)
+    framework = requested_framework(result.inputs, result.model)
+    return plausible_bytes_range(result.stage_memory, framework.id)
 
 
 def _run_cost(result: TrainingTimeResult) -> OutputValue:
     price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    return modeled_time("run", rental_cost(result.gpu_hours, price))
+    interval = run_error_interval(result.model, result.gpu)
+    return modeled_time(interval, rental_cost(result.gpu_hours, price))
 
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
-    time = modeled_time("run", result.seconds)
+    time = modeled_time(run_error_interval(result.model, result.gpu), result.seconds)
     longest, shortest = result.mtbf_bounds
     chance = probability_of_no_failure(result.failures)
     none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
@@ -136,7 +160,7 @@ def _expected_failures(result: TrainingTimeResult) -> OutputValue:
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
-    _modeled_time_output("step_time", "One step", "s", lambda r: r.step.total),
+    _step_time_output("step_time", "One step", "s", lambda r: r.step.total),
     _rate_output(
         "tokens_per_second", "Tokens per second", "token/s", lambda r: r.tokens_per_second
     ),
@@ -148,8 +172,8 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     ),
     _rate_output("mfu", "MFU", "%", lambda r: r.mfu),
     _rate_output("hfu", "HFU", "%", lambda r: r.hfu),
-    _modeled_time_output("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
-    _modeled_time_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours, "run"),
+    _run_time_output("time", "Whole run", "s", lambda r: r.seconds, primary=True),
+    _run_time_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
     OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful_share),
     OutputSpec("failures", "Expected failures", "", "less", _expected_failures, modeled=True),
     OutputSpec(
@@ -159,13 +183,13 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         read=lambda r: r.flops_per_token * r.inputs.tokens,
     ),
     OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops_per_token),
-    _modeled_time_output(
+    _step_time_output(
         "communication",
         "Exposed communication per step",
         "s",
         lambda r: r.step.exposed_communication,
     ),
-    _modeled_time_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
+    _step_time_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
     OutputSpec(
         "bubble_share",
         "Bubble over ideal time",
@@ -183,7 +207,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
-    _modeled_time_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh, "run"),
+    _run_time_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
     OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
@@ -209,7 +233,7 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
-    typed = fill_in_zero(typed, requested_framework_id(typed, model))
+    typed = fill_in_zero(typed, requested_framework(typed, model).id)
     validate_inputs(model, typed, gpu)
     inputs = with_least_recompute(model, gpu, typed)
     plan = requested_plan(inputs)
@@ -523,13 +547,8 @@ def _build_run_parts_table(result: TrainingTimeResult) -> ResultTable:
 
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
-    range_note = "Ranges rest on published training runs of such models on such GPUs."
-    if unmeasured_part := _unmeasured_part_text(result):
-        range_note = (
-            f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
-        )
     notes = [
-        range_note,
+        describe_ranges(result.model, result.gpu),
         _batch_note(plan),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
         "MFU counts the causal half of attention and no recomputation.",

@@ -180,23 +180,17 @@ class System:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReferenceDesign:
-    """A published reference architecture; `switch` if it is made for one."""
+    """A published reference architecture, for a `switch` if it is made for one.
+
+    It grows by scalable units, of which it may have none.
+    """
 
     id: str
     name: str
-    vendor: str = ""
     systems: tuple[str, ...] = ()
     switch: str = ""
     nodes_per_unit: int | None = None
     gpus_per_unit: int | None = None
-    reference_nodes: str = ""
-    reference_gpus: str = ""
-    compute_fabric: str = ""
-    power_note: str = ""
-    note: str = ""
-    unverified: tuple[str, ...] = ()
-    source: tuple[str, ...] = ()
-    read_on: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -381,7 +375,8 @@ def find_network_part(name: str) -> NetworkPart:
 def find_reference_design(name: str) -> ReferenceDesign:
     """Return the reference architecture for an id; raises LookupError."""
     key = data_files.find_id_by_alias(*_DESIGNS, name, "a reference architecture")
-    return ReferenceDesign(**_to_base_units(data_files.load_table(*_DESIGNS)[key], _DESIGN_UNITS))
+    row = data_files.load_table(*_DESIGNS)[key]
+    return ReferenceDesign(**data_files.pick_fields(row, ReferenceDesign))
 
 
 def list_accelerators() -> tuple[Accelerator, ...]:
@@ -414,7 +409,7 @@ def list_network_parts() -> tuple[NetworkPart, ...]:
 
 
 class FieldInBaseUnit(NamedTuple):
-    """The dataclass field for a TOML key, and the factor to its base unit; 0: no number."""
+    """The dataclass field for a TOML key, and the factor to its base unit."""
 
     name: str
     factor: float
@@ -442,10 +437,6 @@ _SYSTEM_UNITS: dict[str, FieldInBaseUnit] = {
     "nic_gbit_per_s_one_way": FieldInBaseUnit("nic", 1e9 / 8),
     "system_memory_gb": FieldInBaseUnit("system_memory", 1e9),
     "power_max_kw": FieldInBaseUnit("power", 1e3),
-}
-_DESIGN_UNITS: dict[str, FieldInBaseUnit] = {
-    "nodes_per_scalable_unit": FieldInBaseUnit("nodes_per_unit", 0),
-    "gpus_per_scalable_unit": FieldInBaseUnit("gpus_per_unit", 0),
 }
 _NETWORK_UNITS: dict[str, FieldInBaseUnit] = {
     "port_gbit_per_s_one_way": FieldInBaseUnit("port_rate", 1e9 / 8),
@@ -478,11 +469,12 @@ def _to_base_units(row: dict[str, Any], fields: dict[str, FieldInBaseUnit]) -> d
     """Convert a TOML entry to the fields of its dataclass, in base units."""
     values: dict[str, Any] = {}
     for key, value in row.items():
-        field = fields.get(key, FieldInBaseUnit(key, 0.0))
-        if field.factor:  # Without the floating-point error of scaling with a power of ten.
+        if field := fields.get(
+            key
+        ):  # Without the floating-point error of scaling with a power of ten.
             values[field.name] = float(f"{value * field.factor:.12g}")
         elif key not in _NO_FIELDS:
-            values[field.name] = tuple(value) if isinstance(value, list) else value
+            values[key] = tuple(value) if isinstance(value, list) else value
     return values | {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
 
 

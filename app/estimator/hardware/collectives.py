@@ -6,7 +6,7 @@ import math
 from typing import Literal, NamedTuple
 
 from app.estimator import data_files
-from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"]
 
@@ -176,19 +176,26 @@ def find_link_model(name: str) -> LinkModel:
 def find_link_within_server(gpu: Accelerator) -> LinkModel:
     """Return the kind of link that connects GPUs of this type within a server.
 
+    A link that was not measured behaves like one that was; its name says which.
+
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> find_link_within_server(find_accelerator("L40S")).id
     'pcie-4'
     >>> find_link_within_server(find_accelerator("h100-pcie-80")).id  # Bridges join only pairs.
     'pcie-5'
+    >>> find_link_within_server(find_accelerator("V100")).name
+    'NVLink 2, modeled as NVLink 3 with NVSwitch'
     """
     if not gpu.nvlink or gpu.bridged_gpus:
         return find_link_model("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
     if gpu.vendor == "AMD":
         return find_link_model("mesh")
-    if gpu.nvlink > 600e9:
-        return find_link_model("nvlink-5")
-    return find_link_model("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
+    name = "nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3"
+    link = find_link_model("nvlink-5" if gpu.nvlink > 600e9 else name)
+    if link.name.removesuffix(" with NVSwitch") in gpu.interconnect:
+        return link
+    own_link = "NVLink" if gpu.kind == OWN_CARD else gpu.interconnect
+    return dataclasses.replace(link, name=f"{own_link}, modeled as {link.name}")
 
 
 def _bridge_link(gpu: Accelerator) -> InnerLink | None:

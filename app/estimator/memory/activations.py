@@ -76,26 +76,27 @@ def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedA
     keeps one FP32 statistic per head instead of the scores. Derived as in
     Korthikanti (2022), section 4, for today's blocks.
     """
-    mixer = _mixer_saved_bytes(layer.mixer, flash=flash)
+    mixers = [_mixer_saved_bytes(mixer, flash=flash) for mixer in layer.mixers]
     mlp = _mlp_saved_bytes(layer.mlp, hidden)
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
     return SavedActivations(
         whole=4.0 * hidden * halves + mlp.whole,
-        tensor_parallel_part=mixer.tensor_parallel_part + mlp.tensor_parallel_part,
-        scores_per_key=mixer.scores_per_key,
-        statistics=mixer.statistics,
+        tensor_parallel_part=sum(m.tensor_parallel_part for m in mixers) + mlp.tensor_parallel_part,
+        scores_per_key=sum(mixer.scores_per_key for mixer in mixers),
+        statistics=sum(mixer.statistics for mixer in mixers),
         layer_input=2.0 * hidden,
-        with_recomputed_products=_saved_bytes_with_recomputed_products(layer.mixer, layer.mlp),
+        with_recomputed_products=_saved_bytes_with_recomputed_products(layer),
         mlp_backward_temporary=4.0 * _active_mlp_width(layer.mlp),
     )
 
 
-def _saved_bytes_with_recomputed_products(mixer: TokenMixer, mlp: Mlp) -> float:
+def _saved_bytes_with_recomputed_products(layer: Layer) -> float:
     """Queries, values, the attention output and the MLP's first product."""
-    value_width = mixer.heads * mixer.value_dim
-    query_width = mixer.heads * mixer.head_dim
-    saved = query_width + mixer.kv_heads * mixer.value_dim + value_width + _active_mlp_width(mlp)
-    return 2.0 * saved + 4.0 * mixer.heads
+    saved = 2.0 * _active_mlp_width(layer.mlp)
+    for mixer in layer.mixers:
+        width = mixer.heads * mixer.head_dim + (mixer.kv_heads + mixer.heads) * mixer.value_dim
+        saved += 2.0 * width + 4.0 * mixer.heads
+    return saved
 
 
 def _active_mlp_width(mlp: Mlp) -> float:

@@ -201,6 +201,7 @@ class TrainingFramework:
     `frees_gradients`: gradients are freed after each step and allocated in the last
     backward pass, so that its peaks are separate moments; otherwise they are always there.
     `foreach`: the optimizer steps on all tensors at once and copies them.
+    `recomputes_products`: it can recompute every second matrix product.
     """
 
     id: str
@@ -213,6 +214,7 @@ class TrainingFramework:
     eager: float = 0.0
     frees_gradients: bool = False
     foreach: bool = False
+    recomputes_products: bool = False
 
 
 FRAMEWORKS: dict[str, TrainingFramework] = {

@@ -108,6 +108,10 @@ class Layer:
     second_mixer: TokenMixer | None = None
 
     @property
+    def mixers(self) -> tuple[TokenMixer, ...]:
+        return (self.mixer, self.second_mixer) if self.second_mixer else (self.mixer,)
+
+    @property
     def matrices(self) -> tuple[WeightMatrix, ...]:
         second_matrices = self.second_mixer.matrices if self.second_mixer else ()
         return self.mixer.matrices + second_matrices + self.mlp.matrices

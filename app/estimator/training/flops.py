@@ -63,15 +63,18 @@ def mixer_flops_outside_matrices(
     return mask_factor * (flops_per_entry * (attended + attended_in_window) + 2.0 * scored_products)
 
 
+def layer_flops_outside_matrices(layer: Layer, context: float, *, causal: bool = True) -> float:
+    """FLOPs of both mixers of a layer outside of their matrices, one token, forward [FLOP]."""
+    return sum(mixer_flops_outside_matrices(m, context, causal=causal) for m in layer.mixers)
+
+
 def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
     """FLOPs of one layer for one token in a sequence, forward [FLOP].
 
     Two per active weight, and those of its mixers outside of their matrices.
     """
-    flops = 2 * sum(m.active_parameters for m in layer.matrices)
-    for mixer in (layer.mixer, layer.second_mixer):
-        flops += mixer_flops_outside_matrices(mixer, context, causal=causal) if mixer else 0.0
-    return flops
+    products = 2 * sum(m.active_parameters for m in layer.matrices)
+    return products + layer_flops_outside_matrices(layer, context, causal=causal)
 
 
 def training_flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
@@ -103,7 +106,7 @@ def adapter_training_flops_per_token(
     """
     full_training = training_flops_per_token(model, context)
     scores = sum(
-        mixer_flops_outside_matrices(layer.mixer, context) * n for layer, n in model.layer_counts
+        layer_flops_outside_matrices(layer, context) * n for layer, n in model.layer_counts
     )
     return full_training - (full_training / 3 - scores) + 6 * adapter_parameters
 
@@ -134,7 +137,7 @@ def recomputed_flops_per_token(model: Architecture, context: float, recompute: s
     """
     recomputed = 0.0
     for layer, number in model.layer_counts:
-        scores = mixer_flops_outside_matrices(layer.mixer, context)
+        scores = layer_flops_outside_matrices(layer, context)
         forward = layer_forward_flops(layer, context)
         flops_by_mode = {"full": forward, "selective": scores, "operators": (forward - scores) / 2}
         recomputed += number * flops_by_mode.get(recompute, 0.0)

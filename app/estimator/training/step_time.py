@@ -195,7 +195,9 @@ def all_layers_time(
     for layer, number in model.layer_counts:
         forward = sum(_matrix_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
         sums.matmul += number * forward * passes
-        sums.attention += number * _attention_time(layer, tokens, rates, plan)
+        sums.attention += number * sum(
+            _attention_time(mixer, tokens, rates, plan) for mixer in layer.mixers
+        )
         sums.traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
         sums.traffic += number * _weight_unpack_time(layer, rates, plan)
         sums.launch += number * _layer_launch_time(layer, plan)
@@ -236,10 +238,9 @@ def _expert_products_time(
 
 
 def _attention_time(
-    layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
+    mixer: TokenMixer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of scores and their products with values, forward and backward [s]."""
-    mixer = layer.mixer
     if not mixer.heads and not mixer.state:
         return 0.0
     if plan.software.written_scores and mixer.heads:
@@ -285,7 +286,8 @@ def _memory_traffic_time(
     keys = 2 * mixer.kv_heads * mixer.head_dim / tensor
     passes = _norm_and_residual_passes(layer) * hidden + (_GATED if mlp.gated else _PLAIN) * width
     rope_passes = 2 if mixer.kind == "compressed" else 1  # Outputs are rotated back as well.
-    passes += _ROPE * (heads * rope_passes + keys) + _recurrent_memory_passes(mixer) / tensor
+    passes += _ROPE * (heads * rope_passes + keys)
+    passes += sum(_recurrent_memory_passes(each) for each in layer.mixers) / tensor
     if mlp.is_routed:
         passes += _ROUTE * mlp.experts_per_token * mlp.expert_input_width / tensor
     if plan.number_format not in ("bf16", "fp16"):
