@@ -109,21 +109,6 @@ async def enroll_current_learner(
     return await run_in_thread_unless_sqlite(db, lambda: _enroll_if_new(db, learner, request, now))
 
 
-@contextlib.asynccontextmanager
-async def open_learner_write_transaction(
-    request: Request,
-) -> AsyncIterator[tuple[Session, LearnerProfile]]:
-    """Yield what `DbSession` and `EnrolledLearner` give to a route.
-
-    For frequent routes, where resolving dependencies takes noticeable time. The writes
-    are on disk once the block exits without an exception.
-    """
-    write_session: OpenWriteSession = request.app.state.turn
-    async with write_session() as db:
-        learner = await get_current_learner(request, db)
-        yield db, await enroll_current_learner(request, learner, db, await current_time(request))
-
-
 def _enroll_if_new(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
@@ -229,6 +214,20 @@ ReadContext = Annotated[RequestContext, Depends(_reader_context)]
 WriteContext = Annotated[RequestContext, Depends(_writer_context)]
 
 
+@contextlib.asynccontextmanager
+async def open_write_context(request: Request) -> AsyncIterator[RequestContext]:
+    """Yield what `WriteContext` gives to a route.
+
+    For frequent routes, where resolving dependencies takes noticeable time. The writes
+    are on disk once the block exits without an exception.
+    """
+    write_session: OpenWriteSession = request.app.state.turn
+    async with write_session() as db:
+        learner = await get_current_learner(request, db)
+        learner = await enroll_current_learner(request, learner, db, await current_time(request))
+        yield await build_request_context(request, learner, db)
+
+
 async def run_in_read_session(request: Request, work: Callable[[RequestContext], Result]) -> Result:
     """Run `work` in a thread with a read-only session.
 
@@ -247,6 +246,5 @@ async def run_in_write_transaction(
 
     All other writers wait in the meantime, so it should take a few milliseconds.
     """
-    async with open_learner_write_transaction(request) as (db, learner):
-        ctx = await build_request_context(request, learner, db)
+    async with open_write_context(request) as ctx:
         return await run_in_threadpool(work, ctx)

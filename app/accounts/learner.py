@@ -5,7 +5,7 @@ import datetime as dt
 import math
 from typing import Literal
 
-from app.clock import study_day_at, study_day_start
+from app.clock import study_day_at
 from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
 
 CardAmount = Literal["fewer", "normal", "more"]
@@ -65,7 +65,7 @@ class PlanCalendar:
     def due_mock_exam_day(self, day: dt.date, last_sitting_day: dt.date | None) -> dt.date | None:
         """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
 
-        `last_sat` is the study day of the last mock exam that was finished.
+        `last_sitting_day` is the study day of the last mock exam that was finished.
         """
         planned_day = max((mock for mock in self.mocks if mock <= day), default=None)
         if planned_day is None or self.exam is None or day >= self.exam:
@@ -172,11 +172,6 @@ class LearnerProfile:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
         return study_day_at(now, self.zone)
 
-    def is_off(self, day: dt.date) -> bool:
-        """Return whether nothing is planned for a day: a day off before the exam."""
-        exam = self.exam_day
-        return exam is not None and day < exam and day.weekday() in self.days_off
-
     def minutes_on(self, day: dt.date) -> int:
         """Return the minutes of a study day. A day off counts like any other day."""
         last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK
@@ -188,6 +183,3 @@ class LearnerProfile:
             return PlanCalendar(day, weekdays_off=self.days_off)
         begin = self.plan_begun or day
         return PlanCalendar(begin, self.exam_day, self.mock_days, self.days_off)
-
-    def next_study_day_start(self, now: dt.datetime) -> dt.datetime:
-        return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)

@@ -257,7 +257,15 @@ class Scenario:
 def compute_scenarios(
     entry: EstimateSpec, typed_by_letter: Mapping[str, QueryInputs]
 ) -> dict[str, Scenario]:
-    return {letter: _compute_scenario(entry, typed) for letter, typed in typed_by_letter.items()}
+    scenarios = {}
+    for letter, typed in typed_by_letter.items():
+        inputs = None
+        try:
+            inputs = parse_inputs(entry.inputs, typed)
+            scenarios[letter] = Scenario(typed, inputs, entry.compute(inputs), ())
+        except InvalidInputsError as error:
+            scenarios[letter] = Scenario(typed, inputs, None, error.problems)
+    return scenarios
 
 
 def minimal_query_inputs(scenario: Scenario) -> QueryInputs:
@@ -360,15 +368,6 @@ def _describe_different_list_prices(scenarios: Mapping[str, Scenario]) -> str:
 
 
 _RENT_FIELDS = ("cost_per_gpu_hour", "usd_per_gpu_hour")
-
-
-def _compute_scenario(entry: EstimateSpec, typed: QueryInputs) -> Scenario:
-    inputs = None
-    try:
-        inputs = parse_inputs(entry.inputs, typed)
-        return Scenario(typed, inputs, entry.compute(inputs), ())
-    except InvalidInputsError as error:
-        return Scenario(typed, inputs, None, error.problems)
 
 
 def _input_differs(scenarios: Mapping[str, Scenario], input_name: str) -> bool:

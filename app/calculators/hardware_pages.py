@@ -268,14 +268,6 @@ CATEGORIES: Mapping[str, PartCategory] = {
         ),
     )
 }
-KIND_WORDS: Mapping[Kind, str] = {
-    "accelerator": "accelerator",
-    "system": "system",
-    "link": "link",
-    "adapter": "adapter",
-    "dpu": "DPU",
-    "switch": "switch",
-}
 MIN_MEMORY_CHOICES = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "141 GB"))
 """The memory filter: GB as sold, and its label."""
 
@@ -457,11 +449,15 @@ def _footnote_letter(index: int) -> str:
     return f"{chr(96 + tens) if tens else ''}{chr(97 + ones)}"
 
 
+def _kind_label(part: CatalogPart) -> str:
+    return "DPU" if part.kind == "dpu" else part.kind
+
+
 def _part_row(
     part: CatalogPart, columns: Iterable[PartColumn], letters_by_reason: Mapping[str, str]
 ) -> PartRow:
     vendor_and_year = f"{part.vendor}, {part.year}" if part.year else part.vendor
-    kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
+    kind = "" if part.kind in ("accelerator", "system") else _kind_label(part)
     cells = tuple(_part_cell(part.get(c.field), c.unit, letters_by_reason) for c in columns)
     return PartRow(
         part.id, part.name, f"{vendor_and_year}, {kind}" if kind else vendor_and_year, cells
@@ -541,7 +537,7 @@ def show_part(ctx: ReadContext, name: str) -> Response:
     return ctx.page(
         "calculators/hardware_item.html",
         part=part,
-        kind=KIND_WORDS[part.kind],
+        kind=_kind_label(part),
         category=category,
         prices=ctx.request.app.state.prices.prices_of_part(part.id),
         facts=[value for value in facts if value and value.state == "known"],

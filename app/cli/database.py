@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from sqlalchemy import Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 from app.cli import CommandError
 from app.database.backup import (
@@ -137,7 +137,7 @@ def installation_from_settings(settings: Settings) -> Installation:
 @contextlib.contextmanager
 def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
-    file = _sqlite_file_path(settings)
+    file = installation_from_settings(settings).sqlite_path
     engine = make_engine(settings.database)
     with restore_file_ownership(settings):
         try:
@@ -159,20 +159,9 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
         yield
     finally:
         give_root_files_to_folder_owner(settings.data)
-        file = _sqlite_file_path(settings)
+        file = installation_from_settings(settings).sqlite_path
         if file is not None and file.parent != settings.data:
             give_root_files_to_folder_owner(file.parent, file.name, ASIDE)
-
-
-def _sqlite_file_path(settings: Settings) -> Path | None:
-    """Return the file of a SQLite database; None for other databases or an invalid URL."""
-    try:
-        url = make_url(settings.database)
-    except (ArgumentError, ValueError):
-        return None
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return None
-    return Path(url.database)
 
 
 def choose_url_to_print(settings: Settings) -> str:

@@ -22,6 +22,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.database import database_copies
+from app.database.database_copies import find_missing_postgresql_program
 from app.database.engine import hide_passwords
 from app.database.file_guards import (
     PRIVATE_FOLDER,
@@ -513,7 +514,9 @@ def create_daily_backup_if_due(
     _make_folder(folder)
     try:
         with file_lock(folder / _LOCK, wait=False):
-            _delete_temporary_backups(folder)
+            # Left by a process that was killed while it made a backup.
+            for temporary_folder in folder.glob(".headroom-*.zip.*"):
+                shutil.rmtree(temporary_folder, ignore_errors=True)
             if target.exists():
                 return None
             before_backup()
@@ -535,7 +538,7 @@ def back_up_before_migration(
     if _lacks_postgresql_programs(installation):
         _log.warning(
             "No copy is made before the migration: %s was not found.",
-            database_copies.find_missing_postgresql_program(),
+            find_missing_postgresql_program(),
         )
         return
     _make_folder(folder)
@@ -582,11 +585,10 @@ class _DailyBackup:
 
     def _vacuum_after_erasure(self) -> None:
         """Vacuum the database once a day if learners were erased, even if the backup fails."""
-        day = _utc_day(self._clock())
-        if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
+        day, path = _utc_day(self._clock()), self._installation.sqlite_path
+        if self._vacuumed == day or path is None:
             return
         self._vacuumed = day
-        path = Path(self._installation.database.partition(":///")[2])
         try:
             vacuum_if_marked(path, LARGEST_DAILY)
         except sqlite3.Error as error:
@@ -610,12 +612,9 @@ async def _watch_schedule(
 
 
 def _lacks_postgresql_programs(installation: Installation) -> bool:
-    sqlite = installation.database.startswith("sqlite")
-    return (
-        not sqlite
-        and installation.backups is not None
-        and bool(database_copies.find_missing_postgresql_program())
-    )
+    is_sqlite = installation.database.startswith("sqlite")
+    is_enabled = installation.backups is not None
+    return is_enabled and not is_sqlite and bool(find_missing_postgresql_program())
 
 
 def _make_folder(folder: Path) -> None:
@@ -626,12 +625,6 @@ def _make_folder(folder: Path) -> None:
             f"the folder {folder} of the copies cannot be made ({error.strerror}): set "
             "HEADROOM_BACKUPS to one that can."
         ) from None
-
-
-def _delete_temporary_backups(folder: Path) -> None:
-    """Delete temporary files of a process that was killed while it made a backup."""
-    for temporary_folder in folder.glob(".headroom-*.zip.*"):
-        shutil.rmtree(temporary_folder, ignore_errors=True)
 
 
 def _utc_day(now: dt.datetime) -> dt.date:

@@ -84,8 +84,8 @@ def _check_data_folder(data: Path) -> DoctorFinding:
 
 def _check_file_modes(installation: Installation) -> DoctorFinding:
     paths = [installation.secret_file]
-    if installation.database.startswith("sqlite"):
-        paths += list_database_files(Path(installation.database.partition(":///")[2]))
+    if installation.sqlite_path:
+        paths += list_database_files(installation.sqlite_path)
     if installation.backups is not None:
         paths += list_automatic_backups(installation.backups)
     readable_paths = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
@@ -225,8 +225,8 @@ def _compare_keys(
 def _check_replaced_files(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Report folders with the files that a restore replaced. Only the owner may delete them."""
     parents = {installation.data}
-    if installation.database.startswith("sqlite"):
-        parents.add(Path(installation.database.partition(":///")[2]).parent)
+    if installation.sqlite_path:
+        parents.add(installation.sqlite_path.parent)
     for parent in sorted(parents):
         for replaced in list_replaced_files_folders(parent):
             folder = replaced.path

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from app.database.engine import hide_passwords, make_engine
 from app.database.file_guards import (
@@ -42,6 +42,16 @@ class Installation:
     def secret_file(self) -> Path:
         """The file of the key that was generated for this installation."""
         return self.data / "secret"
+
+    @property
+    def sqlite_path(self) -> Path | None:
+        """The file of a SQLite database; None for other databases or an invalid URL."""
+        try:
+            url = make_url(self.database)
+        except (ArgumentError, ValueError):
+            return None
+        is_file = url.get_backend_name() == "sqlite" and url.database
+        return Path(url.database) if is_file and url.database else None
 
     @property
     def lock(self) -> Path:

@@ -141,7 +141,7 @@ class StorageLimit:
         The last tenth of the limit is reserved for known learners.
         """
         self.expect_free_disk_space()
-        if self.is_reached():
+        if self._has_reached_share(1):
             raise StorageFullError(
                 "This server is full: its database has reached the limit of "
                 f"{self._max_gb:g} GB, so no cards can be imported or written.",
@@ -163,9 +163,6 @@ class StorageLimit:
                 "Answers, grades and settings are still saved. Its host has to free "
                 f"room: {LEAST_FREE // 1_000_000} MB are needed.",
             )
-
-    def is_reached(self) -> bool:
-        return self._has_reached_share(1)
 
     def is_only_reserve_left(self) -> bool:
         """Return whether only the reserve for known learners is left."""

@@ -16,7 +16,7 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     build_request_context,
-    open_learner_write_transaction,
+    open_write_context,
     run_in_read_session,
     run_in_write_transaction,
 )
@@ -514,16 +514,17 @@ async def grade_review(request: Request) -> Response:
     """
     graded = await parse_rating_form(request)
     card: str = request.path_params["card"]
-    async with open_learner_write_transaction(request) as (db, learner):
-        ctx = await build_request_context(request, learner, db)
+    async with open_write_context(request) as ctx:
         if graded.given:
             return await run_in_thread_unless_sqlite(
-                db, lambda: _save_delayed_rating(ctx, card, graded)
+                ctx.db, lambda: _save_delayed_rating(ctx, card, graded)
             )
-        respond = await run_in_thread_unless_sqlite(db, lambda: _save_rating(ctx, card, graded))
+        respond = await run_in_thread_unless_sqlite(ctx.db, lambda: _save_rating(ctx, card, graded))
     async with read_only_session(request) as db:
         # In a thread: on some days the first rating waits for the plan of the day.
-        return await run_in_threadpool(respond, await build_request_context(request, learner, db))
+        return await run_in_threadpool(
+            respond, await build_request_context(request, ctx.learner, db)
+        )
 
 
 def _save_rating(
