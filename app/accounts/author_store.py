@@ -160,10 +160,7 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
 def revoke_author_sessions(
     db: Session, session_ids: Sequence[int], revoking_session: int, now: dt.datetime
 ) -> list[int]:
-    """End sessions; returns the ids of those that were valid.
-
-    `revoking_session` is the id of the session that ends them, for the audit log.
-    """
+    """End sessions, and log who ended them; returns the ids of those that were valid."""
     revoked_ids = db.scalars(
         update(AuthorSession)
         .where(col(AuthorSession.id).in_(session_ids), *_active_session_filter(now))

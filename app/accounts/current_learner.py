@@ -42,10 +42,7 @@ _A_DAY = dt.timedelta(days=1)
 
 
 async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile:
-    """Return the learner of the session cookie.
-
-    A browser with a revoked session becomes a new visitor.
-    """
+    """Return the learner of the session cookie; a revoked session makes a new visitor."""
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
     learner = await run_in_thread_unless_sqlite(
@@ -68,10 +65,7 @@ def _unsaved_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile
 
 
 async def load_learner_in_short_session(request: Request) -> LearnerProfile:
-    """Return the learner of the session cookie, for a route that waits afterwards.
-
-    Does not hold a reader slot while the route waits.
-    """
+    """Return the current learner, without a reader slot while the route waits afterwards."""
     async with read_only_session(request) as db:
         return await get_current_learner(request, db)
 
@@ -92,10 +86,7 @@ async def enroll_current_learner(
     db: DbSession,
     now: Now,
 ) -> LearnerProfile:
-    """Return the learner with a row to write for. Every POST route depends on this.
-
-    It also increments the change counter, so that cached pages become invalid.
-    """
+    """Return the learner with a row to write for; it also makes their cached pages invalid."""
     if not learner.home:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
@@ -128,10 +119,7 @@ def _enroll_if_new(
 
 
 async def refuse_when_storage_full(request: Request, now: Now) -> None:
-    """Refuse a route that adds cards if the server is full, or nearly so.
-
-    Raises StorageFullError, or QuotaExceededError for the quota of one client.
-    """
+    """Raise StorageFullError, or QuotaExceededError for a client, before a route adds cards."""
     quota: DailyQuota = request.app.state.daily_quota
     quota.raise_if_used_up(client_of_scope(request.scope))
     limit: StorageLimit = request.app.state.storage
@@ -242,9 +230,6 @@ async def run_in_read_session(request: Request, work: Callable[[RequestContext],
 async def run_in_write_transaction(
     request: Request, work: Callable[[RequestContext], Result]
 ) -> Result:
-    """Run `work` in a thread within a write transaction, which commits on return.
-
-    All other writers wait in the meantime, so it should take a few milliseconds.
-    """
+    """Run `work` in a thread and commit; all writers wait, so it may take a few milliseconds."""
     async with open_write_context(request) as ctx:
         return await run_in_threadpool(work, ctx)

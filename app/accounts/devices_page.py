@@ -128,10 +128,7 @@ def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
 
 
 def _is_opened_by_person(request: Request) -> bool:
-    """Return whether a person opened the page.
-
-    Requests that other sites make in the background must not count as wrong codes.
-    """
+    """Return False for what other sites request in the background: no wrong code counts there."""
     site = request.headers.get("sec-fetch-site", "none")
     is_document = request.headers.get("sec-fetch-dest") == "document"
     return is_document or site in {"none", "same-origin"}

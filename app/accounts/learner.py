@@ -63,10 +63,7 @@ class PlanCalendar:
         return self.exam is not None and day < self.exam and day.weekday() in self.weekdays_off
 
     def due_mock_exam_day(self, day: dt.date, last_sitting_day: dt.date | None) -> dt.date | None:
-        """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
-
-        `last_sitting_day` is the study day of the last mock exam that was finished.
-        """
+        """Return the date of the mock exam to sit on `day`, which may be an earlier one."""
         planned_day = max((mock for mock in self.mocks if mock <= day), default=None)
         if planned_day is None or self.exam is None or day >= self.exam:
             return None
@@ -108,10 +105,7 @@ def _first_study_day_from(day: dt.date, exam: dt.date, weekdays_off: frozenset[i
 def move_mock_exam_day(
     calendar: PlanCalendar, old: dt.date, new: dt.date, today: dt.date
 ) -> tuple[dt.date, ...]:
-    """Return the mock exam dates with `old` moved to `new`.
-
-    Raises ValueError with a sentence for the learner if that date can't be used.
-    """
+    """Return the mock exam dates with `old` moved; ValueError has a sentence for the learner."""
     if calendar.exam is None or old not in calendar.mocks:
         raise ValueError(f"No mock exam is planned for {old.isoformat()}.")
     if not today <= new < calendar.exam:

@@ -341,10 +341,7 @@ class AdoptedLearners(NamedTuple):
 
 
 def adopt_learners_without_course(db: Session, course: str) -> AdoptedLearners:
-    """Move learners from when the server had one course to `course`.
-
-    A learner who already has a row in the course keeps both.
-    """
+    """Move learners from when the server had one course, except those with a row in `course`."""
     people_in_course = select(col(Learner.person)).where(col(Learner.course) == course)
     result = db.execute(
         update(Learner)
@@ -553,10 +550,7 @@ def has_running_exam(db: Session, learner_id: int) -> bool:
 
 
 def erase_learner(db: Session, learner_id: int) -> None:
-    """Delete a learner with all rows, in every course.
-
-    Remains in the database files are removed later (see `app.database.secure_delete`).
-    """
+    """Delete a learner with all rows, in every course; see `app.database.secure_delete`."""
     mark_for_vacuum(db)
     db.execute(
         sqlalchemy_delete(Learner).where(col(Learner.id).in_(select_person_learner_ids(learner_id)))

@@ -29,10 +29,7 @@ _BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracyRow:
-    """One kind of case as a table row; figures are formatted, empty if there are none.
-
-    Errors exclude the cases that a constant was `fitted` to.
-    """
+    """One kind of case as formatted text; errors exclude the cases a constant was `fitted` to."""
 
     kind: str
     label: str
@@ -47,10 +44,7 @@ class AccuracyRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One case as text, with the calculation behind it.
-
-    It has either the `command` and `address` of a calculator, or the function of a `formula`.
-    """
+    """One case as text, with the calculator or the formula that computed it."""
 
     id: str
     expected: str
@@ -66,10 +60,7 @@ class CaseRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracySummary:
-    """All kinds: the totals, the chart, the table.
-
-    `by_calculator` cases were computed by a calculator; the others by a formula alone.
-    """
+    """All kinds; `by_calculator` cases were computed by a calculator, the others by a formula."""
 
     cases: int
     answered: int

@@ -93,10 +93,7 @@ _ABOUT = dict.fromkeys(("draft_tokens", "acceptance", "draft_cost"), ("tpot_p50"
 
 
 def comparison_sentence(estimates: Mapping[str, Estimate], differing: Collection[str] = ()) -> str:
-    """Return the comparison in one sentence: what fits, has more room, or takes less.
-
-    `differing`: the inputs that are not the same.
-    """
+    """Return in one sentence what fits, has more room, or takes less."""
     relevant_names = tuple(name for field in differing for name in _ABOUT.get(field, ()))
     not_fitting = [s for s, e in estimates.items() if e.verdict.status == "no"]
     # A verdict is doubtful if it is tight and the figure says that it doesn't fit.

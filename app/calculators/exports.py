@@ -57,10 +57,7 @@ def format_estimate_csv(estimate: Estimate) -> str:
 
 
 def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows under their columns; text that a spreadsheet would run is escaped.
-
-    Starts with a byte order mark; without it Excel does not read the file as UTF-8.
-    """
+    """Return rows for a spreadsheet, with a byte order mark and without cells that it would run."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)

@@ -50,10 +50,7 @@ def align_columns(rows: Sequence[Sequence[str]]) -> str:
 
 @contextlib.contextmanager
 def exclude_imports_from_gc() -> Iterator[None]:
-    """Exclude what is imported in the block from garbage collection.
-
-    It stays in memory anyway. This saves a seventh of the time, and another pass at exit.
-    """
+    """Exclude imports, which stay anyway, from garbage collection: a seventh of the time less."""
     running = gc.isenabled()
     gc.disable()
     try:

@@ -79,10 +79,7 @@ _log = logging.getLogger("headroom")
 
 
 def prepare_database(installation: Installation, now: dt.datetime) -> None:
-    """Migrate the database, and make the data readable for its owner only.
-
-    Raises InstallationError if the database must not be used.
-    """
+    """Migrate the database and make the data private; raises InstallationError if refused."""
     keep_new_files_private()
     engine = installation.make_engine()
     try:

@@ -228,10 +228,7 @@ def _database_kind(engine: Engine) -> Kind:
 
 @contextlib.contextmanager
 def _open_engine_or_refuse(installation: Installation, target_label: str) -> Iterator[Engine]:
-    """Yield an engine. Raises InstallationError for what the system or the database refuses.
-
-    `target_label` names what is being written.
-    """
+    """Yield an engine; raises InstallationError if it, or writing `target_label`, is refused."""
     engine = installation.make_engine()
     try:
         yield engine

@@ -24,10 +24,7 @@ _OTHERS = text(
 
 
 def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> dict[str, int]:
-    """Copy everything that was committed when the copy began. Returns the rows by table.
-
-    Writers neither wait nor restart the copy. `pause` is called between the steps.
-    """
+    """Copy what is committed, without delaying writers; returns the number of rows by table."""
     if engine.dialect.name == "sqlite":
         _copy_sqlite_file(Path(engine.url.database or ""), target, pause)
         target_engine = create_engine(f"sqlite:///{target}")
@@ -133,10 +130,7 @@ def expect_no_other_connection(engine: Engine) -> None:
 
 
 def read_postgresql_revision(engine: Engine) -> str | None:
-    """Return the schema revision; None for a database without tables.
-
-    Raises InstallationError if the tables belong to another program.
-    """
+    """Return the schema revision, None without tables; raises InstallationError for others'."""
     with engine.connect() as connection:
         names = sorted(inspect(connection).get_table_names())
         if not names:

@@ -109,10 +109,7 @@ _PAUSE = 0.002
 
 
 def make_write_session_factory(engine: Engine) -> OpenWriteSession:
-    """Return the context manager for writing: `async with open_write_session() as session`.
-
-    The writes are on disk once the block exits without an exception.
-    """
+    """Return what opens write sessions; the writes are on disk once its block exits."""
     if engine.dialect.name == "sqlite":
         disk = DiskProbe(Path(engine.url.database or "").resolve().parent)
         return functools.partial(_single_writer_session, engine, asyncio.Lock(), disk)
@@ -159,10 +156,7 @@ async def _single_writer_session(
 
 
 async def _begin_when_free(engine: Engine, deadline: float) -> Connection:
-    """Begin a write transaction as soon as other processes allow it.
-
-    Raises OperationalError at `deadline`, on the monotonic clock.
-    """
+    """Begin a write transaction, or raise OperationalError at `deadline` on the monotonic clock."""
     while True:
         try:
             return _begin_write(engine)
@@ -350,10 +344,7 @@ async def run_in_thread_unless_sqlite(db: Session, work: Callable[[], Result]) -
 
 
 async def write_in_own_transaction(request: Request, work: Callable[[Session], object]) -> None:
-    """Run a small write outside of a POST in its own transaction, and commit it at once.
-
-    The request gives up its reader slot while it waits for the write queue.
-    """
+    """Run a small write outside of a POST; the request gives up its reader slot meanwhile."""
     open_write_session: OpenWriteSession = request.app.state.turn
     read_semaphore: asyncio.Semaphore = request.app.state.reading_room
     read_semaphore.release()
@@ -468,10 +459,7 @@ BROUGHT = "file:"
 
 
 def insert_if_absent(db: Session, table: type[SQLModel], values: Mapping[str, Any]) -> int | None:
-    """Insert a row; returns its id, or None if a unique value already exists.
-
-    A request repeated while the first is in progress waits here and then finds the row.
-    """
+    """Insert a row; returns its id, None if a unique value exists. A concurrent repeat waits."""
     statement = _insert_statement(table, db.connection().dialect.name)
     row = db.connection().execute(statement, values).first()
     return int(row[0]) if row else None

@@ -35,10 +35,7 @@ class LockHeldError(Exception):
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
-    """Hold an exclusive or shared lock on the file `path`.
-
-    The empty file remains: deleting it would let two processes hold the lock.
-    """
+    """Hold a lock on a file, which remains: deleting it would let two processes hold it."""
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -63,10 +60,7 @@ class DiskProbe:
         self._sizes = itertools.cycle(range(_SIZES))
 
     def prove_writable(self) -> None:
-        """Change the size of the file after a sync. Raises OSError if the file system refuses.
-
-        If it succeeds, everything synced before is on disk.
-        """
+        """Raise OSError if the file system lost its journal; if not, synced data is on disk."""
         if self._descriptor is None:
             file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - stays open
             weakref.finalize(self, file.close)
@@ -124,10 +118,7 @@ class ReplacedFileGuard:
 
 
 def expect_database_in_place(engine: Engine) -> None:
-    """Raise DatabaseGoneError if a SQLite file is not where it was opened.
-
-    It costs a microsecond. PostgreSQL reports a missing database itself.
-    """
+    """Raise DatabaseGoneError if a SQLite file is not where it was opened: a microsecond."""
     guard: ReplacedFileGuard | None = engine.get_execution_options().get(_OPTION)
     if guard is not None:
         guard.expect_file()
@@ -171,10 +162,7 @@ def make_file_private(path: Path) -> None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Create a folder and its parents. If run as root, give them to the owner of their parent.
-
-    Raises OSError if that fails.
-    """
+    """Create a folder and its parents; if run as root, for the owner of their parent."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     for folder in reversed(new):

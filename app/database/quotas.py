@@ -88,10 +88,7 @@ _SIZE = text("SELECT pg_database_size(current_database())")
 
 
 class DailyQuota:
-    """Bytes that each client stored today, in memory. A `most` of 0 means no limit.
-
-    A day is a UTC day. `clock` returns seconds since 1970.
-    """
+    """Bytes that each client stored this UTC day, in memory. A `most` of 0 means no limit."""
 
     def __init__(self, max_bytes: float, clock: Callable[[], float] = time.time) -> None:
         self._most = max_bytes
@@ -120,10 +117,7 @@ class DailyQuota:
 
 
 class StorageLimit:
-    """Refuses imports and new cards once the database or the disk is full.
-
-    `max_gb` limits the database; 0 means no limit. `folder` is on the disk of the data.
-    """
+    """Refuses new cards once disk or database is full; a `max_gb` of 0 is no limit."""
 
     def __init__(self, engine: Engine, folder: Path, max_gb: float) -> None:
         self._engine = engine
@@ -136,10 +130,7 @@ class StorageLimit:
         self._told_at = -_ASKED_AGAIN
 
     def expect_room(self, *, known_learner: bool = True) -> None:
-        """Raise StorageFullError if learners cannot add more data.
-
-        The last tenth of the limit is reserved for known learners.
-        """
+        """Raise StorageFullError if no more cards fit; the last tenth is for known learners."""
         self.expect_free_disk_space()
         if self._has_reached_share(1):
             raise StorageFullError(

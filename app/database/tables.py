@@ -171,10 +171,7 @@ class AuthorLink(_Row, table=True):
 
 
 class AuthorSession(_Row, table=True):
-    """A browser that may use the author pages. `digest` is the hash of its cookie.
-
-    `last_used` is accurate to a day. The session expires a month later.
-    """
+    """A browser that may use the author pages for a month after `last_used`, accurate to a day."""
 
     __tablename__ = "author_session"
 

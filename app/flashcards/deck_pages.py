@@ -238,10 +238,7 @@ router = APIRouter()
 
 @router.get("/deck")
 def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
-    """The cards of one topic; the first topic with cards if none is given.
-
-    With a search query, all cards that match it, of any topic.
-    """
+    """The cards of one topic, by default the first; with a search query those that match it."""
     topics = [t for t in ctx.library.topics.values() if t.cards]
     chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
@@ -262,10 +259,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
 
 @router.post("/{card}/addition")
 def add_or_decline_card(ctx: WriteContext, card: str, chosen: PostedCardChoice) -> Response:
-    """Add a card to the learner's cards, or decline it.
-
-    Any glossary term can be added; all other cards must have been added before.
-    """
+    """Add a glossary term to the learner's cards, or add again or decline a card of theirs."""
     kind, name = parse_card_id(card)
     if kind == TERM and chosen.wanted:
         if name not in ctx.library.glossary:
@@ -317,10 +311,7 @@ class CardFigure(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardDetails:
-    """A card on its own page; its due date can be set from `day` to `last`.
-
-    `undo` is the log id of the last review or edit, if it was of this card.
-    """
+    """A card on its own page; `undo` is the log id of the last review if it was of this card."""
 
     card: Flashcard
     links: tuple[tuple[str, str], ...]

@@ -68,10 +68,7 @@ class SuspensionForm(ReviewScopeForm):
 
 
 class ManualEditForm(ReviewScopeForm):
-    """A manual edit of a card; `day` is an ISO date for a due date.
-
-    `page` says that the form was on the card's own page, not on the review page.
-    """
+    """A manual edit, from the card's own page if `page`; `day` is an ISO date for a due date."""
 
     act: Literal["bury", "due", "forget"]
     token: str = Field(min_length=1, max_length=140)
@@ -97,10 +94,7 @@ _PLAIN = "application/x-www-form-urlencoded"
 
 
 async def parse_rating_form(request: Request) -> GradeForm:
-    """Return a posted rating as FastAPI would for a declared `Form`: an empty field was not sent.
-
-    The route of ratings has no dependencies. Raises RequestValidationError.
-    """
+    """Return a rating as FastAPI would for a declared `Form`: an empty field was not sent."""
     fields = await _form_fields(request)
     return validate_form(GradeForm, {name: value for name, value in fields.items() if value != ""})
 

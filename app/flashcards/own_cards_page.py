@@ -109,10 +109,7 @@ class RenderedCard:
 
 
 def render_card(typed: OwnCardDraft) -> RenderedCard:
-    """Render both sides: gaps are open on the front and filled on the back.
-
-    Takes up to 0.1 s, so call it before opening a write transaction.
-    """
+    """Render both sides, in up to 0.1 s: gaps are open on the front and filled on the back."""
     if typed.problems:
         return RenderedCard(typed, CardFaces("", ""), typed.problems)
     answers: list[str] = []
@@ -169,15 +166,13 @@ def _render_side(text: str) -> RenderedSide:
 
 
 def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
-    """Return what was typed for a card; None if its sides were changed in another way since.
-
-    A card saved before the size limit existed is returned as it is.
-    """
+    """Return what was typed for a card; None if its sides were changed in another way since."""
     if not source:
         return None
     typed = OwnCardDraft(*json.loads(source))
     rendered = render_card(typed)
-    # Cards saved before trimming was introduced end with a newline.
+    # Cards saved before trimming was introduced end with a newline. Those saved before the size
+    # limit existed have problems.
     trimmed = CardFaces(faces.front.strip(), faces.back.strip())
     return typed if rendered.problems or rendered.faces == trimmed else None
 

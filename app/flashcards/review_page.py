@@ -113,10 +113,7 @@ class GradeButton:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardView:
-    """The card to review; `note` says what is known about it.
-
-    Its due date can be set from the study day `day` to `last`.
-    """
+    """The card to review; its due date can be set from the study day `day` to `last`."""
 
     card: Flashcard
     token: str
@@ -156,7 +153,7 @@ class NoCardsDueInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """The review page: `turn` or `rest`, and what is done of the day.
+    """The card to review (`turn`) or why there is none (`rest`), and what is done of the day.
 
     `already` names the saved rating if the same showing was rated twice.
     """
@@ -217,10 +214,7 @@ def build_review_page(
 
 
 def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
-    """Return the counter that a card belongs to.
-
-    The list counts steps left unfinished on an earlier day as due.
-    """
+    """Return the counter of a card; on the list, an older unfinished step counts as due."""
     first_record = queue.queue.first
     if record.standing is None:
         return "new"
@@ -230,10 +224,7 @@ def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
 
 
 def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
-    """Return the card.
-
-    Raises NotFoundError, or ConflictError if a mock exam in progress includes it.
-    """
+    """Return the card; raises NotFoundError, or ConflictError during a mock exam with it."""
     resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
@@ -369,10 +360,7 @@ def next_card_response(
     leech: ResolvedCard | None = None,
     earlier_rating: int = 0,
 ) -> Response:
-    """Return the next card as a fragment, or a redirect to its page.
-
-    `earlier_rating` is the rating already saved for a showing that was rated twice.
-    """
+    """Return the next card as a fragment, or a redirect to its page."""
     if not is_htmx_request(ctx.request):
         pairs = {
             "card": review_filter.card,
@@ -550,10 +538,7 @@ def _save_rating(
 
 @router.post("/undo")
 async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
-    """Undo the last review or manual edit, and show its card again.
-
-    The card is rendered after the commit, as with a rating.
-    """
+    """Undo the last review or manual edit; its card is rendered after the commit."""
     card = await run_in_write_transaction(request, lambda ctx: _undo_log_entry(ctx, undone))
     return await run_in_read_session(
         request, lambda ctx: next_card_response(ctx, parse_review_filter(ctx, undone, card))
@@ -594,10 +579,7 @@ _MAX_OFFLINE_CARDS = 100
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OfflineCard:
-    """One card of the page; the token identifies the showing.
-
-    `later` says that it is not one of today's cards.
-    """
+    """A card to cache in the browser; `later` says that it is not one of today's."""
 
     card: Flashcard
     token: str
