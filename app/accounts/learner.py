@@ -21,16 +21,6 @@ _MOST_LATE = 2  # days that a missed mock exam stays on the list; the last one u
 _OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
 
 
-def parse_stored_card_amount(value: str) -> CardAmount:
-    """Return a stored choice; an unknown one is normal."""
-    return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
-
-
-def parse_stored_page_length(value: str) -> PageLength:
-    """Return a stored choice; an unknown one leaves it to the plan."""
-    return next((route for route in PAGE_LENGTHS if route == value), "auto")
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanCalendar:
     """The dates of a plan, from the study day on which the exam day was set.

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
-from app.accounts.learner import LearnerProfile, parse_stored_card_amount, parse_stored_page_length
+from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, check_row_quota
@@ -260,8 +260,9 @@ def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerPro
         "days_off": frozenset(map(int, columns["days_off"])),
         "plan_begun": dt.date.fromisoformat(plan_begun) if plan_begun else None,
         "mock_days": tuple(map(dt.date.fromisoformat, columns["mock_days"].split())),
-        "card_amount": parse_stored_card_amount(columns["card_amount"]),
-        "page_route": parse_stored_page_length(columns["page_route"]),
+        # A choice that this version doesn't know has no effect.
+        "card_amount": amount if (amount := columns["card_amount"]) in CARD_AMOUNTS else "normal",
+        "page_route": route if (route := columns["page_route"]) in PAGE_LENGTHS else "auto",
     }
     return LearnerProfile(**columns | parsed | session)
 

@@ -122,10 +122,11 @@ class SectionAnswer(Answer):
 def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
-    fields: dict[str, Any] = {
-        name: (_input_annotation(spec), _build_field_info(spec, defaults[name]))
-        for name, spec in inputs.input_specs(entry.inputs).items()
-    }
+    fields: dict[str, Any] = {}
+    for name, spec in inputs.input_specs(entry.inputs).items():
+        json_type = _TAKES.get(spec.kind, str)
+        annotation = json_type | None if spec.optional else json_type
+        fields[name] = (annotation, _build_field_info(spec, defaults[name]))
     name = entry.name.title().replace("-", "")
     model: type[BaseModel] = create_model(
         f"{name}Inputs",
@@ -165,11 +166,6 @@ def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
             for output in entry.outputs
         ],
     }
-
-
-def _input_annotation(spec: InputSpec) -> Any:
-    json_type = _TAKES.get(spec.kind, str)
-    return json_type | None if spec.optional else json_type
 
 
 def _build_field_info(spec: InputSpec, default: Any) -> Any:

@@ -167,23 +167,21 @@ def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
 def _case_row(case: dict[str, Any]) -> CaseRow:
     expected, predicted = case["expected"], case.get("predicted")
     command, figure = case.get("command", ""), case.get("figure", "")
+    formula = case.get("formula", "")
+    error = None if predicted is None else abs(predicted - expected) / (abs(expected) or 1.0)
     calculator = _calculator_link(command, figure) if command else TextLink("", "")
     return CaseRow(
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
         predicted="" if predicted is None else format_number(predicted, 4),
-        error="" if predicted is None else _format_relative_error(expected, predicted),
+        error=_format_percent_or_empty(error),
         source=case["source"],
         remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
         calculator=calculator.text,
         command=command,
         address=calculator.url,
-        formula=_formula_name(case),
+        formula=f"{formula}, here alone" if "report_alone" in case else formula,
     )
-
-
-def _format_relative_error(expected: float, predicted: float) -> str:
-    return _format_percent_or_empty(abs(predicted - expected) / (abs(expected) or 1.0))
 
 
 def _calculator_link(command: str, figure: str) -> TextLink:
@@ -194,9 +192,3 @@ def _calculator_link(command: str, figure: str) -> TextLink:
     entry = registry.find_estimate(name)
     link = calculator_url(name, query, anchor=figure) if len(query) <= LONGEST_LINK else ""
     return TextLink(link, entry.title if entry else "")
-
-
-def _formula_name(case: dict[str, Any]) -> str:
-    """Return the name of a formula's function, marked if only this report uses it."""
-    function: str = case.get("formula", "")
-    return f"{function}, here alone" if "report_alone" in case else function

@@ -73,23 +73,16 @@ def convert_to_app_error(error: BaseException) -> AppError | None:
 
 def is_lock_busy_error(error: BaseException) -> bool:
     """Return whether a driver reports that another connection holds the lock."""
-    state = getattr(error, "sqlstate", None)
-    return _read_extended_error_code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
+    return code in _BUSY_CODES or getattr(error, "sqlstate", "") in _BUSY_STATES
 
 
 def is_disk_full_error(error: BaseException) -> bool:
     """Return whether the driver or the system reports a full disk."""
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRNOS
-    return (
-        _read_extended_error_code(error) in _FULL_CODES
-        or getattr(error, "sqlstate", "") in _FULL_STATES
-    )
-
-
-def _read_extended_error_code(error: BaseException) -> int:
-    """Return the extended SQLite error code; its lowest eight bits are the primary code."""
-    return getattr(error, "sqlite_errorcode", 0)
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
 
 
 OpenWriteSession = Callable[[], AbstractAsyncContextManager[Session]]
@@ -206,24 +199,15 @@ _MESSAGE = (
 )
 
 
-def convert_value_errors(engine: Engine) -> None:
-    """Convert errors about unstorable values on this engine to `InvalidInputError`."""
-    event.listen(engine, "handle_error", _convert_unstorable_value)
-
-
-def invalid_value_error(error: BaseException) -> InvalidInputError:
-    """Return the error to raise for a value that cannot be stored. Logs it without the value."""
-    _log.warning("the database had no room for a value (%s)", type(error).__name__)
-    return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
-
-
 def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
     error = context.original_exception
     # The SQLite driver raises Python errors before the database sees the value.
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
         context.sqlalchemy_exception, DataError
     ):
-        return invalid_value_error(error)
+        # The log must not contain the value.
+        _log.warning("the database had no room for a value (%s)", type(error).__name__)
+        return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
     return None
 
 
@@ -266,14 +250,13 @@ def make_engine(database_url: str) -> Engine:
         hide_parameters=True,  # keep answers and names out of logs
         execution_options=replaced_file_guard.execution_options,
     )
-    event.listen(
-        engine, "do_connect", replaced_file_guard.expect_file
-    )  # connecting would create a new file
+    # Connecting would create a new file.
+    event.listen(engine, "do_connect", replaced_file_guard.expect_file)
     event.listen(engine, "connect", replaced_file_guard.remember_file)
     event.listen(engine, "engine_disposed", replaced_file_guard.forget_file)
     event.listen(engine, "connect", _configure_sqlite_connection)
     event.listen(engine, "begin", _begin_sqlite_transaction)
-    convert_value_errors(engine)
+    event.listen(engine, "handle_error", _convert_unstorable_value)
     return engine
 
 
@@ -374,7 +357,7 @@ def _make_postgresql_engine(address: str) -> Engine:
     )
     event.listen(engine, "connect", _configure_postgresql_connection)
     event.listen(engine, "set_connection_execution_options", _set_write_isolation_level)
-    convert_value_errors(engine)
+    event.listen(engine, "handle_error", _convert_unstorable_value)
     return engine
 
 
@@ -419,7 +402,7 @@ _UNREADABLE = "(an address that cannot be read)"
 
 def redact_url_passwords(address: str) -> str:
     """Return the database URL with every password replaced by stars."""
-    url = _parse_url(address)
+    url = parse_database_url(address)
     if url is None:
         return _UNREADABLE
     # A password with an “@” that was not escaped continues in the host.
@@ -433,7 +416,7 @@ def redact_url_passwords(address: str) -> str:
 def hide_passwords(message: object, database_url: str) -> str:
     """Return a message about a database with the passwords of its URL `database_url` hidden."""
     text = str(message)
-    url = _parse_url(database_url)
+    url = parse_database_url(database_url)
     if url is None:
         return text.replace(database_url, _UNREADABLE) if database_url else text
     for secret in sorted(_url_passwords(url), key=len, reverse=True):
@@ -441,7 +424,8 @@ def hide_passwords(message: object, database_url: str) -> str:
     return text
 
 
-def _parse_url(address: str) -> URL | None:
+def parse_database_url(address: str) -> URL | None:
+    """Return a database URL in its parts; None if it is invalid."""
     try:
         return make_url(address)
     except (ArgumentError, ValueError):

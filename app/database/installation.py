@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy import Engine, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
-from app.database.engine import hide_passwords, make_engine
+from app.database.engine import hide_passwords, make_engine, parse_database_url
 from app.database.file_guards import (
     LockHeldError,
     file_lock,
@@ -46,12 +46,10 @@ class Installation:
     @property
     def sqlite_path(self) -> Path | None:
         """The file of a SQLite database; None for other databases or an invalid URL."""
-        try:
-            url = make_url(self.database)
-        except (ArgumentError, ValueError):
+        url = parse_database_url(self.database)
+        if url is None or url.get_backend_name() != "sqlite" or not url.database:
             return None
-        is_file = url.get_backend_name() == "sqlite" and url.database
-        return Path(url.database) if is_file and url.database else None
+        return Path(url.database)
 
     @property
     def lock(self) -> Path:

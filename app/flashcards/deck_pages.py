@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
@@ -19,12 +19,7 @@ from app.accounts.current_learner import (
 from app.clock import from_milliseconds
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
-from app.flashcards.forms import (
-    ManualEditForm,
-    PostedCardChoice,
-    PostedManualEdit,
-    ReviewFilterQuery,
-)
+from app.flashcards.forms import CardWantedForm, ManualEditForm, ReviewFilterQuery
 from app.flashcards.review_page import (
     find_card,
     next_card_response,
@@ -258,7 +253,9 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
 
 
 @router.post("/{card}/addition")
-def add_or_decline_card(ctx: WriteContext, card: str, chosen: PostedCardChoice) -> Response:
+def add_or_decline_card(
+    ctx: WriteContext, card: str, chosen: Annotated[CardWantedForm, Form()]
+) -> Response:
     """Add a glossary term to the learner's cards, or add again or decline a card of theirs."""
     kind, name = parse_card_id(card)
     if kind == TERM and chosen.wanted:
@@ -394,7 +391,9 @@ def show_card_details(
 
 
 @router.post("/{card}/acts")
-async def edit_card_state(request: Request, card: str, form: PostedManualEdit) -> Response:
+async def edit_card_state(
+    request: Request, card: str, form: Annotated[ManualEditForm, Form()]
+) -> Response:
     """Save a manual edit; it can be undone like a review.
 
     The next card is looked up after the commit. The plan of the day is computed again, which takes

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
-from fastapi import Form, Query, Request
+from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
 from app.errors import InvalidInputError
@@ -84,10 +84,6 @@ class CardWantedForm(BaseModel):
 
 
 ReviewFilterQuery = Annotated[CardPagesQuery, Query()]
-PostedUndo = Annotated[UndoForm, Form()]
-PostedSuspension = Annotated[SuspensionForm, Form()]
-PostedManualEdit = Annotated[ManualEditForm, Form()]
-PostedCardChoice = Annotated[CardWantedForm, Form()]
 
 _MOST_FIELDS = 200
 _PLAIN = "application/x-www-form-urlencoded"

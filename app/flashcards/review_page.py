@@ -5,9 +5,10 @@ import datetime as dt
 import functools
 import hashlib
 from collections.abc import Callable, Mapping
+from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
@@ -26,8 +27,6 @@ from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
     GradeForm,
-    PostedSuspension,
-    PostedUndo,
     ReviewFilterQuery,
     ReviewScopeForm,
     SuspensionForm,
@@ -537,7 +536,7 @@ def _save_rating(
 
 
 @router.post("/undo")
-async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
+async def undo_last_review(request: Request, undone: Annotated[UndoForm, Form()]) -> Response:
     """Undo the last review or manual edit; its card is rendered after the commit."""
     card = await run_in_write_transaction(request, lambda ctx: _undo_log_entry(ctx, undone))
     return await run_in_read_session(
@@ -554,7 +553,9 @@ def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
 
 
 @router.post("/{card}/suspension")
-async def suspend_card(request: Request, card: str, form: PostedSuspension) -> Response:
+async def suspend_card(
+    request: Request, card: str, form: Annotated[SuspensionForm, Form()]
+) -> Response:
     topic = await run_in_write_transaction(
         request, lambda ctx: _suspend_and_get_topic(ctx, card, form)
     )
