@@ -38,7 +38,7 @@ class AuthorRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             author = await _find_signed_in_author(request)
             if author is None:
-                return _login_required_page(request)
+                return _refuse_browser_without_session(request)
             request.state.author = author
             renewed = await _renew_session_daily(request, author)
             response = await handle(request)
@@ -68,7 +68,7 @@ def _set_author_cookie(request: Request, response: Response, token: str) -> None
     )
 
 
-def forget_author_cookie(request: Request, response: Response) -> None:
+def delete_author_cookie(request: Request, response: Response) -> None:
     response.delete_cookie(_cookie_name(request))
 
 
@@ -108,14 +108,14 @@ async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool
     return True
 
 
-def _login_required_page(request: Request) -> Response:
+def _refuse_browser_without_session(request: Request) -> Response:
     if is_htmx_request(request):
         raise ForbiddenError(
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )
     response = _link_refused_page(request, "")
-    forget_author_cookie(request, response)
+    delete_author_cookie(request, response)
     return response
 
 

@@ -31,7 +31,7 @@ def author_link_url(address: str, token: str) -> str:
 
 
 AuthorLinkState = Literal["good", "used", "expired", "unknown"]
-COMMAND_LINE = 0
+COMMAND_LINE_SESSION = 0
 """The session id of actions on the command line."""
 _USED_LINK_REPORTED_FOR = dt.timedelta(
     days=7
@@ -80,7 +80,7 @@ def store_author_link(db: Session, digest: str, now: dt.datetime) -> None:
             expires_at=to_milliseconds(now + LINK_LIFETIME),
         )
     )
-    record_audit_entry(db, AuditRecord(now, COMMAND_LINE, "link made"))
+    record_audit_entry(db, AuditRecord(now, COMMAND_LINE_SESSION, "link made"))
 
 
 def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> AuthorLinkState:

@@ -16,10 +16,10 @@ from sqlmodel import Session
 from app.accounts.learner import LearnerProfile as LearnerProfile
 from app.accounts.learner_store import (
     BrowserVisit,
-    bump_change_counter,
     derive_course_key,
     enroll_learner,
     find_learner_by_session,
+    increment_change_counter,
     summarize_learner_data,
     update_session_last_seen,
 )
@@ -105,7 +105,7 @@ def _enroll_if_new(
 ) -> LearnerProfile:
     visitor: Visitor = request.state.visitor
     visit = describe_browser_visit(request, visitor.digest, now)
-    if learner.id and bump_change_counter(db, learner.id):
+    if learner.id and increment_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
             update_session_last_seen(db, visit)
         return learner
@@ -114,7 +114,7 @@ def _enroll_if_new(
     if learner.id:
         new_learner = _unsaved_learner(visitor, learner.course, learner.zone)
     learner_id = enroll_learner(db, new_learner, visit)
-    bump_change_counter(db, learner_id)
+    increment_change_counter(db, learner_id)
     return dataclasses.replace(new_learner, id=learner_id, home=new_learner.home or learner_id)
 
 
@@ -133,7 +133,7 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
     await run_in_threadpool(limit.expect_room, known_learner=is_known)
 
 
-def add_bytes_to_quota(request: Request, size: int) -> None:
+def count_bytes_toward_quota(request: Request, size: int) -> None:
     """Count bytes of cards and pictures toward the client's daily quota."""
     quota: DailyQuota = request.app.state.daily_quota
     quota.add_stored_bytes(client_of_scope(request.scope), size)

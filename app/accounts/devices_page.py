@@ -16,7 +16,7 @@ from app.accounts.current_learner import (
     describe_browser_visit,
 )
 from app.accounts.learner_store import LearnerDataSummary
-from app.accounts.settings_page import CodeForm, render_settings_page, settings_as_typed
+from app.accounts.settings_page import CodeForm, build_settings_form, render_settings_page
 from app.errors import NotFoundError
 from app.web.dependencies import RowNumber, public_base_url
 from app.web.request_limits import RateLimiter, client_of_scope
@@ -91,7 +91,7 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
     owner = learner_store.use_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
     if owner is None:  # another browser used it first
         return _render_code_entry(ctx, form.code, _CodeError(_NOT_VALID))
-    learner_store.revoke_own_session(ctx.db, ctx.visitor.digest, ctx.now)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
     session_key = create_session_key()
     visit = describe_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
     learner_store.insert_browser_session(ctx.db, owner, visit)
@@ -122,8 +122,8 @@ def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
     if leave != "yes":
         message = "Tick the box first: without a code there is no way back."
         problems = [{"field": "leave", "message": message}]
-        return render_settings_page(ctx, settings_as_typed(ctx.learner), problems)
-    learner_store.revoke_own_session(ctx.db, ctx.visitor.digest, ctx.now)
+        return render_settings_page(ctx, build_settings_form(ctx.learner), problems)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
     return _redirect_home_with_cookie(ctx.cookies.format_cookie_deletion(ctx.visitor))
 
 
@@ -146,7 +146,7 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
     if seconds := rates.seconds_until_allowed("codes", *rate_limit_key):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
-    owner = learner_store.find_code_owner(ctx.db, _device_code_digest(ctx, code), ctx.now)
+    owner = learner_store.find_device_code_owner(ctx.db, _device_code_digest(ctx, code), ctx.now)
     if owner is None:
         rates.check_and_count("codes", *rate_limit_key)
         raise _CodeError(_NOT_VALID)

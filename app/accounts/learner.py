@@ -15,9 +15,9 @@ PAGE_LENGTHS: tuple[PageLength, ...] = ("auto", "short", "full")
 
 _DAY = dt.timedelta(days=1)
 _FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
-_LAST_MOCK_BEFORE = 2  # days from the last mock exam to the exam
-_LEAST_GAP = 4  # days between the last mock exam and the one before it
-_MOST_LATE = 2  # days that a missed mock exam stays on the list; the last one until the eve
+_LAST_MOCK_DAYS_BEFORE = 2  # days from the last mock exam to the exam
+_MIN_DAYS_BETWEEN = 4  # days between the last mock exam and the one before it
+_MOST_DAYS_LATE = 2  # days that a missed mock exam stays on the list; the last one until the eve
 _OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
 
 
@@ -60,7 +60,9 @@ class PlanCalendar:
         if last_sitting_day is not None and last_sitting_day >= planned_day:
             return None
         days_late = (day - planned_day).days
-        return planned_day if days_late <= _MOST_LATE or planned_day == self.mocks[-1] else None
+        return (
+            planned_day if days_late <= _MOST_DAYS_LATE or planned_day == self.mocks[-1] else None
+        )
 
 
 def plan_mock_exam_days(
@@ -76,11 +78,11 @@ def plan_mock_exam_days(
     [11, 18, 23]
     """
     days = (exam - begin).days
-    if days < _LAST_MOCK_BEFORE + 2:
+    if days < _LAST_MOCK_DAYS_BEFORE + 2:
         return ()
-    last = days - _LAST_MOCK_BEFORE
+    last = days - _LAST_MOCK_DAYS_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
-    offsets = [*range(first, last - _LEAST_GAP + 1, 7), last]
+    offsets = [*range(first, last - _MIN_DAYS_BETWEEN + 1, 7), last]
     dates = [_first_study_day_from(begin + n * _DAY, exam, days_off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 
@@ -105,7 +107,7 @@ def move_mock_exam_day(
     return tuple(sorted(new if mock == old else mock for mock in calendar.mocks))
 
 
-LAST_WEEK = 7
+LAST_WEEK_DAYS = 7
 """Days before the exam on which the study time may be doubled."""
 
 
@@ -158,7 +160,7 @@ class LearnerProfile:
 
     def minutes_on(self, day: dt.date) -> int:
         """Return the minutes of a study day. A day off counts like any other day."""
-        last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK
+        last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK_DAYS
         return self.minutes_a_day * (2 if self.double_last_week and last_week else 1)
 
     def plan_calendar(self, day: dt.date) -> PlanCalendar:

@@ -34,7 +34,7 @@ from app.database.engine import OpenWriteSession
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies
 
 # Text columns with JSON; the JSON files contain it as JSON.
-_NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
+_JSON_COLUMNS = {"raw", "parsed", "items", "paper", "struck", "refused"}
 _README_TEXT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
@@ -108,7 +108,7 @@ def _write_table_to_archive(
                 values = _with_readable_times(row, time_columns)
                 csv_writer.writerow(values)
                 json_entry.write(",\n" if count else "[\n")
-                parsed = {n: _parse_json(values[n]) for n in _NESTED if n in values}
+                parsed = {n: _parse_json(values[n]) for n in _JSON_COLUMNS if n in values}
                 json_entry.write(json.dumps(values | parsed, ensure_ascii=False))
                 count += 1
             json_entry.write("\n]\n" if count else "[]\n")
@@ -202,7 +202,7 @@ def _render_erase_form(ctx: RequestContext, wrong_word: str | None = None) -> HT
     return ctx.page(
         "accounts/erasure.html",
         status=422 if is_refused else 200,
-        counts=learner_store.count_records(ctx.db, ctx.learner.home),
+        counts=learner_store.count_records_by_table(ctx.db, ctx.learner.home),
         sitting=learner_store.has_running_exam(ctx.db, ctx.learner.home),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,

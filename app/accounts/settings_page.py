@@ -219,7 +219,7 @@ def _conversions_by_setting() -> dict[str, SettingConversion]:
     }
 
 
-def settings_as_typed(learner: LearnerProfile) -> SettingsPageForm:
+def build_settings_form(learner: LearnerProfile) -> SettingsPageForm:
     return SettingsPageForm(
         **{
             name: setting.show(getattr(learner, name))
@@ -267,7 +267,7 @@ router = APIRouter()
 
 @router.get("/settings")
 def show_settings(ctx: ReadContext) -> HTMLResponse:
-    return render_settings_page(ctx, settings_as_typed(ctx.learner), [])
+    return render_settings_page(ctx, build_settings_form(ctx.learner), [])
 
 
 @router.post("/settings")

@@ -26,7 +26,7 @@ from app.web.dependencies import public_base_url
 from app.widgets.calculator_form import inputs_from_query
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
-_INNER = frozenset(
+_INTERNAL_FIELDS = frozenset(
     {
         "decoder_layers",
         "encoder_layers",
@@ -50,7 +50,7 @@ _API_NAMES = {
 
 def catalog_json(kind: str) -> dict[str, Any]:
     """Return one catalog with its units; raises KeyError for an unknown kind."""
-    rows = _ROWS[kind]()
+    rows = _ROWS_BY_CATALOG[kind]()
     used_fields = {name for row in rows for name in row}
     return {"units": {n: u for n, u in UNITS.items() if n in used_fields}, kind: rows}
 
@@ -61,7 +61,7 @@ def _list_models() -> list[dict[str, Any]]:
 
 
 def _model_fields(model: Architecture) -> dict[str, Any]:
-    names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
+    names = [f.name for f in dataclasses.fields(model) if f.name not in _INTERNAL_FIELDS]
     fields = {_API_NAMES.get(name, name): getattr(model, name) for name in names}
     return fields | {
         "tower_parameters": model.tower_parameters,
@@ -79,7 +79,7 @@ def _to_plain_json(value: Any) -> Any:
     return dict(value) if hasattr(value, "items") else value
 
 
-_ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+_ROWS_BY_CATALOG: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "models": _list_models,
     "accelerators": lambda: [_part_to_dict(a) for a in catalog.list_accelerators()],
     "systems": lambda: [_part_to_dict(s) for s in catalog.list_systems()],

@@ -24,7 +24,7 @@ from app.widgets.svg import SvgChart
 _FILE = Path(__file__).with_name("accuracy.json")
 
 # Units of the cases that have another name in the units table.
-_BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
+_UNIT_NAMES = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
     values = [value for pair in points for value in pair]
     diagonal = ((min(values), min(values)), (max(values), max(values))) if values else ()
     stated_unit = kind_results["results"][0]["unit"]
-    unit = _BASE.get(stated_unit, stated_unit)
+    unit = _UNIT_NAMES.get(stated_unit, stated_unit)
     return Chart(
         label=kind_results["label"],
         x_label="Measured or exact",

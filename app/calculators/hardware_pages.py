@@ -130,11 +130,11 @@ def _number_or_zero(value: float | str | None) -> float:
     return float(value or 0)
 
 
-_INPUT = {"accelerator": "gpu", "system": "system"}
+_INPUT_KINDS = {"accelerator": "gpu", "system": "system"}
 
 
 def calculator_links(part: CatalogPart) -> tuple[TextLink, ...]:
-    input_kind = _INPUT.get(part.kind, "network")
+    input_kind = _INPUT_KINDS.get(part.kind, "network")
     links = []
     for entry in registry.entries():
         field_names = [
@@ -192,7 +192,7 @@ class PartColumn:
 
 PartColumnGroups = Mapping[str, tuple[PartColumn, ...]]
 """The columns below each heading."""
-_CARD: PartColumnGroups = {
+_ACCELERATOR_COLUMNS: PartColumnGroups = {
     "Memory": (
         PartColumn("memory", "As sold", "GB"),
         PartColumn("driver_memory", "As the driver reports", "GB"),
@@ -208,7 +208,7 @@ _CARD: PartColumnGroups = {
         PartColumn("tdp", "Power", "W"),
     ),
 }
-_SYSTEM: PartColumnGroups = {
+_SYSTEM_COLUMNS: PartColumnGroups = {
     "Accelerators": (PartColumn("gpus", "Number"), PartColumn("accelerator", "Kind")),
     "Memory of all accelerators": (
         PartColumn("gpu_memory", "As sold", "GB"),
@@ -223,7 +223,7 @@ _SYSTEM: PartColumnGroups = {
         PartColumn("rack_units", "Rack units"),
     ),
 }
-_NETWORK: PartColumnGroups = {
+_NETWORK_COLUMNS: PartColumnGroups = {
     "Rates": (
         PartColumn("ports", "Ports"),
         PartColumn("port_rate", "Port, one way", "Gbit/s"),
@@ -255,15 +255,22 @@ CATEGORIES: Mapping[str, PartCategory] = {
     category.name: category
     for category in (
         PartCategory(
-            "accelerators", "Accelerators", "Accelerator", ("accelerator",), _CARD, "memory"
+            "accelerators",
+            "Accelerators",
+            "Accelerator",
+            ("accelerator",),
+            _ACCELERATOR_COLUMNS,
+            "memory",
         ),
-        PartCategory("systems", "Servers and racks", "System", ("system",), _SYSTEM, "gpu_memory"),
+        PartCategory(
+            "systems", "Servers and racks", "System", ("system",), _SYSTEM_COLUMNS, "gpu_memory"
+        ),
         PartCategory(
             "network",
             "Links, adapters and switches",
             "Part",
             ("link", "adapter", "dpu", "switch"),
-            _NETWORK,
+            _NETWORK_COLUMNS,
             "bandwidth",
         ),
     )
@@ -482,7 +489,7 @@ router = APIRouter(prefix="/hardware", include_in_schema=False)
 QueriedParts = Annotated[list[str], Query(alias="part", max_length=20)]
 
 # The values at the top of a part's page, by category.
-_FACTS = {
+_FACTS_BY_CATEGORY = {
     "accelerators": ("capacity", "memory_bandwidth", "bf16", "nvlink", "tdp"),
     "systems": ("gpus", "capacity", "nvlink", "nic", "power"),
     "network": ("bandwidth", "port_rate", "ports", "switching_capacity", "power"),
@@ -533,7 +540,7 @@ def show_part(ctx: ReadContext, name: str) -> Response:
         onward = "/hardware", "See all parts"
         raise NotFoundError(f"There is no part “{name}”.", onward=onward)
     category = part_category(part)
-    facts = [part.get(field) for field in _FACTS[category.name]]
+    facts = [part.get(field) for field in _FACTS_BY_CATEGORY[category.name]]
     return ctx.page(
         "calculators/hardware_item.html",
         part=part,

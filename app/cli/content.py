@@ -188,7 +188,7 @@ def _requested_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-_PAUSE = 0.2
+_SECONDS_BETWEEN_CHECKS = 0.2
 Problems = tuple[ContentProblem, ...]
 
 
@@ -211,7 +211,7 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
 
     Ends when `wait`, which is called between two checks, raises KeyboardInterrupt.
     """
-    pause = wait or (lambda: time.sleep(_PAUSE))
+    pause = wait or (lambda: time.sleep(_SECONDS_BETWEEN_CHECKS))
     files = WatchedFiles(folder, None)
     previous: Problems | None = None
     try:

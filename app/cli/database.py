@@ -29,7 +29,7 @@ from app.database.engine import (
     redact_url_passwords,
 )
 from app.database.file_guards import (
-    ASIDE,
+    REPLACED_FILES_PREFIX,
     give_root_files_to_folder_owner,
     keep_new_files_private,
     make_file_private,
@@ -65,7 +65,7 @@ def read_settings() -> Settings:
         ) from None
 
 
-def list_settings(_options: argparse.Namespace) -> int:
+def print_settings(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in settings_rows(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
@@ -85,7 +85,7 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
     try:
         migrate_database(engine, lambda old: back_up_before_migration(installation, old, now))
         engine.dispose()
-        use_and_clean_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
+        use_and_clean_temporary_folder(installation.data_folder / "tmp")  # for VACUUM and uploads
         _vacuum_after_erasure(engine)
         make_database_private(engine)
         make_file_private(installation.secret_file)
@@ -93,18 +93,18 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         raise InstallationError(f"{error}{_describe_newest_backup(installation)}") from None
     except DBAPIError as error:
         if error.orig is not None and is_disk_full_error(error.orig):
-            raise InstallationError(describe_full_disk(installation.data)) from None
-        reason = " ".join(hide_passwords(error.orig, installation.database).split())
+            raise InstallationError(describe_full_disk(installation.data_folder)) from None
+        reason = " ".join(hide_passwords(error.orig, installation.database_url).split())
         raise InstallationError(
-            f"the database {redact_url_passwords(installation.database)} cannot be opened ({reason}): "
+            f"the database {redact_url_passwords(installation.database_url)} cannot be opened ({reason}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None
     except OSError as error:
         if is_disk_full_error(error):
-            raise InstallationError(describe_full_disk(installation.data)) from None
+            raise InstallationError(describe_full_disk(installation.data_folder)) from None
         raise InstallationError(
-            f"{error.filename or installation.data} cannot be written "
+            f"{error.filename or installation.data_folder} cannot be written "
             f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
         ) from None
     finally:
@@ -123,7 +123,9 @@ def _vacuum_after_erasure(engine: Engine) -> None:
 
 
 def _describe_newest_backup(installation: Installation) -> str:
-    backups = list_automatic_backups(installation.backups) if installation.backups else {}
+    backups = (
+        list_automatic_backups(installation.backup_folder) if installation.backup_folder else {}
+    )
     return f" The newest copy is {list(backups)[-1]}." if backups else ""
 
 
@@ -158,7 +160,7 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
         give_root_files_to_folder_owner(settings.data)
         file = installation_from_settings(settings).sqlite_path
         if file is not None and file.parent != settings.data:
-            give_root_files_to_folder_owner(file.parent, file.name, ASIDE)
+            give_root_files_to_folder_owner(file.parent, file.name, REPLACED_FILES_PREFIX)
 
 
 def choose_url_to_print(settings: Settings) -> str:
@@ -267,7 +269,7 @@ def _restore_backup(installation: Installation, file: Path, now: dt.datetime) ->
     result = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.made_at_text}."]
     lines += [f"What was there before is kept in {folder}" for folder in result.kept]
-    if installation.secret and result.manifest.secret != "none":  # noqa: S105 - there is a key
+    if installation.configured_key and result.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "
             "differ, leave it out, or browsers will not find their learners."
@@ -318,5 +320,5 @@ COMMANDS = {
     "doctor": run_backup_restore_or_doctor,
     "health": print_server_readiness,
     "db": run_database_command,
-    "settings": list_settings,
+    "settings": print_settings,
 }

@@ -172,7 +172,7 @@ def _input_help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
     ]
 
 
-_NAMES = {
+_VALUE_BY_KIND = {
     "model": "a model of the catalog, a size such as 70B, or @FILE",
     "gpu": "an accelerator of the catalog",
     "system": "a system of the catalog",
@@ -182,7 +182,7 @@ _NAMES = {
 
 
 def _describe_accepted_values(spec: InputSpec) -> str:
-    return _NAMES.get(spec.kind) or describe_range(spec)
+    return _VALUE_BY_KIND.get(spec.kind) or describe_range(spec)
 
 
 def _dump_json(value: Any) -> str:

@@ -38,7 +38,7 @@ from app.web.monitoring import configure_logging, share_metrics_between_processe
 
 LOCAL_DATA = ".headroom"
 """The data folder inside a course that is served as `headroom serve DIR`."""
-_GRACE = 8  # seconds that requests have to finish when the server is stopped
+_SECONDS_TO_STOP = 8  # seconds that requests have to finish when the server is stopped
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -172,6 +172,6 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         log_config=None,  # app.web.monitoring configures logging
         log_level="warning",
         proxy_headers=False,  # TrustedProxyMiddleware handles the configured proxies
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_SECONDS_TO_STOP,
         server_header=False,
     )

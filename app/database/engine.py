@@ -193,7 +193,7 @@ def _commit(connection: Connection, disk: DiskProbe) -> None:
 
 
 _log = logging.getLogger("headroom")
-_MESSAGE = (
+_UNSTORABLE_VALUE = (
     "Something that was sent cannot be saved: a number is too large, or a text holds "
     "a character that no text may hold."
 )
@@ -207,7 +207,9 @@ def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
     ):
         # The log must not contain the value.
         _log.warning("the database had no room for a value (%s)", type(error).__name__)
-        return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
+        return InvalidInputError(
+            _UNSTORABLE_VALUE, hint="Check what was typed, then send it again."
+        )
     return None
 
 
@@ -229,7 +231,7 @@ _PRAGMAS = (
     "PRAGMA temp_store=MEMORY",
 )
 # In milliseconds. They bound every wait on PostgreSQL too.
-_LIMITS = {
+_POSTGRESQL_TIMEOUTS = {
     "statement_timeout": 30_000,
     "idle_in_transaction_session_timeout": 300_000,  # a transaction of a hung process
 }
@@ -380,7 +382,7 @@ def _configure_sqlite_connection(connection: Any, _record: object) -> None:
 
 def _configure_postgresql_connection(connection: Any, _record: object) -> None:
     # Wait for another writer as long as on SQLite, then fail the request.
-    limits = {"lock_timeout": BUSY, **_LIMITS}
+    limits = {"lock_timeout": BUSY, **_POSTGRESQL_TIMEOUTS}
     connection.autocommit = True
     with connection.cursor() as cursor:
         for name, limit in limits.items():

@@ -68,7 +68,7 @@ class DiskProbe:
         os.ftruncate(self._descriptor, next(self._sizes))
 
 
-_OPTION = "headroom_file"
+_GUARD_OPTION = "headroom_file"
 
 
 class DatabaseGoneError(SQLAlchemyError):
@@ -85,16 +85,19 @@ class ReplacedFileGuard:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._number = self._read_device_and_inode()
+        self._remembered_file = self._read_device_and_inode()
 
     @property
     def execution_options(self) -> dict[str, Any]:
         """Execution options through which `expect_database_in_place` finds this guard."""
-        return {_OPTION: self}
+        return {_GUARD_OPTION: self}
 
     def expect_file(self, *_event: object) -> None:
         """Raise DatabaseGoneError if the path does not lead to the same file any more."""
-        if self._number is not None and self._read_device_and_inode() != self._number:
+        if (
+            self._remembered_file is not None
+            and self._read_device_and_inode() != self._remembered_file
+        ):
             raise DatabaseGoneError(
                 f"the database {self._path} was deleted, moved or replaced while the "
                 "server was running; put it back, or stop the server and start it again"
@@ -102,12 +105,12 @@ class ReplacedFileGuard:
 
     def remember_file(self, *_event: object) -> None:
         """Remember the file after a connection opened it."""
-        if self._number is None:
-            self._number = self._read_device_and_inode()
+        if self._remembered_file is None:
+            self._remembered_file = self._read_device_and_inode()
 
     def forget_file(self, *_event: object) -> None:
         """Forget the file after all connections were closed: the next may open another."""
-        self._number = None
+        self._remembered_file = None
 
     def _read_device_and_inode(self) -> DeviceAndInode | None:
         try:
@@ -119,18 +122,18 @@ class ReplacedFileGuard:
 
 def expect_database_in_place(engine: Engine) -> None:
     """Raise DatabaseGoneError if a SQLite file is not where it was opened: a microsecond."""
-    guard: ReplacedFileGuard | None = engine.get_execution_options().get(_OPTION)
+    guard: ReplacedFileGuard | None = engine.get_execution_options().get(_GUARD_OPTION)
     if guard is not None:
         guard.expect_file()
 
 
-PRIVATE = 0o600
-PRIVATE_FOLDER = 0o700
-ASIDE = "before-restore-"
+PRIVATE_FILE_MODE = 0o600
+PRIVATE_FOLDER_MODE = 0o700
+REPLACED_FILES_PREFIX = "before-restore-"
 """Prefix of the folder name for files that a restore replaces."""
 _ROOT = 0
-_LEFT_BEHIND = 3600.0  # seconds; older temporary files are abandoned
-_MOMENT = "%Y-%m-%d-%H%M%S"
+_ABANDONED_AFTER = 3600.0  # seconds; older temporary files are abandoned
+_TIME_FORMAT = "%Y-%m-%d-%H%M%S"
 
 
 def keep_new_files_private() -> None:
@@ -146,10 +149,10 @@ def use_and_clean_temporary_folder(folder: Path) -> None:
     """
     if "TMPDIR" in os.environ:
         return
-    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    folder.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
     for path in folder.iterdir():
         # Left by a killed server. Newer files may belong to another process.
-        if time.time() - path.lstat().st_mtime > _LEFT_BEHIND:
+        if time.time() - path.lstat().st_mtime > _ABANDONED_AFTER:
             shutil.rmtree(path, ignore_errors=True)
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder.absolute())
 
@@ -158,13 +161,13 @@ def make_file_private(path: Path) -> None:
     """Make a file accessible to its owner only, if this user owns it."""
     # `headroom doctor` reports a file that stays readable for others.
     with contextlib.suppress(FileNotFoundError, PermissionError):
-        path.chmod(PRIVATE)
+        path.chmod(PRIVATE_FILE_MODE)
 
 
 def make_private_folder(path: Path) -> None:
     """Create a folder and its parents; if run as root, for the owner of their parent."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    path.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     for folder in reversed(new):
         _chown_new_folder(folder)
 
@@ -225,7 +228,7 @@ def create_private_file(path: Path) -> int:
     """Return a descriptor for a new private file at `path`, which replaces an existing one."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return os.open(path, flags, PRIVATE)
+    return os.open(path, flags, PRIVATE_FILE_MODE)
 
 
 def sync_to_disk(path: Path) -> None:
@@ -260,7 +263,7 @@ def private_temp_folder(beside: Path) -> Iterator[Path]:
 
 
 def name_replaced_files_folder(now: dt.datetime) -> str:
-    return f"{ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
+    return f"{REPLACED_FILES_PREFIX}{now.astimezone(dt.UTC):{_TIME_FORMAT}}"
 
 
 class ReplacedFilesFolder(NamedTuple):
@@ -272,7 +275,7 @@ class ReplacedFilesFolder(NamedTuple):
 
 def list_replaced_files_folders(folder: Path) -> Iterator[ReplacedFilesFolder]:
     """Yield the folders that restores left in a folder, oldest first."""
-    for path in sorted(folder.glob(f"{ASIDE}*")):
+    for path in sorted(folder.glob(f"{REPLACED_FILES_PREFIX}*")):
         with contextlib.suppress(ValueError):  # not made by a restore
-            moment = f"{path.name.removeprefix(ASIDE)}+0000"
-            yield ReplacedFilesFolder(path, dt.datetime.strptime(moment, f"{_MOMENT}%z"))
+            moment = f"{path.name.removeprefix(REPLACED_FILES_PREFIX)}+0000"
+            yield ReplacedFilesFolder(path, dt.datetime.strptime(moment, f"{_TIME_FORMAT}%z"))

@@ -29,24 +29,24 @@ class InstallationError(Exception):
 class Installation:
     """The paths and database URL of one installation.
 
-    `secret` is the key from the environment, or empty. `backups` is the folder of the
-    daily backups, None if they are disabled.
+    `configured_key` is the key from the environment, or empty. `backup_folder` is None if daily
+    backups are disabled.
     """
 
-    data: Path
-    database: str
-    secret: str
-    backups: Path | None
+    data_folder: Path
+    database_url: str
+    configured_key: str
+    backup_folder: Path | None
 
     @property
     def secret_file(self) -> Path:
         """The file of the key that was generated for this installation."""
-        return self.data / "secret"
+        return self.data_folder / "secret"
 
     @property
     def sqlite_path(self) -> Path | None:
         """The file of a SQLite database; None for other databases or an invalid URL."""
-        url = parse_database_url(self.database)
+        url = parse_database_url(self.database_url)
         if url is None or url.get_backend_name() != "sqlite" or not url.database:
             return None
         return Path(url.database)
@@ -54,14 +54,14 @@ class Installation:
     @property
     def lock(self) -> Path:
         """The lock file that every process using the data folder shares."""
-        return self.data / ".lock"
+        return self.data_folder / ".lock"
 
     def make_engine(self) -> Engine:
         """Return an engine for the database. Raises InstallationError if the URL is invalid."""
         try:
-            return make_engine(self.database)
+            return make_engine(self.database_url)
         except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-            reason = hide_passwords(error, self.database)
+            reason = hide_passwords(error, self.database_url)
             raise InstallationError(
                 f"the database address cannot be used ({reason}); for PostgreSQL write "
                 "postgresql+psycopg://user@host/name."
@@ -86,7 +86,7 @@ class Installation:
                 stack.enter_context(file_lock(self.lock, shared=shared, wait=False))
             except LockHeldError:
                 raise InstallationError(
-                    f"the data folder {self.data} cannot be used now, for {refusal}: "
+                    f"the data folder {self.data_folder} cannot be used now, for {refusal}: "
                     "stop it or wait for its end, then try again."
                 ) from None
             yield

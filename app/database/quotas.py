@@ -76,7 +76,7 @@ def check_row_quota(db: Session, quota: RowQuota, *conditions: ColumnElement[boo
 
 LEAST_FREE = 500_000_000
 """Free bytes on the disk that are reserved for answers, reviews and backups."""
-_ASKED_AGAIN = 30.0  # seconds for which the size of a PostgreSQL database is cached
+_SIZE_CACHED_SECONDS = 30.0  # seconds for which the size of a PostgreSQL database is cached
 _DAY = 86_400  # seconds
 _CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
 _RESERVE = 0.1  # share of the limit that is reserved for existing learners
@@ -126,8 +126,8 @@ class StorageLimit:
         is_file = engine.dialect.name == "sqlite" and name
         self._file = Path(name) if is_file and name else None
         self._folders = {folder, self._file.parent} if self._file else {folder}
-        self._told = 0
-        self._told_at = -_ASKED_AGAIN
+        self._size = 0
+        self._size_read_at = -_SIZE_CACHED_SECONDS
 
     def expect_room(self, *, known_learner: bool = True) -> None:
         """Raise StorageFullError if no more cards fit; the last tenth is for known learners."""
@@ -166,11 +166,11 @@ class StorageLimit:
         """Return the size of the database in bytes, including SQLite's write-ahead log."""
         if self._file is not None:
             return _file_size(self._file) + _file_size(Path(f"{self._file}-wal"))
-        if time.monotonic() - self._told_at >= _ASKED_AGAIN:
+        if time.monotonic() - self._size_read_at >= _SIZE_CACHED_SECONDS:
             with self._engine.connect() as connection:
-                self._told = int(connection.execute(_SIZE).scalar_one())
-            self._told_at = time.monotonic()
-        return self._told
+                self._size = int(connection.execute(_SIZE).scalar_one())
+            self._size_read_at = time.monotonic()
+        return self._size
 
 
 def _file_size(path: Path) -> int:

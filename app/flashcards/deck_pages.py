@@ -68,7 +68,7 @@ from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
 
-_PAGE = 30
+_ROWS_PER_PAGE = 30
 _KINDS = {QUESTION: "question", TERM: "term"}
 
 
@@ -100,13 +100,15 @@ class AddedCardsPage:
     count: int
 
 
-def page_of_added_cards(ctx: RequestContext, page_number: int) -> AddedCardsPage:
+def build_added_cards_page(ctx: RequestContext, page_number: int) -> AddedCardsPage:
     """Return page `page_number` of the added cards, or the last page if there are fewer."""
     db, learner = ctx.db, ctx.learner.id
     count = count_added(db, learner)
-    pages = max(1, -(-count // _PAGE))
+    pages = max(1, -(-count // _ROWS_PER_PAGE))
     number = min(max(page_number, 1), pages)
-    added = load_added_cards_page(db, learner, limit=_PAGE, offset=(number - 1) * _PAGE)
+    added = load_added_cards_page(
+        db, learner, limit=_ROWS_PER_PAGE, offset=(number - 1) * _ROWS_PER_PAGE
+    )
     cards = resolve_cards_once_per_request(ctx, [record.card for record in added])
     rows = tuple(build_listed_card(ctx, record, cards.get(record.card)) for record in added)
     return AddedCardsPage(rows, number, pages, count)
@@ -180,7 +182,7 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
     if not words:
         return CardSearchResult("", (), more=False)
     names = list(itertools.islice(_matching_card_names(ctx, words), CARDS_PER_PAGE + 1))
-    rows = tuple(_list_rows(ctx, names[:CARDS_PER_PAGE]))
+    rows = tuple(_list_cards(ctx, names[:CARDS_PER_PAGE]))
     return CardSearchResult(" ".join(query.split()), rows, more=len(names) > CARDS_PER_PAGE)
 
 
@@ -214,7 +216,7 @@ def _contains_words(library: Library, card: str, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
+def _list_cards(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     added_names = [name for name in names if is_added_card(name)]
     added = added_cards.load_added_cards(ctx.db, ctx.learner.id, added_names)
     course_names = [name for name in names if not is_added_card(name)]
@@ -246,7 +248,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         topics=topics,
         topic=topic,
         rows=[_list_course_card(ctx, c, statuses.get(c)) for c in topic.cards] if topic else [],
-        own=page_of_added_cards(ctx, query.own),
+        own=build_added_cards_page(ctx, query.own),
         matches=search_cards(ctx, query.q),
         suspended_cards=[ctx.library.cards[c] for c in suspended if c in ctx.library.cards],
     )
@@ -287,7 +289,7 @@ def _respond_to_card_choice(ctx: RequestContext, card: str, *, wanted: bool, bac
     )
 
 
-_GRADES = ("", "Again", "Hard", "Good", "Easy")
+_RATING_NAMES = ("", "Again", "Hard", "Good", "Easy")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -379,7 +381,7 @@ def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
         "due": f"Due date set to {until}",
         "forget": "Reset to new",
     }
-    return HistoryLine(day, text_by_act.get(row.act) or _GRADES[row.rating], bool(row.undone))
+    return HistoryLine(day, text_by_act.get(row.act) or _RATING_NAMES[row.rating], bool(row.undone))
 
 
 @router.get("/{card}/more")

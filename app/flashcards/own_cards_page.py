@@ -15,7 +15,7 @@ from markdown_it.rules_block import StateBlock, table
 from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
-    add_bytes_to_quota,
+    count_bytes_toward_quota,
     refuse_when_storage_full,
     run_in_read_session,
     run_in_write_transaction,
@@ -240,7 +240,7 @@ async def add_own_card(
         return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, token=token, conflict=conflict)
         )
-    add_bytes_to_quota(request, form.stored_bytes)
+    count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
@@ -276,7 +276,7 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
             request, lambda ctx: _render_refused_draft(ctx, form, card)
         )
     await run_in_write_transaction(request, lambda ctx: _save_change(ctx, card, form))
-    add_bytes_to_quota(request, form.stored_bytes)
+    count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 

@@ -76,9 +76,9 @@ from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
 
 # A learning step due within these minutes is shown early if nothing else is due.
-_AHEAD = dt.timedelta(minutes=20)
+_SHOWN_EARLY = dt.timedelta(minutes=20)
 GRADES = ("Again", "Hard", "Good", "Easy")
-_OFFER = 5
+_MOST_NEW_CARDS_OFFERED = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ def _next_card_to_show(
     if todays_queue.new:
         return review_log.load_unseen_card(db, learner, todays_queue.new[0])
     waiting_state = queue.first and queue.first.standing
-    return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _AHEAD else None
+    return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _SHOWN_EARLY else None
 
 
 def _explain_no_cards_due(
@@ -325,7 +325,7 @@ def _explain_no_cards_due(
     new = choose_new_cards(ctx, limits, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
-    more = len(choose_new_cards(ctx, limits, [topic.slug], _OFFER)) if topic else 0
+    more = len(choose_new_cards(ctx, limits, [topic.slug], _MOST_NEW_CARDS_OFFERED)) if topic else 0
     extra_new_count = 0
     if listed is not None and not review_filter.topic:
         extra_new_count = count_extra_new_cards(listed, queue)
@@ -389,7 +389,7 @@ def _find_undoable_review_today(ctx: RequestContext) -> int:
     return last[0] if last else 0
 
 
-_LONGEST_LOOK = 10 * 60 * 1000
+_LONGEST_REVIEW = 10 * 60 * 1000
 
 
 def _require_same_learner(ctx: RequestContext, marker: str) -> None:
@@ -438,7 +438,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -
 def _review_milliseconds(shown_at: int, rated_at: int) -> int | None:
     """Return the milliseconds from showing a card to its rating; None if not plausible."""
     duration = rated_at - shown_at
-    return duration if shown_at and 0 <= duration <= _LONGEST_LOOK else None
+    return duration if shown_at and 0 <= duration <= _LONGEST_REVIEW else None
 
 
 router = APIRouter()
