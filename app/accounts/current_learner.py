@@ -134,7 +134,6 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
 
 
 def count_bytes_toward_quota(request: Request, size: int) -> None:
-    """Count bytes of cards and pictures toward the client's daily quota."""
     quota: DailyQuota = request.app.state.daily_quota
     quota.add_stored_bytes(client_of_scope(request.scope), size)
 

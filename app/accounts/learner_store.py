@@ -547,7 +547,6 @@ def _countable_row_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
 
 
 def has_running_exam(db: Session, learner_id: int) -> bool:
-    """Return whether a mock exam of this learner is in progress."""
     open_sittings = select(func.count()).where(
         col(Sitting.learner_id).in_(select_person_learner_ids(learner_id)),
         col(Sitting.closed_at).is_(None),

@@ -197,7 +197,6 @@ def _content_info_fields(library: Library) -> dict[str, str]:
 
 
 def build_syllabus(library: Library, course_name: str) -> SyllabusOut:
-    """Return the domains of a course and its topics."""
     domains = [
         DomainOut(
             number=domain.number,

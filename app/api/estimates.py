@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from app.accounts.current_learner import ReadContext
 from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
-from app.calculators.exports import estimate_json
+from app.calculators.exports import dump_json, estimate_json
 from app.calculators.pages import run_in_thread_if_slow
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
@@ -90,7 +90,6 @@ router = APIRouter(include_in_schema=False)
 
 
 async def _read_json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the request body."""
     try:
         body = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
@@ -156,5 +155,4 @@ def _estimate_response(name: str, typed: Mapping[str, Any]) -> Response:
 
 
 def _json_response(value: Any) -> Response:
-    body = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return Response(body, media_type="application/json")
+    return Response(dump_json(value), media_type="application/json")

@@ -6,7 +6,6 @@ Slow estimates run in threads, a few at a time.
 import dataclasses
 import datetime as dt
 import functools
-import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, TypeVar
@@ -154,9 +153,7 @@ class CalculatorListItem:
     """A calculator in the list, with its result for the default inputs."""
 
     number: int
-    name: str
-    title: str
-    summary: str
+    entry: EstimateSpec
     example: str
     label: str
     value: str
@@ -195,9 +192,7 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
     first = next((f for f in figures if f.primary), figures[0] if figures else None)
     return CalculatorListItem(
         number=number,
-        name=entry.name,
-        title=entry.title,
-        summary=entry.summary,
+        entry=entry,
         example=_default_catalog_names(entry),
         label=_figure_label(first) if first else "",
         value=_format_short_figure(first) if first else "",
@@ -487,7 +482,7 @@ def download_estimate(
     if kind == "csv":
         body = exports.format_estimate_csv(estimate)
     elif kind == "json":
-        body = _dump_json(exports.estimate_json(entry, inputs, estimate))
+        body = exports.dump_json(exports.estimate_json(entry, inputs, estimate))
     else:
         body = exports.format_estimate_markdown(entry, inputs, estimate, link)
     return _download_response(name, kind, body)
@@ -552,7 +547,7 @@ def download_comparison(
     if kind == "csv":
         body = exports.format_comparison_csv(scenarios)
     elif kind == "json":
-        body = _dump_json(exports.comparison_json(entry, scenarios))
+        body = exports.dump_json(exports.comparison_json(entry, scenarios))
     else:
         link = public_request_url(request).replace(f"/result.{kind}", "", 1)
         body = exports.format_comparison_markdown(entry, compared, link)
@@ -564,10 +559,6 @@ def _download_response(name: str, extension: str, body: str) -> Response:
     return Response(
         body, media_type=_MEDIA_TYPES[extension], headers={"content-disposition": disposition}
     )
-
-
-def _dump_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _render_calculator_page(

@@ -481,11 +481,8 @@ async def run_daily_backups(
     """
     schedule_stopping, backup_stopping = asyncio.Event(), threading.Event()
     with installation.hold_shared_lock():
-        schedule = asyncio.create_task(
-            _watch_schedule(
-                _DailyBackup(installation, clock, backup_stopping), schedule_stopping, first_delay
-            )
-        )
+        daily_backup = _DailyBackup(installation, clock, backup_stopping)
+        schedule = asyncio.create_task(daily_backup.run(schedule_stopping, first_delay))
         try:
             yield
         finally:
@@ -562,6 +559,15 @@ class _DailyBackup:
         self._logged = ""
         self._vacuumed: dt.date | None = None
 
+    async def run(self, stopping: asyncio.Event, first_delay: float) -> None:
+        seconds = first_delay
+        while not stopping.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), seconds)
+                return
+            await asyncio.to_thread(self.back_up_if_due)
+            seconds = _SECONDS_BETWEEN_CHECKS
+
     def back_up_if_due(self) -> None:
         try:
             if _lacks_postgresql_programs(self._installation):
@@ -596,18 +602,6 @@ class _DailyBackup:
     def _raise_if_stopping(self) -> None:
         if self._stop.wait(_PAUSE):
             raise _ServerStoppingError
-
-
-async def _watch_schedule(
-    daily_backup: _DailyBackup, stopping: asyncio.Event, first_delay: float
-) -> None:
-    seconds = first_delay
-    while not stopping.is_set():
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), seconds)
-            return
-        await asyncio.to_thread(daily_backup.back_up_if_due)
-        seconds = _SECONDS_BETWEEN_CHECKS
 
 
 def _lacks_postgresql_programs(installation: Installation) -> bool:

@@ -18,12 +18,7 @@ from app.database import database_copies
 from app.database.backup import BackupArchive, list_automatic_backups, open_backup
 from app.database.engine import hide_passwords, redact_url_passwords
 from app.database.file_guards import list_replaced_files_folders, open_sqlite_file
-from app.database.installation import (
-    Installation,
-    InstallationError,
-    load_or_create_secret_key,
-    require_secret_key,
-)
+from app.database.installation import Installation, InstallationError
 from app.database.quotas import LEAST_FREE
 from app.database.schema import (
     UnusableDatabaseError,
@@ -151,18 +146,11 @@ def _check_secret_key(installation: Installation) -> DoctorFinding:
             "If there were learners before: `headroom restore FILE` brings it back.",
         )
     try:
-        key = _read_current_secret_key(installation)
+        key = installation.read_secret_key()
     except InstallationError as error:
         return DoctorFinding("problem", "key", "cannot be used", str(error))
     source = "HEADROOM_SECRET" if installation.configured_key else str(path)
     return DoctorFinding("ok", "key", f"{source} has {len(key)} characters")
-
-
-def _read_current_secret_key(installation: Installation) -> str:
-    path = installation.secret_file
-    if installation.configured_key:
-        return load_or_create_secret_key(installation.configured_key, path)
-    return require_secret_key(path)
 
 
 def _check_content(folder: Path) -> DoctorFinding:
@@ -210,7 +198,7 @@ def _compare_keys(
 ) -> Iterator[DoctorFinding]:
     """Warn if the current key is not the one in a backup."""
     try:
-        key = _read_current_secret_key(installation)
+        key = installation.read_secret_key()
     except InstallationError:  # reported by an earlier check
         return
     if backup.has_key and backup.read_secret_key() != key:

@@ -78,7 +78,6 @@ def is_lock_busy_error(error: BaseException) -> bool:
 
 
 def is_disk_full_error(error: BaseException) -> bool:
-    """Return whether the driver or the system reports a full disk."""
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRNOS
     code = getattr(error, "sqlite_errorcode", 0)

@@ -168,8 +168,14 @@ def make_private_folder(path: Path) -> None:
     """Create a folder and its parents; if run as root, for the owner of their parent."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
+    if os.geteuid() != _ROOT:
+        return
     for folder in reversed(new):
-        _chown_new_folder(folder)
+        handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _chown_if_root_owned(folder.name, handle, folder.parent.stat())
+        finally:
+            os.close(handle)
 
 
 def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
@@ -192,17 +198,6 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
             # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
                 _chown_if_root_owned(name, handle, owner)
-
-
-def _chown_new_folder(folder: Path) -> None:
-    """Give a folder that root just created to the owner of its parent."""
-    if os.geteuid() != _ROOT:
-        return
-    parent_descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _chown_if_root_owned(folder.name, parent_descriptor, folder.parent.stat())
-    finally:
-        os.close(parent_descriptor)
 
 
 def _chown_if_root_owned(name: str, folder_descriptor: int, owner: os.stat_result) -> None:

@@ -56,6 +56,12 @@ class Installation:
         """The lock file that every process using the data folder shares."""
         return self.data_folder / ".lock"
 
+    def read_secret_key(self) -> str:
+        """Return the configured key or that of the file; raises InstallationError for no key."""
+        if self.configured_key:
+            return load_or_create_secret_key(self.configured_key, self.secret_file)
+        return require_secret_key(self.secret_file)
+
     def make_engine(self) -> Engine:
         """Return an engine for the database. Raises InstallationError if the URL is invalid."""
         try:

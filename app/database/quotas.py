@@ -28,7 +28,6 @@ class RowQuota:
     hint: str
 
     def raise_if_exceeded(self, count: int) -> None:
-        """Raise ConflictError if `count` exceeds the quota."""
         if count > self.most:
             raise ConflictError(self.message.format(most=self.most), self.hint)
 
@@ -96,7 +95,6 @@ class DailyQuota:
         self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
 
     def add_stored_bytes(self, client: str, size: int) -> None:
-        """Add bytes stored by a client."""
         day = int(self._clock() // _DAY)
         self._stored[client] = (day, self._stored_on(day, client) + size)
 
@@ -156,7 +154,6 @@ class StorageLimit:
             )
 
     def is_only_reserve_left(self) -> bool:
-        """Return whether only the reserve for known learners is left."""
         return self._has_reached_share(1 - _RESERVE)
 
     def _has_reached_share(self, share: float) -> bool:

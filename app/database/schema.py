@@ -201,12 +201,10 @@ def _read_revision(connection: Connection) -> str:
 
 
 def upgrade_schema(engine: Engine) -> None:
-    """Run every migration that this database lacks."""
     _run_migration(engine, lambda config: command.upgrade(config, "head"))
 
 
 def downgrade_schema(engine: Engine, revision: str = "base") -> None:
-    """Undo migrations down to `revision`."""
     _run_migration(engine, lambda config: command.downgrade(config, revision))
 
 

@@ -388,7 +388,6 @@ def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
 def show_card_details(
     ctx: ReadContext, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
-    """The state of a card, its history, and the possible actions."""
     return ctx.page("flashcards/card_details.html", about=load_card_details(ctx, card), done=done)
 
 

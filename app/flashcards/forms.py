@@ -61,8 +61,6 @@ class UndoForm(ReviewScopeForm):
 
 
 class SuspensionForm(ReviewScopeForm):
-    """Whether to suspend or unsuspend a card."""
-
     aside: bool
     deck: bool = False
 

@@ -4,8 +4,8 @@ import dataclasses
 import datetime as dt
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Request
@@ -578,38 +578,31 @@ def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm)
 _MAX_OFFLINE_CARDS = 100
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class OfflineCard:
-    """A card to cache in the browser; `later` says that it is not one of today's."""
-
+class OfflineCard(NamedTuple):
     card: Flashcard
     token: str
-    later: bool
 
 
 @router.get("/offline")
 def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
-    """Today's cards and those due by tomorrow, for the browser to cache."""
-    cards = build_offline_cards(ctx)
+    """At most 100 cards for the browser to cache: today's in order, then those due by tomorrow."""
+    cards = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
+    todays_ids = [record.card for record in cards.today]
+    later = [record for record in cards.due_by_tomorrow if record.card not in todays_ids]
+    ids = [*todays_ids, *(record.card for record in later)]
+    resolved = resolve_cards_once_per_request(ctx, ids[:_MAX_OFFLINE_CARDS])
+
+    def list_offline_cards(records: Sequence[CardRecord]) -> list[OfflineCard]:
+        return [
+            OfflineCard(found.card, showing_token(record.card, record.log_row_count))
+            for record in records
+            if (found := resolved.get(record.card)) and not found.sat
+        ]
+
     return ctx.page(
         "flashcards/offline.html",
-        today=[offline_card for offline_card in cards if not offline_card.later],
-        later=[offline_card for offline_card in cards if offline_card.later],
+        today=list_offline_cards(cards.today),
+        later=list_offline_cards(later),
         who=learner_marker(ctx.learner),
         max_cards=_MAX_OFFLINE_CARDS,
     )
-
-
-def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
-    """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
-    today, later = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
-    log_rows_by_card = {record.card: record.log_row_count for record in (*today, *later)}
-    todays_ids = {record.card for record in today}
-    resolved = resolve_cards_once_per_request(ctx, list(log_rows_by_card)[:_MAX_OFFLINE_CARDS])
-    return [
-        OfflineCard(
-            content.card, showing_token(card, log_rows_by_card[card]), later=card not in todays_ids
-        )
-        for card, content in resolved.items()
-        if not content.sat
-    ]
