@@ -6,11 +6,9 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from sqlalchemy.exc import SQLAlchemyError
-from sqlmodel import Session
 
 from app.accounts import author_store
 from app.accounts.author_store import (
@@ -21,7 +19,12 @@ from app.accounts.author_store import (
     new_author_token,
 )
 from app.clock import Now, current_time
-from app.database.engine import DbSession, write_in_own_transaction
+from app.database.engine import (
+    DbSession,
+    read_only_session,
+    run_in_thread_unless_sqlite,
+    write_in_own_transaction,
+)
 from app.errors import ForbiddenError
 from app.web.render import is_htmx_request, render_page
 from app.web.visitor import SessionCookies, describe_user_agent, hash_session_key
@@ -81,17 +84,11 @@ async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
     token: str = request.state.visitor.author
     if not token:
         return None
-    now = await current_time(request)
-    engine = request.app.state.engine
-
-    def find_session() -> SignedInAuthor | None:
-        with Session(engine) as db:
-            return author_store.find_author_session(db, hash_session_key(token), now)
-
-    async with request.app.state.reading_room:
-        if engine.dialect.name == "sqlite":
-            return find_session()
-        return await run_in_threadpool(find_session)
+    digest, now = hash_session_key(token), await current_time(request)
+    async with read_only_session(request) as db:
+        return await run_in_thread_unless_sqlite(
+            db, lambda: author_store.find_author_session(db, digest, now)
+        )
 
 
 async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool:

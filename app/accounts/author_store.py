@@ -25,11 +25,6 @@ def new_author_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def author_link_url(address: str, token: str) -> str:
-    """Return the author link to print. `address` is the server's URL."""
-    return f"{address}/authoring/enter?token={token}"
-
-
 AuthorLinkState = Literal["good", "used", "expired", "unknown"]
 COMMAND_LINE_SESSION = 0
 """The session id of actions on the command line."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import event
 from sqlmodel import Session
 
@@ -36,7 +36,7 @@ from app.database.quotas import DailyQuota, StorageLimit
 from app.web.dependencies import current_library
 from app.web.render import render_page
 from app.web.request_limits import RateLimiter, client_of_scope
-from app.web.visitor import SessionCookies, Visitor, describe_user_agent
+from app.web.visitor import CLEAR_SITE_DATA, SessionCookies, Visitor, describe_user_agent
 
 _A_DAY = dt.timedelta(days=1)
 
@@ -78,6 +78,13 @@ def derive_person_key(session_key: str) -> str:
 def describe_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
     device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(session_digest, device, now)
+
+
+def redirect_with_session_cookie(url: str, cookie_line: bytes) -> Response:
+    """Redirect a browser that begins as another learner, without what it stored of the last."""
+    response = RedirectResponse(url, 303, headers=CLEAR_SITE_DATA)
+    response.raw_headers.append((b"set-cookie", cookie_line))
+    return response
 
 
 async def enroll_current_learner(
@@ -175,20 +182,8 @@ class RequestContext:
         return render_page(self.request, template, status=status, learner=learner, **context)
 
 
-async def _reader_context(
-    request: Request, learner: CurrentLearner, db: DbSession
-) -> RequestContext:
-    return await build_request_context(request, learner, db)
-
-
-async def _writer_context(
-    request: Request, learner: EnrolledLearner, db: DbSession
-) -> RequestContext:
-    return await build_request_context(request, learner, db)
-
-
 async def build_request_context(
-    request: Request, learner: LearnerProfile, db: Session
+    request: Request, learner: CurrentLearner, db: DbSession
 ) -> RequestContext:
     """Build the request context; a route that can wait declares `ReadContext` or `WriteContext`."""
     # Called directly: each further dependency costs as much as an SQLite query.
@@ -196,9 +191,15 @@ async def build_request_context(
     return RequestContext(request, library, learner, db, now)
 
 
-ReadContext = Annotated[RequestContext, Depends(_reader_context)]
+async def _build_write_context(
+    request: Request, learner: EnrolledLearner, db: DbSession
+) -> RequestContext:
+    return await build_request_context(request, learner, db)
+
+
+ReadContext = Annotated[RequestContext, Depends(build_request_context)]
 """In a POST route it can write, but a new visitor gets no row."""
-WriteContext = Annotated[RequestContext, Depends(_writer_context)]
+WriteContext = Annotated[RequestContext, Depends(_build_write_context)]
 
 
 @contextlib.asynccontextmanager

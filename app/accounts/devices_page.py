@@ -14,13 +14,14 @@ from app.accounts.current_learner import (
     RequestContext,
     WriteContext,
     describe_browser_visit,
+    redirect_with_session_cookie,
 )
 from app.accounts.learner_store import LearnerDataSummary
 from app.accounts.settings_page import CodeForm, build_settings_form, render_settings_page
 from app.errors import NotFoundError
 from app.web.dependencies import RowNumber, public_base_url
 from app.web.request_limits import RateLimiter, client_of_scope
-from app.web.visitor import CLEAR_SITE_DATA, create_session_key, hash_session_key
+from app.web.visitor import create_session_key, hash_session_key
 
 CODE_LIFETIME = dt.timedelta(minutes=10)
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily confused
@@ -95,7 +96,9 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
     session_key = create_session_key()
     visit = describe_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
     learner_store.insert_browser_session(ctx.db, owner, visit)
-    return _redirect_home_with_cookie(ctx.cookies.format_session_cookie(ctx.visitor, session_key))
+    return redirect_with_session_cookie(
+        "/", ctx.cookies.format_session_cookie(ctx.visitor, session_key)
+    )
 
 
 @router.post("/settings/sessions/{session}/revocation")
@@ -106,7 +109,7 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_device_codes(ctx.db, home)
     if digest == ctx.visitor.digest:
-        return _redirect_home_with_cookie(ctx.cookies.format_cookie_deletion(ctx.visitor))
+        return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -124,7 +127,7 @@ def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
         problems = [{"field": "leave", "message": message}]
         return render_settings_page(ctx, build_settings_form(ctx.learner), problems)
     learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
-    return _redirect_home_with_cookie(ctx.cookies.format_cookie_deletion(ctx.visitor))
+    return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
 
 
 def _is_opened_by_person(request: Request) -> bool:
@@ -186,9 +189,3 @@ def _render_code_confirmation(
 
 def _device_code_digest(ctx: RequestContext, code: str) -> str:
     return ctx.cookies.hash_short_code(normalize_device_code(code))
-
-
-def _redirect_home_with_cookie(line: bytes) -> Response:
-    response = RedirectResponse("/", 303, headers=CLEAR_SITE_DATA)
-    response.raw_headers.append((b"set-cookie", line))
-    return response

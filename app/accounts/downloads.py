@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import IO
 
 from fastapi import Request
@@ -107,7 +108,7 @@ class _FileDownload(StreamingResponse):
         file.seek(0)
         zipped = name.endswith(".zip")
         super().__init__(
-            _read_file_in_pieces(file),
+            iter(functools.partial(file.read, _CHUNK_BYTES), b""),
             media_type="application/zip" if zipped else "application/octet-stream",
             headers={
                 "content-disposition": f'attachment; filename="{name}"',
@@ -135,8 +136,3 @@ def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
         transfer.bytes += len(message.get("body", b""))
 
     return send_piece
-
-
-def _read_file_in_pieces(file: IO[bytes]) -> Iterator[bytes]:
-    while piece := file.read(_CHUNK_BYTES):
-        yield piece

@@ -15,7 +15,7 @@ from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import RowMapping, Table
 from sqlmodel import Session
 from starlette.background import BackgroundTask
@@ -25,13 +25,14 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     load_learner_in_short_session,
+    redirect_with_session_cookie,
     run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
 from app.database.engine import OpenWriteSession
-from app.web.visitor import CLEAR_SITE_DATA, SessionCookies
+from app.web.visitor import SessionCookies
 
 # Text columns with JSON; the JSON files contain it as JSON.
 _JSON_COLUMNS = {"raw", "parsed", "items", "paper", "struck", "refused"}
@@ -180,13 +181,11 @@ async def erase_my_data(
             rows_remain = await run_in_threadpool(learner_store.erase_batch_of_rows, db, learner_id)
     async with write_session() as db:
         await run_in_threadpool(learner_store.erase_learner, db, learner_id)
-    response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
+    cookies: SessionCookies = request.app.state.session_cookies
+    deletion = cookies.format_cookie_deletion(request.state.visitor)
+    response = redirect_with_session_cookie("/settings/erased", deletion)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
-    cookies: SessionCookies = request.app.state.session_cookies
-    response.raw_headers.append(
-        (b"set-cookie", cookies.format_cookie_deletion(request.state.visitor))
-    )
     return response
 
 

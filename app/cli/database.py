@@ -196,12 +196,8 @@ def hold_prepared_database(settings: Settings) -> Iterator[None]:
 def run_database_command(options: argparse.Namespace) -> int:
     """Run `headroom db upgrade` or `headroom db vacuum`."""
     settings = read_settings()
-    return (
-        _migrate_to_latest(settings) if options.action == "upgrade" else _vacuum_database(settings)
-    )
-
-
-def _migrate_to_latest(settings: Settings) -> int:
+    if options.action == "vacuum":
+        return _vacuum_database(settings)
     create_data_folder(settings.data)
     with hold_prepared_database(settings):
         print(f"The database {redact_url_passwords(settings.database)} is up to date.")

@@ -17,7 +17,6 @@ from app.accounts.author_store import (
     COMMAND_LINE_SESSION,
     LINK_LIFETIME,
     AuditRecord,
-    author_link_url,
     new_author_token,
     record_audit_entry,
 )
@@ -52,7 +51,7 @@ def new_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
         db.connection(execution_options=WRITING)
         author_store.store_author_link(db, hash_session_key(token), now)
         db.commit()
-    return author_link_url(address, token)
+    return f"{address}/authoring/enter?token={token}"
 
 
 def format_author_link(link: str) -> str:

@@ -102,7 +102,9 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     print(f"Data:   {settings.data}")
     print(f"Open    {choose_url_to_print(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
-        _print_author_link(settings)
+        with open_database(settings) as engine:
+            link = new_author_link(engine, choose_url_to_print(settings), utc_now())
+        print(f"Author  {format_author_link(link)}", flush=True)
 
 
 def _announce_course(library: Library, folder: Path) -> None:
@@ -138,12 +140,6 @@ def _announce_unassigned_learners(settings: Settings) -> None:
             f"What {unassigned_count} learners did before this server had several courses belongs "
             "to none of them; `headroom learners adopt COURSE` moves it to one."
         )
-
-
-def _print_author_link(settings: Settings) -> None:
-    with open_database(settings) as engine:
-        link = format_author_link(new_author_link(engine, choose_url_to_print(settings), utc_now()))
-    print(f"Author  {link}", flush=True)
 
 
 def _run_server(settings: Settings, app: FastAPI) -> None:

@@ -39,7 +39,12 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DataError, OperationalError
 from sqlmodel import Session, SQLModel
 
-from app.database.file_guards import DiskProbe, ReplacedFileGuard, expect_database_in_place
+from app.database.file_guards import (
+    GUARD_OPTION,
+    DiskProbe,
+    ReplacedFileGuard,
+    expect_database_in_place,
+)
 from app.database.tables import TABLES
 from app.errors import AppError, BusyError, DiskFullError, InvalidInputError
 
@@ -214,7 +219,11 @@ def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
 
 Result = TypeVar("Result")
 READERS = 16
-"""Read requests that one process runs at a time; further ones wait."""
+"""Read requests that one process runs at a time; further ones wait for a semaphore.
+
+Waiting on the event loop costs no thread. Writers have a separate limit (see
+`make_write_session_factory`), because a read request may have to write as well.
+"""
 # No code may wait for a pooled connection: it would block a thread or the event loop
 # that another request needs to return one. Two extra connections are for background
 # tasks.
@@ -249,7 +258,7 @@ def make_engine(database_url: str) -> Engine:
         connect_args={"check_same_thread": False},
         pool_size=_CONNECTIONS,
         hide_parameters=True,  # keep answers and names out of logs
-        execution_options=replaced_file_guard.execution_options,
+        execution_options={GUARD_OPTION: replaced_file_guard},
     )
     # Connecting would create a new file.
     event.listen(engine, "do_connect", replaced_file_guard.expect_file)
@@ -259,16 +268,6 @@ def make_engine(database_url: str) -> Engine:
     event.listen(engine, "begin", _begin_sqlite_transaction)
     event.listen(engine, "handle_error", _convert_unstorable_value)
     return engine
-
-
-def create_read_semaphore() -> asyncio.Semaphore:
-    """Return the semaphore that read requests acquire before they take a connection.
-
-    Waiting on the event loop costs no thread. Writers have a separate limit (see
-    `make_write_session_factory`), because a read request may have to write as
-    well.
-    """
-    return asyncio.Semaphore(READERS)
 
 
 async def get_request_session(request: Request) -> AsyncIterator[Session]:

@@ -23,7 +23,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -68,7 +68,8 @@ class DiskProbe:
         os.ftruncate(self._descriptor, next(self._sizes))
 
 
-_GUARD_OPTION = "headroom_file"
+GUARD_OPTION = "headroom_file"
+"""Execution option through which `expect_database_in_place` finds the guard of an engine."""
 
 
 class DatabaseGoneError(SQLAlchemyError):
@@ -86,11 +87,6 @@ class ReplacedFileGuard:
     def __init__(self, path: str) -> None:
         self._path = path
         self._remembered_file = self._read_device_and_inode()
-
-    @property
-    def execution_options(self) -> dict[str, Any]:
-        """Execution options through which `expect_database_in_place` finds this guard."""
-        return {_GUARD_OPTION: self}
 
     def expect_file(self, *_event: object) -> None:
         """Raise DatabaseGoneError if the path does not lead to the same file any more."""
@@ -122,7 +118,7 @@ class ReplacedFileGuard:
 
 def expect_database_in_place(engine: Engine) -> None:
     """Raise DatabaseGoneError if a SQLite file is not where it was opened: a microsecond."""
-    guard: ReplacedFileGuard | None = engine.get_execution_options().get(_GUARD_OPTION)
+    guard: ReplacedFileGuard | None = engine.get_execution_options().get(GUARD_OPTION)
     if guard is not None:
         guard.expect_file()
 

@@ -6,6 +6,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -73,17 +74,13 @@ class Installation:
                 "postgresql+psycopg://user@host/name."
             ) from None
 
-    @contextlib.contextmanager
-    def hold_shared_lock(self) -> Iterator[None]:
+    def hold_shared_lock(self) -> AbstractContextManager[None]:
         """Share the data folder with other processes; no restore can replace it in the meantime."""
-        with self._hold_lock(shared=True, refusal="a restore is going on there"):
-            yield
+        return self._hold_lock(shared=True, refusal="a restore is going on there")
 
-    @contextlib.contextmanager
-    def hold_exclusive_lock(self) -> Iterator[None]:
+    def hold_exclusive_lock(self) -> AbstractContextManager[None]:
         """Lock the data folder exclusively, to replace its contents."""
-        with self._hold_lock(shared=False, refusal="a server uses it"):
-            yield
+        return self._hold_lock(shared=False, refusal="a server uses it")
 
     @contextlib.contextmanager
     def _hold_lock(self, *, shared: bool, refusal: str) -> Iterator[None]:

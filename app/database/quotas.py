@@ -120,9 +120,8 @@ class StorageLimit:
     def __init__(self, engine: Engine, folder: Path, max_gb: float) -> None:
         self._engine = engine
         self._max_gb = max_gb
-        name = engine.url.database
-        is_file = engine.dialect.name == "sqlite" and name
-        self._file = Path(name) if is_file and name else None
+        file = engine.url.database if engine.dialect.name == "sqlite" else None
+        self._file = Path(file) if file else None
         self._folders = {folder, self._file.parent} if self._file else {folder}
         self._size = 0
         self._size_read_at = -_SIZE_CACHED_SECONDS

@@ -9,16 +9,14 @@ from pydantic import BaseModel, Field
 from app.errors import InvalidInputError
 from app.web.dependencies import LAST_ROW, Address, validate_form
 
-Topic = Annotated[str, Field(max_length=80)]
-More = Annotated[int, Field(ge=0, le=200)]
 CardTask = Literal["", "review", "new"]
 
 
 class ReviewScopeForm(BaseModel):
     """Which cards: one topic or all, how many new ones more, or those of one task of the list."""
 
-    topic: Topic = ""
-    more: More = 0
+    topic: str = Field("", max_length=80)
+    more: int = Field(0, ge=0, le=200)
     task: CardTask = ""
 
 
