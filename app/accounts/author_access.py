@@ -16,7 +16,7 @@ from app.accounts.author_store import (
     SESSION_LIFETIME,
     AuthorLinkState,
     SignedInAuthor,
-    new_author_token,
+    generate_author_token,
 )
 from app.clock import Now, current_time
 from app.database.engine import (
@@ -148,7 +148,7 @@ def open_author_link(
     previous_session = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author), now
     )
-    session_token = new_author_token()
+    session_token = generate_author_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))
     session_id = author_store.insert_author_session(
         db, hash_session_key(session_token), device, now

@@ -20,7 +20,7 @@ RENEWAL_INTERVAL = dt.timedelta(days=1)
 """Minimum age of the last use before it is updated."""
 
 
-def new_author_token() -> str:
+def generate_author_token() -> str:
     """Return a token of 256 random bits. Guessing it is hopeless, so no lockout is needed."""
     return secrets.token_urlsafe(32)
 

@@ -75,7 +75,7 @@ def derive_person_key(session_key: str) -> str:
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
-def describe_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
+def build_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
     device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(session_digest, device, now)
 
@@ -104,14 +104,16 @@ async def enroll_current_learner(
         event.listen(
             db, "after_commit", lambda _db: rates.count_request(*rate_limit_key), once=True
         )
-    return await run_in_thread_unless_sqlite(db, lambda: _enroll_if_new(db, learner, request, now))
+    return await run_in_thread_unless_sqlite(
+        db, lambda: _enroll_or_record_visit(db, learner, request, now)
+    )
 
 
-def _enroll_if_new(
+def _enroll_or_record_visit(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
     visitor: Visitor = request.state.visitor
-    visit = describe_browser_visit(request, visitor.digest, now)
+    visit = build_browser_visit(request, visitor.digest, now)
     if learner.id and increment_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
             update_session_last_seen(db, visit)

@@ -13,7 +13,7 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     WriteContext,
-    describe_browser_visit,
+    build_browser_visit,
     redirect_with_session_cookie,
 )
 from app.accounts.learner_store import LearnerDataSummary
@@ -28,7 +28,7 @@ _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily con
 CODE_LENGTH = 8
 
 
-def new_device_code() -> str:
+def generate_device_code() -> str:
     """Return a new code for display, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
     letters = "".join(secrets.choice(_LETTERS) for _ in range(CODE_LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
@@ -58,7 +58,7 @@ class _CodeError(Exception):
 @router.post("/settings/codes")
 def create_device_code(ctx: WriteContext) -> HTMLResponse:
     """Create a device code. Only this response shows it: the database stores a hash."""
-    code = new_device_code()
+    code = generate_device_code()
     learner_store.replace_device_code(
         ctx.db, ctx.learner.id, _device_code_digest(ctx, code), ctx.now + CODE_LIFETIME
     )
@@ -94,7 +94,7 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
         return _render_code_entry(ctx, form.code, _CodeError(_NOT_VALID))
     learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
     session_key = create_session_key()
-    visit = describe_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
+    visit = build_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
     learner_store.insert_browser_session(ctx.db, owner, visit)
     return redirect_with_session_cookie(
         "/", ctx.cookies.format_session_cookie(ctx.visitor, session_key)

@@ -74,14 +74,17 @@ class DownloadQueue:
             return _FileDownload(file, name, self._transfer_slots, stack.pop_all())
 
     async def _wait_for_turn(
-        self, client: str, stack: contextlib.AsyncExitStack, turn: contextlib.AsyncExitStack
+        self,
+        client: str,
+        until_sent: contextlib.AsyncExitStack,
+        until_created: contextlib.AsyncExitStack,
     ) -> None:
         seconds = self._longest_wait
         try:
             async with asyncio.timeout(seconds):
                 slot = self._transfer_slots.hold_slot(client, seconds=seconds)
-                await stack.enter_async_context(slot)
-                await turn.enter_async_context(self._creation_slots.hold_slot(client))
+                await until_sent.enter_async_context(slot)
+                await until_created.enter_async_context(self._creation_slots.hold_slot(client))
         except TimeoutError:
             message = "Files for others are being created. Try again in a minute."
             raise HTTPException(503, message, {"retry-after": "60"}) from None

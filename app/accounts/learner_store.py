@@ -482,7 +482,7 @@ def list_exported_columns(table: Table) -> tuple[str, ...]:
 def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in list_exported_columns(table)]
-    row_ids = _row_ids(db, table, learner_id)
+    row_ids = _list_row_ids(db, table, learner_id)
     for start in range(0, len(row_ids), _ROWS_PER_QUERY):
         batch = table.c.id.in_(row_ids[start : start + _ROWS_PER_QUERY])
         query = select(*columns).where(batch).order_by(table.c.id)
@@ -499,7 +499,7 @@ class ExportedPicture(NamedTuple):
 def read_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
     """Yield a learner's pictures, each once."""
     yielded_names = set()
-    for row_id in _row_ids(db, _PICTURE, learner_id):
+    for row_id in _list_row_ids(db, _PICTURE, learner_id):
         query = select(_PICTURE.c.name, _PICTURE.c.content)
         name, content = db.execute(query.where(_PICTURE.c.id == row_id)).one()
         if name not in yielded_names:  # two courses may have the same picture
@@ -507,7 +507,7 @@ def read_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPic
         yielded_names.add(name)
 
 
-def _row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
+def _list_row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
     """Return the ids of a learner's rows, in order.
 
     Rows are loaded by id, because sorting whole rows in the database would take as much

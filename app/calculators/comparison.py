@@ -345,7 +345,7 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
         differs=tuple(specs[name].label for name in differing),
         prices=_describe_different_list_prices(scenarios),
         overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
-        notes=_notes_not_shared(estimates),
+        notes=_list_notes_not_shared(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
         legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
         figures=_figure_rows(list(estimates.values())),
@@ -435,7 +435,7 @@ def _labels_of_overlapping_ranges(
     return tuple(labels[:_MOST_OVERLAPPING])
 
 
-def _notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[ScenarioNote, ...]:
+def _list_notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[ScenarioNote, ...]:
     shared = set.intersection(*(set(e.notes) for e in estimates.values()))
     return tuple(
         ScenarioNote(letter.upper(), note)

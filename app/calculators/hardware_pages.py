@@ -53,12 +53,16 @@ def compare_fields(parts: Sequence[CatalogPart]) -> dict[str, list[ComparedField
     for field in fields:
         values = tuple(part.get(field.name) for part in parts)
         texts = {value.words if value else "" for value in values}
-        compared = ComparedField(field, values, len(texts) > 1, _best_columns(field, values))
+        compared = ComparedField(
+            field, values, len(texts) > 1, _positions_of_best_values(field, values)
+        )
         groups.setdefault(field.group, []).append(compared)
     return groups
 
 
-def _best_columns(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
+def _positions_of_best_values(
+    field: CatalogField, values: Sequence[PartValue | None]
+) -> frozenset[int]:
     """Return the positions of the best numbers; none if all are equal or the field has no order."""
     numbers = {
         index: float(value.number)
@@ -95,7 +99,7 @@ def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
         return None
     sparse_rates = _stated_sparse_rates(part)
     bars, descriptions = [], []
-    for label, names in _label_equal_rate_formats(part).items():
+    for label, names in _group_formats_with_equal_rates(part).items():
         value = part[names[0]]
         sparse = sparse_peak_rate(part.entry, names[0], sparse_rates)
         sparse_text = f", {value.other_convention}" if sparse else ""
@@ -111,7 +115,7 @@ def has_sparse_rates(part: CatalogPart) -> bool:
     )
 
 
-def _label_equal_rate_formats(part: CatalogPart) -> dict[str, list[str]]:
+def _group_formats_with_equal_rates(part: CatalogPart) -> dict[str, list[str]]:
     """Return the formats with a known peak; formats with the same rate are grouped."""
     formats: dict[str, list[str]] = {}
     for name in RATES:
@@ -372,7 +376,7 @@ def parts_in_category(category: PartCategory) -> tuple[CatalogPart, ...]:
     return tuple(part for part in list_parts() if part.kind in category.kinds)
 
 
-def part_category(part: CatalogPart) -> PartCategory:
+def find_category_of_part(part: CatalogPart) -> PartCategory:
     return next(category for category in CATEGORIES.values() if part.kind in category.kinds)
 
 
@@ -529,7 +533,7 @@ def compare_parts(
         max_parts=MAX_COMPARED_PARTS,
         groups=compare_fields(compared_parts),
         prices=[prices.prices_of_part(part.id) for part in compared_parts],
-        category=part_category(compared_parts[0]) if compared_parts else None,
+        category=find_category_of_part(compared_parts[0]) if compared_parts else None,
     )
 
 
@@ -539,7 +543,7 @@ def show_part(ctx: ReadContext, name: str) -> Response:
     if part is None:
         onward = "/hardware", "See all parts"
         raise NotFoundError(f"There is no part “{name}”.", onward=onward)
-    category = part_category(part)
+    category = find_category_of_part(part)
     facts = [part.get(field) for field in _FACTS_BY_CATEGORY[category.name]]
     return ctx.page(
         "calculators/hardware_item.html",

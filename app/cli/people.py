@@ -17,10 +17,10 @@ from app.accounts.author_store import (
     COMMAND_LINE_SESSION,
     LINK_LIFETIME,
     AuditRecord,
-    new_author_token,
+    generate_author_token,
     record_audit_entry,
 )
-from app.accounts.devices_page import CODE_LIFETIME, new_device_code, normalize_device_code
+from app.accounts.devices_page import CODE_LIFETIME, generate_device_code, normalize_device_code
 from app.accounts.learner_store import ListedPerson
 from app.authoring.regrading import (
     RegradeImpact,
@@ -44,9 +44,9 @@ from app.settings import Settings
 from app.web.visitor import hash_session_key
 
 
-def new_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
+def create_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
     """Create a single-use author link. It is printed, and only its hash is stored."""
-    token = new_author_token()
+    token = generate_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         author_store.store_author_link(db, hash_session_key(token), now)
@@ -67,7 +67,9 @@ def run_author_command(options: argparse.Namespace) -> int:
     now = utc_now()
     with open_database(settings) as engine:
         if options.action == "link":
-            print(format_author_link(new_author_link(engine, choose_url_to_print(settings), now)))
+            print(
+                format_author_link(create_author_link(engine, choose_url_to_print(settings), now))
+            )
         elif options.action == "revoke":
             return run_author_revocation(engine, options.session, now)
         else:
@@ -177,7 +179,7 @@ def _create_device_code(
     db: Session, settings: Settings, person: ListedPerson, now: dt.datetime
 ) -> str:
     """Create a device code for a person; returns the text that says how to use it."""
-    code = new_device_code()
+    code = generate_device_code()
     digest = create_session_cookies(settings).hash_short_code(normalize_device_code(code))
     learner_store.replace_device_code(db, person.id, digest, now + CODE_LIFETIME)
     record_audit_entry(

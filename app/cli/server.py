@@ -21,7 +21,7 @@ from app.cli.database import (
     open_database,
     read_settings,
 )
-from app.cli.people import format_author_link, new_author_link
+from app.cli.people import create_author_link, format_author_link
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
@@ -103,7 +103,7 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     print(f"Open    {choose_url_to_print(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
         with open_database(settings) as engine:
-            link = new_author_link(engine, choose_url_to_print(settings), utc_now())
+            link = create_author_link(engine, choose_url_to_print(settings), utc_now())
         print(f"Author  {format_author_link(link)}", flush=True)
 
 

@@ -182,7 +182,7 @@ def _write_backup(
 ) -> BackupManifest:
     kind = _database_kind(engine)
     if kind == "sqlite":  # the size of a dump is not known in advance
-        _expect_space(sqlite_file(engine), target.parent)
+        _expect_free_space(sqlite_file(engine), target.parent)
     with private_temp_folder(target) as folder:
         database = folder / DATABASE[kind]
         os.close(create_private_file(database))
@@ -246,7 +246,7 @@ def _open_engine_or_refuse(installation: Installation, target_label: str) -> Ite
         engine.dispose()
 
 
-def _expect_space(database: Path, folder: Path) -> None:
+def _expect_free_space(database: Path, folder: Path) -> None:
     size = sum(path.stat().st_size for path in list_database_files(database))
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < _COPIES_AT_ONCE * size:

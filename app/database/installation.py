@@ -53,7 +53,7 @@ class Installation:
         return Path(url.database)
 
     @property
-    def lock(self) -> Path:
+    def lock_file(self) -> Path:
         """The lock file that every process using the data folder shares."""
         return self.data_folder / ".lock"
 
@@ -86,7 +86,7 @@ class Installation:
     def _hold_lock(self, *, shared: bool, refusal: str) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(file_lock(self.lock, shared=shared, wait=False))
+                stack.enter_context(file_lock(self.lock_file, shared=shared, wait=False))
             except LockHeldError:
                 raise InstallationError(
                     f"the data folder {self.data_folder} cannot be used now, for {refusal}: "

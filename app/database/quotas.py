@@ -96,12 +96,12 @@ class DailyQuota:
 
     def add_stored_bytes(self, client: str, size: int) -> None:
         day = int(self._clock() // _DAY)
-        self._stored[client] = (day, self._stored_on(day, client) + size)
+        self._stored[client] = (day, self._bytes_stored_on(day, client) + size)
 
     def raise_if_used_up(self, client: str) -> None:
         """Raise QuotaExceededError if a client has used up its daily quota."""
         day, second_of_day = divmod(int(self._clock()), _DAY)
-        if self._most and self._stored_on(day, client) >= self._most:
+        if self._most and self._bytes_stored_on(day, client) >= self._most:
             raise QuotaExceededError(
                 f"From your address {self._most / 1e6:,.0f} MB of cards were added "
                 "today, the most for one day.",
@@ -109,7 +109,7 @@ class DailyQuota:
                 _DAY - second_of_day,
             )
 
-    def _stored_on(self, day: int, client: str) -> int:
+    def _bytes_stored_on(self, day: int, client: str) -> int:
         stored_day, size = self._stored.get(client, (0, 0))
         return size if stored_day == day else 0
 

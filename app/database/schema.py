@@ -233,10 +233,10 @@ _LOCK_KEY = int.from_bytes(b"headroom", "big")
 _WITHOUT_LIMIT = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 
 
-def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
+def migrate_database(engine: Engine, before_migration: Callable[[str], object]) -> None:
     """Run pending migrations. Only one process does so; the others wait.
 
-    `before` is called with the current revision if a migration is needed and the
+    `before_migration` is called with the current revision if a migration is needed and the
     database is not empty. Raises UnusableDatabaseError and changes nothing if the
     database must not be used.
     """
@@ -247,7 +247,7 @@ def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
         if revision == latest_revision():
             return
         if revision:
-            before(revision)
+            before_migration(revision)
         upgrade_schema(engine)
 
 

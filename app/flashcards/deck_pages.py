@@ -414,10 +414,13 @@ def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> i
     flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
     when = (ctx.now, ctx.day, form.token)
-    return record_manual_edit(ctx.db, ctx.learner.id, flashcard, _parse_edit(ctx, form), when) or 0
+    return (
+        record_manual_edit(ctx.db, ctx.learner.id, flashcard, _parse_manual_edit(ctx, form), when)
+        or 0
+    )
 
 
-def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
+def _parse_manual_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
     """Return the manual edit as sent; raises InvalidInputError for a day that cannot be set."""
     if form.act == "forget":
         return ManualEdit("forget")

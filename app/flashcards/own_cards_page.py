@@ -275,12 +275,12 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
         return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, card)
         )
-    await run_in_write_transaction(request, lambda ctx: _save_change(ctx, card, form))
+    await run_in_write_transaction(request, lambda ctx: _save_changed_card(ctx, card, form))
     count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 
-def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
+def _save_changed_card(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
     added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, rendered.content)
 

@@ -240,7 +240,7 @@ def showing_token(card: str, log_row_count: int) -> str:
     return f"{card}.{log_row_count}"
 
 
-def learner_marker(learner: LearnerProfile) -> str:
+def hash_learner_key(learner: LearnerProfile) -> str:
     """Return a short hash of the learner key, so the offline outbox knows whose rating it holds."""
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
@@ -254,7 +254,7 @@ def build_card_view(
     return CardView(
         card=card,
         token=token or showing_token(record.card, record.log_row_count),
-        who=learner_marker(ctx.learner),
+        who=hash_learner_key(ctx.learner),
         since=since or to_milliseconds(ctx.now),
         note=describe_origin_and_recall(record, ctx.day, resolved.origin),
         links=resolved.links,
@@ -394,7 +394,7 @@ _LONGEST_REVIEW = 10 * 60 * 1000
 
 def _require_same_learner(ctx: RequestContext, marker: str) -> None:
     """Raise ConflictError if the rating was given by another learner of this browser."""
-    if marker and marker != learner_marker(ctx.learner):
+    if marker and marker != hash_learner_key(ctx.learner):
         raise ConflictError(
             "This grade was given before somebody else came to this browser, so it was not counted."
         )
@@ -538,13 +538,13 @@ def _save_rating(
 @router.post("/undo")
 async def undo_last_review(request: Request, undone: Annotated[UndoForm, Form()]) -> Response:
     """Undo the last review or manual edit; its card is rendered after the commit."""
-    card = await run_in_write_transaction(request, lambda ctx: _undo_log_entry(ctx, undone))
+    card = await run_in_write_transaction(request, lambda ctx: _undo_and_get_card(ctx, undone))
     return await run_in_read_session(
         request, lambda ctx: next_card_response(ctx, parse_review_filter(ctx, undone, card))
     )
 
 
-def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
+def _undo_and_get_card(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
     parse_review_filter(ctx, undone)  # validate before anything is written
     when = (ctx.now, ctx.day)
@@ -603,6 +603,6 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
         "flashcards/offline.html",
         today=list_offline_cards(cards.today),
         later=list_offline_cards(later),
-        who=learner_marker(ctx.learner),
+        who=hash_learner_key(ctx.learner),
         max_cards=_MAX_OFFLINE_CARDS,
     )
