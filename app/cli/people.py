@@ -23,7 +23,6 @@ from app.accounts.author_store import (
 from app.accounts.devices_page import CODE_LIFETIME, generate_device_code, normalize_device_code
 from app.accounts.learner_store import ListedPerson
 from app.authoring.regrading import (
-    RegradeImpact,
     RegradePolicy,
     RegradePreview,
     confirm_regrade,
@@ -270,15 +269,13 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
         f"{preview.question.id}, {location.path}:{location.line}",
         f"{_format_answer_count(preview.answer_count)} graded with another wording than the current one.",
     ]
-    rows = [
-        (
-            f"{_format_score(change.before)} to {_format_score(change.after)}",
-            *_impact_cells(change.impact),
-        )
+    impacts = [
+        (f"{_format_score(change.before)} to {_format_score(change.after)}", change.impact)
         for change in preview.score_changes
     ]
-    if len(rows) > 1:
-        rows.append(("in all", *_impact_cells(preview.impact)))
+    if len(impacts) > 1:
+        impacts.append(("in all", preview.impact))
+    rows = [(change, *map(str, dataclasses.astuple(impact))) for change, impact in impacts]
     if rows:
         lines += ["", align_columns([_COLUMN_TITLES, *rows]), ""]
     if preview.unchanged_count:
@@ -297,10 +294,6 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
 
 def _format_answer_count(number: int) -> str:
     return f"{number:,} answer{'' if number == 1 else 's'}"
-
-
-def _impact_cells(impact: RegradeImpact) -> tuple[str, ...]:
-    return tuple(f"{number}" for number in dataclasses.astuple(impact))
 
 
 def _format_score(score: float) -> str:

@@ -197,7 +197,7 @@ def _commit(connection: Connection, disk: DiskProbe) -> None:
 
 
 _log = logging.getLogger("headroom")
-_UNSTORABLE_VALUE = (
+_UNSTORABLE = (
     "Something that was sent cannot be saved: a number is too large, or a text holds "
     "a character that no text may hold."
 )
@@ -211,9 +211,7 @@ def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
     ):
         # The log must not contain the value.
         _log.warning("the database had no room for a value (%s)", type(error).__name__)
-        return InvalidInputError(
-            _UNSTORABLE_VALUE, hint="Check what was typed, then send it again."
-        )
+        return InvalidInputError(_UNSTORABLE, hint="Check what was typed, then send it again.")
     return None
 
 

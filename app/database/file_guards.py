@@ -76,24 +76,19 @@ class DatabaseGoneError(SQLAlchemyError):
     """The database file was deleted, moved or replaced while it was in use."""
 
 
-class DeviceAndInode(NamedTuple):
-    device: int
-    inode: int
-
-
 class ReplacedFileGuard:
     """Remembers which file is at a path, by device and inode number."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._remembered_file = self._read_device_and_inode()
+        self._status = self._read_status()
 
     def expect_file(self, *_event: object) -> None:
         """Raise DatabaseGoneError if the path does not lead to the same file any more."""
-        if (
-            self._remembered_file is not None
-            and self._read_device_and_inode() != self._remembered_file
-        ):
+        if self._status is None:
+            return
+        status = self._read_status()
+        if status is None or not os.path.samestat(status, self._status):
             raise DatabaseGoneError(
                 f"the database {self._path} was deleted, moved or replaced while the "
                 "server was running; put it back, or stop the server and start it again"
@@ -101,19 +96,18 @@ class ReplacedFileGuard:
 
     def remember_file(self, *_event: object) -> None:
         """Remember the file after a connection opened it."""
-        if self._remembered_file is None:
-            self._remembered_file = self._read_device_and_inode()
+        if self._status is None:
+            self._status = self._read_status()
 
     def forget_file(self, *_event: object) -> None:
         """Forget the file after all connections were closed: the next may open another."""
-        self._remembered_file = None
+        self._status = None
 
-    def _read_device_and_inode(self) -> DeviceAndInode | None:
+    def _read_status(self) -> os.stat_result | None:
         try:
-            status = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
+            return os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
         except OSError:
             return None
-        return DeviceAndInode(status.st_dev, status.st_ino)
 
 
 def expect_database_in_place(engine: Engine) -> None:
