@@ -1,5 +1,6 @@
 """App factory: builds the FastAPI app from the settings and registers every router."""
 
+import asyncio
 import contextlib
 import datetime as dt
 import functools
@@ -25,8 +26,8 @@ from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.backup import run_daily_backups
 from app.database.engine import (
+    READERS,
     OpenWriteSession,
-    create_read_semaphore,
     make_engine,
     make_write_session_factory,
 )
@@ -76,7 +77,7 @@ def create_app(
     )
     app.state.settings, app.state.clock = settings, clock
     app.state.engine = make_engine(settings.database)
-    app.state.reading_room = create_read_semaphore()
+    app.state.reading_room = asyncio.Semaphore(READERS)
     app.state.courses = courses = open_courses(settings, library)
     app.state.library = courses.libraries[courses.default_course]
     assets = load_assets()

@@ -34,7 +34,7 @@ from pathlib import Path
 
 import httpx
 
-from app.cli.people import new_author_link
+from app.cli.people import create_author_link
 from app.content.library import Library, LiveLibrary
 from app.database.engine import make_engine
 from app.database.schema import upgrade_schema
@@ -151,7 +151,7 @@ def _wait(url: str) -> None:
 def _author(address: str, port: int) -> str:
     """The cookie of a browser that was let onto the author's bench."""
     engine = make_engine(address)
-    link = new_author_link(engine, "", dt.datetime.now(dt.UTC))
+    link = create_author_link(engine, "", dt.datetime.now(dt.UTC))
     engine.dispose()
     entry = f"http://127.0.0.1:{port}/authoring/enter"
     answer = httpx.post(entry, data={"token": link.partition("token=")[2]})

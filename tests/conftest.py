@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
-from app.cli.people import new_author_link
+from app.cli.people import create_author_link
 from app.content import file_watcher as watched_files
 from app.content.file_watcher import ParseJob, parse_files, pause_garbage_collection
 from app.content.library import Library, LiveLibrary
@@ -233,7 +233,7 @@ def visit(app: FastAPI, base: str = "http://testserver") -> TestClient:
 def let_in(client: TestClient) -> TestClient:
     """Sign a browser in as an author, with a link as the command prints it."""
     state = client.app.state
-    link = new_author_link(state.engine, "", state.clock())
+    link = create_author_link(state.engine, "", state.clock())
     token = link.partition("token=")[2]
     assert client.post("/authoring/enter", data={"token": token}).status_code == 303
     return client

@@ -6,11 +6,9 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from sqlalchemy.exc import SQLAlchemyError
-from sqlmodel import Session
 
 from app.accounts import author_store
 from app.accounts.author_store import (
@@ -18,10 +16,15 @@ from app.accounts.author_store import (
     SESSION_LIFETIME,
     AuthorLinkState,
     SignedInAuthor,
-    new_author_token,
+    generate_author_token,
 )
 from app.clock import Now, current_time
-from app.database.engine import DbSession, write_in_own_transaction
+from app.database.engine import (
+    DbSession,
+    read_only_session,
+    run_in_thread_unless_sqlite,
+    write_in_own_transaction,
+)
 from app.errors import ForbiddenError
 from app.web.render import is_htmx_request, render_page
 from app.web.visitor import SessionCookies, describe_user_agent, hash_session_key
@@ -38,7 +41,7 @@ class AuthorRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             author = await _find_signed_in_author(request)
             if author is None:
-                return _login_required_page(request)
+                return _refuse_browser_without_session(request)
             request.state.author = author
             renewed = await _renew_session_daily(request, author)
             response = await handle(request)
@@ -68,7 +71,7 @@ def _set_author_cookie(request: Request, response: Response, token: str) -> None
     )
 
 
-def forget_author_cookie(request: Request, response: Response) -> None:
+def delete_author_cookie(request: Request, response: Response) -> None:
     response.delete_cookie(_cookie_name(request))
 
 
@@ -81,17 +84,11 @@ async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
     token: str = request.state.visitor.author
     if not token:
         return None
-    now = await current_time(request)
-    engine = request.app.state.engine
-
-    def find_session() -> SignedInAuthor | None:
-        with Session(engine) as db:
-            return author_store.find_author_session(db, hash_session_key(token), now)
-
-    async with request.app.state.reading_room:
-        if engine.dialect.name == "sqlite":
-            return find_session()
-        return await run_in_threadpool(find_session)
+    digest, now = hash_session_key(token), await current_time(request)
+    async with read_only_session(request) as db:
+        return await run_in_thread_unless_sqlite(
+            db, lambda: author_store.find_author_session(db, digest, now)
+        )
 
 
 async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool:
@@ -108,14 +105,14 @@ async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool
     return True
 
 
-def _login_required_page(request: Request) -> Response:
+def _refuse_browser_without_session(request: Request) -> Response:
     if is_htmx_request(request):
         raise ForbiddenError(
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )
     response = _link_refused_page(request, "")
-    forget_author_cookie(request, response)
+    delete_author_cookie(request, response)
     return response
 
 
@@ -151,7 +148,7 @@ def open_author_link(
     previous_session = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author), now
     )
-    session_token = new_author_token()
+    session_token = generate_author_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))
     session_id = author_store.insert_author_session(
         db, hash_session_key(session_token), device, now

@@ -20,18 +20,13 @@ RENEWAL_INTERVAL = dt.timedelta(days=1)
 """Minimum age of the last use before it is updated."""
 
 
-def new_author_token() -> str:
+def generate_author_token() -> str:
     """Return a token of 256 random bits. Guessing it is hopeless, so no lockout is needed."""
     return secrets.token_urlsafe(32)
 
 
-def author_link_url(address: str, token: str) -> str:
-    """Return the author link to print. `address` is the server's URL."""
-    return f"{address}/authoring/enter?token={token}"
-
-
 AuthorLinkState = Literal["good", "used", "expired", "unknown"]
-COMMAND_LINE = 0
+COMMAND_LINE_SESSION = 0
 """The session id of actions on the command line."""
 _USED_LINK_REPORTED_FOR = dt.timedelta(
     days=7
@@ -80,7 +75,7 @@ def store_author_link(db: Session, digest: str, now: dt.datetime) -> None:
             expires_at=to_milliseconds(now + LINK_LIFETIME),
         )
     )
-    record_audit_entry(db, AuditRecord(now, COMMAND_LINE, "link made"))
+    record_audit_entry(db, AuditRecord(now, COMMAND_LINE_SESSION, "link made"))
 
 
 def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> AuthorLinkState:
@@ -160,10 +155,7 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
 def revoke_author_sessions(
     db: Session, session_ids: Sequence[int], revoking_session: int, now: dt.datetime
 ) -> list[int]:
-    """End sessions; returns the ids of those that were valid.
-
-    `revoking_session` is the id of the session that ends them, for the audit log.
-    """
+    """End sessions, and log who ended them; returns the ids of those that were valid."""
     revoked_ids = db.scalars(
         update(AuthorSession)
         .where(col(AuthorSession.id).in_(session_ids), *_active_session_filter(now))

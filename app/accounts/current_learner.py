@@ -9,17 +9,17 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import event
 from sqlmodel import Session
 
 from app.accounts.learner import LearnerProfile as LearnerProfile
 from app.accounts.learner_store import (
     BrowserVisit,
-    bump_change_counter,
     derive_course_key,
     enroll_learner,
     find_learner_by_session,
+    increment_change_counter,
     summarize_learner_data,
     update_session_last_seen,
 )
@@ -36,16 +36,13 @@ from app.database.quotas import DailyQuota, StorageLimit
 from app.web.dependencies import current_library
 from app.web.render import render_page
 from app.web.request_limits import RateLimiter, client_of_scope
-from app.web.visitor import SessionCookies, Visitor, describe_user_agent
+from app.web.visitor import CLEAR_SITE_DATA, SessionCookies, Visitor, describe_user_agent
 
 _A_DAY = dt.timedelta(days=1)
 
 
 async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile:
-    """Return the learner of the session cookie.
-
-    A browser with a revoked session becomes a new visitor.
-    """
+    """Return the learner of the session cookie; a revoked session makes a new visitor."""
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
     learner = await run_in_thread_unless_sqlite(
@@ -68,10 +65,7 @@ def _unsaved_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile
 
 
 async def load_learner_in_short_session(request: Request) -> LearnerProfile:
-    """Return the learner of the session cookie, for a route that waits afterwards.
-
-    Does not hold a reader slot while the route waits.
-    """
+    """Return the current learner, without a reader slot while the route waits afterwards."""
     async with read_only_session(request) as db:
         return await get_current_learner(request, db)
 
@@ -81,9 +75,16 @@ def derive_person_key(session_key: str) -> str:
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
-def describe_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
+def build_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
     device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(session_digest, device, now)
+
+
+def redirect_with_session_cookie(url: str, cookie_line: bytes) -> Response:
+    """Redirect a browser that begins as another learner, without what it stored of the last."""
+    response = RedirectResponse(url, 303, headers=CLEAR_SITE_DATA)
+    response.raw_headers.append((b"set-cookie", cookie_line))
+    return response
 
 
 async def enroll_current_learner(
@@ -92,10 +93,7 @@ async def enroll_current_learner(
     db: DbSession,
     now: Now,
 ) -> LearnerProfile:
-    """Return the learner with a row to write for. Every POST route depends on this.
-
-    It also increments the change counter, so that cached pages become invalid.
-    """
+    """Return the learner with a row to write for; it also makes their cached pages invalid."""
     if not learner.home:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
@@ -106,30 +104,17 @@ async def enroll_current_learner(
         event.listen(
             db, "after_commit", lambda _db: rates.count_request(*rate_limit_key), once=True
         )
-    return await run_in_thread_unless_sqlite(db, lambda: _enroll_if_new(db, learner, request, now))
+    return await run_in_thread_unless_sqlite(
+        db, lambda: _enroll_or_record_visit(db, learner, request, now)
+    )
 
 
-@contextlib.asynccontextmanager
-async def open_learner_write_transaction(
-    request: Request,
-) -> AsyncIterator[tuple[Session, LearnerProfile]]:
-    """Yield what `DbSession` and `EnrolledLearner` give to a route.
-
-    For frequent routes, where resolving dependencies takes noticeable time. The writes
-    are on disk once the block exits without an exception.
-    """
-    write_session: OpenWriteSession = request.app.state.turn
-    async with write_session() as db:
-        learner = await get_current_learner(request, db)
-        yield db, await enroll_current_learner(request, learner, db, await current_time(request))
-
-
-def _enroll_if_new(
+def _enroll_or_record_visit(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
     visitor: Visitor = request.state.visitor
-    visit = describe_browser_visit(request, visitor.digest, now)
-    if learner.id and bump_change_counter(db, learner.id):
+    visit = build_browser_visit(request, visitor.digest, now)
+    if learner.id and increment_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
             update_session_last_seen(db, visit)
         return learner
@@ -138,15 +123,12 @@ def _enroll_if_new(
     if learner.id:
         new_learner = _unsaved_learner(visitor, learner.course, learner.zone)
     learner_id = enroll_learner(db, new_learner, visit)
-    bump_change_counter(db, learner_id)
+    increment_change_counter(db, learner_id)
     return dataclasses.replace(new_learner, id=learner_id, home=new_learner.home or learner_id)
 
 
 async def refuse_when_storage_full(request: Request, now: Now) -> None:
-    """Refuse a route that adds cards if the server is full, or nearly so.
-
-    Raises StorageFullError, or QuotaExceededError for the quota of one client.
-    """
+    """Raise StorageFullError, or QuotaExceededError for a client, before a route adds cards."""
     quota: DailyQuota = request.app.state.daily_quota
     quota.raise_if_used_up(client_of_scope(request.scope))
     limit: StorageLimit = request.app.state.storage
@@ -160,8 +142,7 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
     await run_in_threadpool(limit.expect_room, known_learner=is_known)
 
 
-def add_bytes_to_quota(request: Request, size: int) -> None:
-    """Count bytes of cards and pictures toward the client's daily quota."""
+def count_bytes_toward_quota(request: Request, size: int) -> None:
     quota: DailyQuota = request.app.state.daily_quota
     quota.add_stored_bytes(client_of_scope(request.scope), size)
 
@@ -203,20 +184,8 @@ class RequestContext:
         return render_page(self.request, template, status=status, learner=learner, **context)
 
 
-async def _reader_context(
-    request: Request, learner: CurrentLearner, db: DbSession
-) -> RequestContext:
-    return await build_request_context(request, learner, db)
-
-
-async def _writer_context(
-    request: Request, learner: EnrolledLearner, db: DbSession
-) -> RequestContext:
-    return await build_request_context(request, learner, db)
-
-
 async def build_request_context(
-    request: Request, learner: LearnerProfile, db: Session
+    request: Request, learner: CurrentLearner, db: DbSession
 ) -> RequestContext:
     """Build the request context; a route that can wait declares `ReadContext` or `WriteContext`."""
     # Called directly: each further dependency costs as much as an SQLite query.
@@ -224,9 +193,29 @@ async def build_request_context(
     return RequestContext(request, library, learner, db, now)
 
 
-ReadContext = Annotated[RequestContext, Depends(_reader_context)]
+async def _build_write_context(
+    request: Request, learner: EnrolledLearner, db: DbSession
+) -> RequestContext:
+    return await build_request_context(request, learner, db)
+
+
+ReadContext = Annotated[RequestContext, Depends(build_request_context)]
 """In a POST route it can write, but a new visitor gets no row."""
-WriteContext = Annotated[RequestContext, Depends(_writer_context)]
+WriteContext = Annotated[RequestContext, Depends(_build_write_context)]
+
+
+@contextlib.asynccontextmanager
+async def open_write_context(request: Request) -> AsyncIterator[RequestContext]:
+    """Yield what `WriteContext` gives to a route.
+
+    For frequent routes, where resolving dependencies takes noticeable time. The writes
+    are on disk once the block exits without an exception.
+    """
+    write_session: OpenWriteSession = request.app.state.turn
+    async with write_session() as db:
+        learner = await get_current_learner(request, db)
+        learner = await enroll_current_learner(request, learner, db, await current_time(request))
+        yield await build_request_context(request, learner, db)
 
 
 async def run_in_read_session(request: Request, work: Callable[[RequestContext], Result]) -> Result:
@@ -243,10 +232,6 @@ async def run_in_read_session(request: Request, work: Callable[[RequestContext],
 async def run_in_write_transaction(
     request: Request, work: Callable[[RequestContext], Result]
 ) -> Result:
-    """Run `work` in a thread within a write transaction, which commits on return.
-
-    All other writers wait in the meantime, so it should take a few milliseconds.
-    """
-    async with open_learner_write_transaction(request) as (db, learner):
-        ctx = await build_request_context(request, learner, db)
+    """Run `work` in a thread and commit; all writers wait, so it may take a few milliseconds."""
+    async with open_write_context(request) as ctx:
         return await run_in_threadpool(work, ctx)

@@ -13,21 +13,22 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     WriteContext,
-    describe_browser_visit,
+    build_browser_visit,
+    redirect_with_session_cookie,
 )
 from app.accounts.learner_store import LearnerDataSummary
-from app.accounts.settings_page import CodeForm, render_settings_page, settings_as_typed
+from app.accounts.settings_page import CodeForm, build_settings_form, render_settings_page
 from app.errors import NotFoundError
 from app.web.dependencies import RowNumber, public_base_url
 from app.web.request_limits import RateLimiter, client_of_scope
-from app.web.visitor import CLEAR_SITE_DATA, create_session_key, hash_session_key
+from app.web.visitor import create_session_key, hash_session_key
 
 CODE_LIFETIME = dt.timedelta(minutes=10)
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily confused
 CODE_LENGTH = 8
 
 
-def new_device_code() -> str:
+def generate_device_code() -> str:
     """Return a new code for display, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
     letters = "".join(secrets.choice(_LETTERS) for _ in range(CODE_LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
@@ -57,7 +58,7 @@ class _CodeError(Exception):
 @router.post("/settings/codes")
 def create_device_code(ctx: WriteContext) -> HTMLResponse:
     """Create a device code. Only this response shows it: the database stores a hash."""
-    code = new_device_code()
+    code = generate_device_code()
     learner_store.replace_device_code(
         ctx.db, ctx.learner.id, _device_code_digest(ctx, code), ctx.now + CODE_LIFETIME
     )
@@ -91,11 +92,13 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
     owner = learner_store.use_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
     if owner is None:  # another browser used it first
         return _render_code_entry(ctx, form.code, _CodeError(_NOT_VALID))
-    learner_store.revoke_own_session(ctx.db, ctx.visitor.digest, ctx.now)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
     session_key = create_session_key()
-    visit = describe_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
+    visit = build_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
     learner_store.insert_browser_session(ctx.db, owner, visit)
-    return _redirect_home_with_cookie(ctx.cookies.format_session_cookie(ctx.visitor, session_key))
+    return redirect_with_session_cookie(
+        "/", ctx.cookies.format_session_cookie(ctx.visitor, session_key)
+    )
 
 
 @router.post("/settings/sessions/{session}/revocation")
@@ -106,7 +109,7 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_device_codes(ctx.db, home)
     if digest == ctx.visitor.digest:
-        return _redirect_home_with_cookie(ctx.cookies.format_cookie_deletion(ctx.visitor))
+        return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -122,16 +125,13 @@ def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
     if leave != "yes":
         message = "Tick the box first: without a code there is no way back."
         problems = [{"field": "leave", "message": message}]
-        return render_settings_page(ctx, settings_as_typed(ctx.learner), problems)
-    learner_store.revoke_own_session(ctx.db, ctx.visitor.digest, ctx.now)
-    return _redirect_home_with_cookie(ctx.cookies.format_cookie_deletion(ctx.visitor))
+        return render_settings_page(ctx, build_settings_form(ctx.learner), problems)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
+    return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
 
 
 def _is_opened_by_person(request: Request) -> bool:
-    """Return whether a person opened the page.
-
-    Requests that other sites make in the background must not count as wrong codes.
-    """
+    """Return False for what other sites request in the background: no wrong code counts there."""
     site = request.headers.get("sec-fetch-site", "none")
     is_document = request.headers.get("sec-fetch-dest") == "document"
     return is_document or site in {"none", "same-origin"}
@@ -149,7 +149,7 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
     if seconds := rates.seconds_until_allowed("codes", *rate_limit_key):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
-    owner = learner_store.find_code_owner(ctx.db, _device_code_digest(ctx, code), ctx.now)
+    owner = learner_store.find_device_code_owner(ctx.db, _device_code_digest(ctx, code), ctx.now)
     if owner is None:
         rates.check_and_count("codes", *rate_limit_key)
         raise _CodeError(_NOT_VALID)
@@ -189,9 +189,3 @@ def _render_code_confirmation(
 
 def _device_code_digest(ctx: RequestContext, code: str) -> str:
     return ctx.cookies.hash_short_code(normalize_device_code(code))
-
-
-def _redirect_home_with_cookie(line: bytes) -> Response:
-    response = RedirectResponse("/", 303, headers=CLEAR_SITE_DATA)
-    response.raw_headers.append((b"set-cookie", line))
-    return response

@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import IO
 
 from fastapi import Request
@@ -73,14 +74,17 @@ class DownloadQueue:
             return _FileDownload(file, name, self._transfer_slots, stack.pop_all())
 
     async def _wait_for_turn(
-        self, client: str, stack: contextlib.AsyncExitStack, turn: contextlib.AsyncExitStack
+        self,
+        client: str,
+        until_sent: contextlib.AsyncExitStack,
+        until_created: contextlib.AsyncExitStack,
     ) -> None:
         seconds = self._longest_wait
         try:
             async with asyncio.timeout(seconds):
                 slot = self._transfer_slots.hold_slot(client, seconds=seconds)
-                await stack.enter_async_context(slot)
-                await turn.enter_async_context(self._creation_slots.hold_slot(client))
+                await until_sent.enter_async_context(slot)
+                await until_created.enter_async_context(self._creation_slots.hold_slot(client))
         except TimeoutError:
             message = "Files for others are being created. Try again in a minute."
             raise HTTPException(503, message, {"retry-after": "60"}) from None
@@ -107,7 +111,7 @@ class _FileDownload(StreamingResponse):
         file.seek(0)
         zipped = name.endswith(".zip")
         super().__init__(
-            _read_file_in_pieces(file),
+            iter(functools.partial(file.read, _CHUNK_BYTES), b""),
             media_type="application/zip" if zipped else "application/octet-stream",
             headers={
                 "content-disposition": f'attachment; filename="{name}"',
@@ -135,8 +139,3 @@ def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
         transfer.bytes += len(message.get("body", b""))
 
     return send_piece
-
-
-def _read_file_in_pieces(file: IO[bytes]) -> Iterator[bytes]:
-    while piece := file.read(_CHUNK_BYTES):
-        yield piece

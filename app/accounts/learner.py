@@ -5,7 +5,7 @@ import datetime as dt
 import math
 from typing import Literal
 
-from app.clock import study_day_at, study_day_start
+from app.clock import study_day_at
 from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
 
 CardAmount = Literal["fewer", "normal", "more"]
@@ -15,20 +15,10 @@ PAGE_LENGTHS: tuple[PageLength, ...] = ("auto", "short", "full")
 
 _DAY = dt.timedelta(days=1)
 _FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
-_LAST_MOCK_BEFORE = 2  # days from the last mock exam to the exam
-_LEAST_GAP = 4  # days between the last mock exam and the one before it
-_MOST_LATE = 2  # days that a missed mock exam stays on the list; the last one until the eve
+_LAST_MOCK_DAYS_BEFORE = 2  # days from the last mock exam to the exam
+_MIN_DAYS_BETWEEN = 4  # days between the last mock exam and the one before it
+_MOST_DAYS_LATE = 2  # days that a missed mock exam stays on the list; the last one until the eve
 _OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
-
-
-def parse_stored_card_amount(value: str) -> CardAmount:
-    """Return a stored choice; an unknown one is normal."""
-    return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
-
-
-def parse_stored_page_length(value: str) -> PageLength:
-    """Return a stored choice; an unknown one leaves it to the plan."""
-    return next((route for route in PAGE_LENGTHS if route == value), "auto")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,17 +53,16 @@ class PlanCalendar:
         return self.exam is not None and day < self.exam and day.weekday() in self.weekdays_off
 
     def due_mock_exam_day(self, day: dt.date, last_sitting_day: dt.date | None) -> dt.date | None:
-        """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
-
-        `last_sat` is the study day of the last mock exam that was finished.
-        """
+        """Return the date of the mock exam to sit on `day`, which may be an earlier one."""
         planned_day = max((mock for mock in self.mocks if mock <= day), default=None)
         if planned_day is None or self.exam is None or day >= self.exam:
             return None
         if last_sitting_day is not None and last_sitting_day >= planned_day:
             return None
         days_late = (day - planned_day).days
-        return planned_day if days_late <= _MOST_LATE or planned_day == self.mocks[-1] else None
+        return (
+            planned_day if days_late <= _MOST_DAYS_LATE or planned_day == self.mocks[-1] else None
+        )
 
 
 def plan_mock_exam_days(
@@ -89,11 +78,11 @@ def plan_mock_exam_days(
     [11, 18, 23]
     """
     days = (exam - begin).days
-    if days < _LAST_MOCK_BEFORE + 2:
+    if days < _LAST_MOCK_DAYS_BEFORE + 2:
         return ()
-    last = days - _LAST_MOCK_BEFORE
+    last = days - _LAST_MOCK_DAYS_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
-    offsets = [*range(first, last - _LEAST_GAP + 1, 7), last]
+    offsets = [*range(first, last - _MIN_DAYS_BETWEEN + 1, 7), last]
     dates = [_first_study_day_from(begin + n * _DAY, exam, days_off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 
@@ -108,10 +97,7 @@ def _first_study_day_from(day: dt.date, exam: dt.date, weekdays_off: frozenset[i
 def move_mock_exam_day(
     calendar: PlanCalendar, old: dt.date, new: dt.date, today: dt.date
 ) -> tuple[dt.date, ...]:
-    """Return the mock exam dates with `old` moved to `new`.
-
-    Raises ValueError with a sentence for the learner if that date can't be used.
-    """
+    """Return the mock exam dates with `old` moved; ValueError has a sentence for the learner."""
     if calendar.exam is None or old not in calendar.mocks:
         raise ValueError(f"No mock exam is planned for {old.isoformat()}.")
     if not today <= new < calendar.exam:
@@ -121,7 +107,7 @@ def move_mock_exam_day(
     return tuple(sorted(new if mock == old else mock for mock in calendar.mocks))
 
 
-LAST_WEEK = 7
+LAST_WEEK_DAYS = 7
 """Days before the exam on which the study time may be doubled."""
 
 
@@ -172,14 +158,9 @@ class LearnerProfile:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
         return study_day_at(now, self.zone)
 
-    def is_off(self, day: dt.date) -> bool:
-        """Return whether nothing is planned for a day: a day off before the exam."""
-        exam = self.exam_day
-        return exam is not None and day < exam and day.weekday() in self.days_off
-
     def minutes_on(self, day: dt.date) -> int:
         """Return the minutes of a study day. A day off counts like any other day."""
-        last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK
+        last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK_DAYS
         return self.minutes_a_day * (2 if self.double_last_week and last_week else 1)
 
     def plan_calendar(self, day: dt.date) -> PlanCalendar:
@@ -188,6 +169,3 @@ class LearnerProfile:
             return PlanCalendar(day, weekdays_off=self.days_off)
         begin = self.plan_begun or day
         return PlanCalendar(begin, self.exam_day, self.mock_days, self.days_off)
-
-    def next_study_day_start(self, now: dt.datetime) -> dt.datetime:
-        return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
-from app.accounts.learner import LearnerProfile, parse_stored_card_amount, parse_stored_page_length
+from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, check_row_quota
@@ -31,7 +31,7 @@ from app.database.tables import (
     StudyDay,
 )
 
-_SEEN = (
+_UPDATE_LAST_SEEN = (
     update(LearnerSession)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
     .values(last_seen=bindparam("now"), device=bindparam("named"))
@@ -85,7 +85,9 @@ def select_person_learner_ids(learner_id: int) -> Any:
 
 def update_session_last_seen(db: Session, visit: BrowserVisit) -> None:
     now = to_milliseconds(visit.at)
-    db.connection().execute(_SEEN, {"wanted": visit.digest, "now": now, "named": visit.device})
+    db.connection().execute(
+        _UPDATE_LAST_SEEN, {"wanted": visit.digest, "now": now, "named": visit.device}
+    )
 
 
 def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
@@ -141,7 +143,7 @@ def revoke_other_sessions(db: Session, learner_id: int, digest: str, now: dt.dat
     )
 
 
-def revoke_own_session(db: Session, digest: str, now: dt.datetime) -> None:
+def revoke_session_by_digest(db: Session, digest: str, now: dt.datetime) -> None:
     """End the session with this key hash, if there is one."""
     db.execute(_revoke_statement(now).where(col(LearnerSession.digest) == digest))
 
@@ -163,8 +165,8 @@ _FIND = (
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
 )
-_SHARED = {"name", "zone"}
-_COUNT = (
+_SHARED_COLUMNS = {"name", "zone"}
+_INCREMENT_CHANGES = (
     update(Learner)
     .where(col(Learner.id) == bindparam("wanted"))
     .values(changes=Learner.changes + 1)
@@ -173,7 +175,7 @@ _COUNT = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LearnerListRow:
+class ListedPerson:
     """A learner for the list. `last_seen` is the last day with a write."""
 
     id: int
@@ -196,7 +198,7 @@ class LearnerDataSummary:
     notes: int
 
 
-def list_people(db: Session) -> list[LearnerListRow]:
+def list_people(db: Session) -> list[ListedPerson]:
     """Return all people, oldest first, with the id of their oldest row."""
     rows = db.execute(
         select(
@@ -212,7 +214,7 @@ def list_people(db: Session) -> list[LearnerListRow]:
         .order_by(func.min(col(Learner.id)))
     )
     return [
-        LearnerListRow(
+        ListedPerson(
             learner_id, name, from_milliseconds(created), from_milliseconds(last_seen or created)
         )
         for learner_id, name, created, last_seen in rows
@@ -243,11 +245,14 @@ def _find_or_draft_row(db: Session, columns: dict[str, Any], course: str) -> dic
     """Return the person's row in another course, or a new one with what courses share."""
     person = columns["person"]
     row = (
-        db.connection().execute(_OF_COURSE, {"person": person, "course": course}).mappings().first()
+        db.connection()
+        .execute(_FIND_IN_COURSE, {"person": person, "course": course})
+        .mappings()
+        .first()
     )
     if row:
         return dict(row)
-    shared = {name: columns[name] for name in ("person", *_SHARED)}
+    shared = {name: columns[name] for name in ("person", *_SHARED_COLUMNS)}
     key = derive_course_key(person, course)
     draft = Learner(key=key, course=course, created_at=0, **shared).model_dump()
     return {c.name: draft[c.name] for c in _COLUMNS} | {"id": 0}
@@ -260,8 +265,9 @@ def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerPro
         "days_off": frozenset(map(int, columns["days_off"])),
         "plan_begun": dt.date.fromisoformat(plan_begun) if plan_begun else None,
         "mock_days": tuple(map(dt.date.fromisoformat, columns["mock_days"].split())),
-        "card_amount": parse_stored_card_amount(columns["card_amount"]),
-        "page_route": parse_stored_page_length(columns["page_route"]),
+        # A choice that this version doesn't know has no effect.
+        "card_amount": amount if (amount := columns["card_amount"]) in CARD_AMOUNTS else "normal",
+        "page_route": route if (route := columns["page_route"]) in PAGE_LENGTHS else "auto",
     }
     return LearnerProfile(**columns | parsed | session)
 
@@ -273,15 +279,15 @@ def derive_course_key(person: str, course: str) -> str:
     return hashlib.sha256(f"{person}:{course}".encode()).hexdigest()[:32]
 
 
-_OF_COURSE = select(*_COLUMNS).where(
+_FIND_IN_COURSE = select(*_COLUMNS).where(
     col(Learner.person) == bindparam("person"), col(Learner.course) == bindparam("course")
 )
-_OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
+_FIND_BY_ID = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 
 
 def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
     """Return a learner by id, without a browser, e.g. for a calendar program."""
-    row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).mappings().first()
+    row = db.connection().execute(_FIND_BY_ID, {"wanted": learner_id}).mappings().first()
     return _learner_from_columns(dict(row), home=learner_id) if row else None
 
 
@@ -305,13 +311,13 @@ def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) ->
     return learner_id
 
 
-def bump_change_counter(db: Session, learner_id: int) -> bool:
+def increment_change_counter(db: Session, learner_id: int) -> bool:
     """Increment the learner's change counter, so that cached pages become invalid.
 
     Returns whether the learner still exists. On PostgreSQL, other writers for this
     learner wait here until this transaction ends.
     """
-    return db.connection().execute(_COUNT, {"wanted": learner_id}).first() is not None
+    return db.connection().execute(_INCREMENT_CHANGES, {"wanted": learner_id}).first() is not None
 
 
 def lock_learner(db: Session, learner_id: int) -> None:
@@ -322,7 +328,7 @@ def lock_learner(db: Session, learner_id: int) -> None:
 def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
     """Set columns of a learner. `name` and `zone` are set in all of the person's courses."""
     db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
-    shared = {name: value for name, value in values.items() if name in _SHARED}
+    shared = {name: value for name, value in values.items() if name in _SHARED_COLUMNS}
     if shared:
         person_rows = col(Learner.id).in_(select_person_learner_ids(learner_id))
         db.execute(update(Learner).where(person_rows).values(**shared))
@@ -341,10 +347,7 @@ class AdoptedLearners(NamedTuple):
 
 
 def adopt_learners_without_course(db: Session, course: str) -> AdoptedLearners:
-    """Move learners from when the server had one course to `course`.
-
-    A learner who already has a row in the course keeps both.
-    """
+    """Move learners from when the server had one course, except those with a row in `course`."""
     people_in_course = select(col(Learner.person)).where(col(Learner.course) == course)
     result = db.execute(
         update(Learner)
@@ -371,7 +374,7 @@ def use_device_code(db: Session, digest: str, now: dt.datetime) -> int | None:
     )
 
 
-def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
+def find_device_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
     """Return the learner of a valid code without using it up."""
     return db.scalar(select(col(DeviceCode.learner_id)).where(*_valid_code_filter(digest, now)))
 
@@ -458,30 +461,30 @@ def _questions_in_papers(
 
 # Never exported: keys and hashes are for the server only. Picture contents are separate
 # files.
-_KEPT_BACK = {"key", "person", "digest", "content"}
-_LEFT_OUT = {DeviceCode.__tablename__}
+_SECRET_COLUMNS = {"key", "person", "digest", "content"}
+_UNEXPORTED_TABLES = {DeviceCode.__tablename__}
 _PICTURE = TABLES["own_picture"]
-_ROWS_AT_ONCE = 200
+_ROWS_PER_QUERY = 200
 _ERASED_LAST = {Learner.__tablename__, LearnerSession.__tablename__}
-_ROWS_OF_PART = 500
+_MAX_BATCH_WEIGHT = 500
 # Erasing weight per row: a picture has up to 2 MB, a card or an exam paper some kB.
-_WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
+_ERASING_WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
 
 
 def list_exported_tables() -> tuple[Table, ...]:
-    return tuple(table for table in list_owned_tables() if table.name not in _LEFT_OUT)
+    return tuple(table for table in list_owned_tables() if table.name not in _UNEXPORTED_TABLES)
 
 
 def list_exported_columns(table: Table) -> tuple[str, ...]:
-    return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
+    return tuple(c.name for c in table.columns if c.name not in _SECRET_COLUMNS)
 
 
 def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in list_exported_columns(table)]
-    row_ids = _row_ids(db, table, learner_id)
-    for start in range(0, len(row_ids), _ROWS_AT_ONCE):
-        batch = table.c.id.in_(row_ids[start : start + _ROWS_AT_ONCE])
+    row_ids = _list_row_ids(db, table, learner_id)
+    for start in range(0, len(row_ids), _ROWS_PER_QUERY):
+        batch = table.c.id.in_(row_ids[start : start + _ROWS_PER_QUERY])
         query = select(*columns).where(batch).order_by(table.c.id)
         yield from db.execute(query).mappings()
 
@@ -496,7 +499,7 @@ class ExportedPicture(NamedTuple):
 def read_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
     """Yield a learner's pictures, each once."""
     yielded_names = set()
-    for row_id in _row_ids(db, _PICTURE, learner_id):
+    for row_id in _list_row_ids(db, _PICTURE, learner_id):
         query = select(_PICTURE.c.name, _PICTURE.c.content)
         name, content = db.execute(query.where(_PICTURE.c.id == row_id)).one()
         if name not in yielded_names:  # two courses may have the same picture
@@ -504,7 +507,7 @@ def read_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPic
         yielded_names.add(name)
 
 
-def _row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
+def _list_row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
     """Return the ids of a learner's rows, in order.
 
     Rows are loaded by id, because sorting whole rows in the database would take as much
@@ -516,7 +519,7 @@ def _row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
     return array("q", db.scalars(query.execution_options(yield_per=1000)))
 
 
-def count_records(db: Session, learner_id: int) -> dict[str, int]:
+def count_records_by_table(db: Session, learner_id: int) -> dict[str, int]:
     """Return how many entries of each table a learner has, as a person would count them.
 
     Undone reviews and their undo entries do not count, nor do cards that were never
@@ -544,7 +547,6 @@ def _countable_row_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
 
 
 def has_running_exam(db: Session, learner_id: int) -> bool:
-    """Return whether a mock exam of this learner is in progress."""
     open_sittings = select(func.count()).where(
         col(Sitting.learner_id).in_(select_person_learner_ids(learner_id)),
         col(Sitting.closed_at).is_(None),
@@ -553,10 +555,7 @@ def has_running_exam(db: Session, learner_id: int) -> bool:
 
 
 def erase_learner(db: Session, learner_id: int) -> None:
-    """Delete a learner with all rows, in every course.
-
-    Remains in the database files are removed later (see `app.database.secure_delete`).
-    """
+    """Delete a learner with all rows, in every course; see `app.database.secure_delete`."""
     mark_for_vacuum(db)
     db.execute(
         sqlalchemy_delete(Learner).where(col(Learner.id).in_(select_person_learner_ids(learner_id)))
@@ -571,9 +570,9 @@ def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
     meantime.
     """
     mark_for_vacuum(db)
-    budget = _ROWS_OF_PART
+    budget = _MAX_BATCH_WEIGHT
     for table in reversed(list_owned_tables()):
-        weight = _WEIGHTS.get(table.name, 1)
+        weight = _ERASING_WEIGHTS.get(table.name, 1)
         if table.name in _ERASED_LAST:
             continue
         if budget < weight:
@@ -582,7 +581,7 @@ def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
         batch = batch.limit(budget // weight)
         result: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(batch)))
         budget -= result.rowcount * weight
-    return budget < _ROWS_OF_PART
+    return budget < _MAX_BATCH_WEIGHT
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import RowMapping, Table
 from sqlmodel import Session
 from starlette.background import BackgroundTask
@@ -25,16 +25,17 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     load_learner_in_short_session,
+    redirect_with_session_cookie,
     run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
 from app.database.engine import OpenWriteSession
-from app.web.visitor import CLEAR_SITE_DATA, SessionCookies
+from app.web.visitor import SessionCookies
 
 # Text columns with JSON; the JSON files contain it as JSON.
-_NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
+_JSON_COLUMNS = {"raw", "parsed", "items", "paper", "struck", "refused"}
 _README_TEXT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
@@ -108,7 +109,7 @@ def _write_table_to_archive(
                 values = _with_readable_times(row, time_columns)
                 csv_writer.writerow(values)
                 json_entry.write(",\n" if count else "[\n")
-                parsed = {n: _parse_json(values[n]) for n in _NESTED if n in values}
+                parsed = {n: _parse_json(values[n]) for n in _JSON_COLUMNS if n in values}
                 json_entry.write(json.dumps(values | parsed, ensure_ascii=False))
                 count += 1
             json_entry.write("\n]\n" if count else "[]\n")
@@ -180,13 +181,11 @@ async def erase_my_data(
             rows_remain = await run_in_threadpool(learner_store.erase_batch_of_rows, db, learner_id)
     async with write_session() as db:
         await run_in_threadpool(learner_store.erase_learner, db, learner_id)
-    response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
+    cookies: SessionCookies = request.app.state.session_cookies
+    deletion = cookies.format_cookie_deletion(request.state.visitor)
+    response = redirect_with_session_cookie("/settings/erased", deletion)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
-    cookies: SessionCookies = request.app.state.session_cookies
-    response.raw_headers.append(
-        (b"set-cookie", cookies.format_cookie_deletion(request.state.visitor))
-    )
     return response
 
 
@@ -202,7 +201,7 @@ def _render_erase_form(ctx: RequestContext, wrong_word: str | None = None) -> HT
     return ctx.page(
         "accounts/erasure.html",
         status=422 if is_refused else 200,
-        counts=learner_store.count_records(ctx.db, ctx.learner.home),
+        counts=learner_store.count_records_by_table(ctx.db, ctx.learner.home),
         sitting=learner_store.has_running_exam(ctx.db, ctx.learner.home),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,

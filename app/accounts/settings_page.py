@@ -12,27 +12,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 
 from app.accounts import learner_store
-from app.accounts.current_learner import (
-    LearnerProfile,
-    ReadContext,
-    RequestContext,
-    WriteContext,
-)
+from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext, WriteContext
 from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, plan_mock_exam_days
 from app.learner_defaults import DEFAULT_RETENTION
 from app.web.visitor import YEAR_SECONDS
 
 Problems = list[dict[str, str]]
 _DIGITS = 9  # of a number: parsing thousands of digits takes long or fails
-WEEKDAYS = {
-    "0": "Monday",
-    "1": "Tuesday",
-    "2": "Wednesday",
-    "3": "Thursday",
-    "4": "Friday",
-    "5": "Saturday",
-    "6": "Sunday",
-}
+_DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WEEKDAYS = {str(number): name for number, name in enumerate(_DAY_NAMES)}
 """Form values of weekdays and their names."""
 _MAX_NAME_LENGTH = 80
 _MAX_QUOTED_LENGTH = 40  # characters of an input that an error message repeats
@@ -219,7 +207,7 @@ def _conversions_by_setting() -> dict[str, SettingConversion]:
     }
 
 
-def settings_as_typed(learner: LearnerProfile) -> SettingsPageForm:
+def build_settings_form(learner: LearnerProfile) -> SettingsPageForm:
     return SettingsPageForm(
         **{
             name: setting.show(getattr(learner, name))
@@ -267,7 +255,7 @@ router = APIRouter()
 
 @router.get("/settings")
 def show_settings(ctx: ReadContext) -> HTMLResponse:
-    return render_settings_page(ctx, settings_as_typed(ctx.learner), [])
+    return render_settings_page(ctx, build_settings_form(ctx.learner), [])
 
 
 @router.post("/settings")

@@ -17,13 +17,7 @@ from app.content.courses import CourseRegistry
 from app.content.item_splitter import page_source_without_items
 from app.content.library import Library
 from app.errors import NotFoundError
-from app.markup.model import (
-    CalculatorBlock,
-    HtmlBlock,
-    Piece,
-    QuestionBlock,
-    Topic,
-)
+from app.markup.model import CalculatorBlock, HtmlBlock, Piece, QuestionBlock, Topic
 from app.markup.text import slugify
 from app.questions.grading import question_card_faces
 from app.questions.model import Question, draw_variant
@@ -197,7 +191,6 @@ def _content_info_fields(library: Library) -> dict[str, str]:
 
 
 def build_syllabus(library: Library, course_name: str) -> SyllabusOut:
-    """Return the domains of a course and its topics."""
     domains = [
         DomainOut(
             number=domain.number,

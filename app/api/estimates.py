@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from app.accounts.current_learner import ReadContext
 from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
-from app.calculators.exports import estimate_json
+from app.calculators.exports import dump_json, estimate_json
 from app.calculators.pages import run_in_thread_if_slow
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
@@ -26,7 +26,7 @@ from app.web.dependencies import public_base_url
 from app.widgets.calculator_form import inputs_from_query
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
-_INNER = frozenset(
+_INTERNAL_FIELDS = frozenset(
     {
         "decoder_layers",
         "encoder_layers",
@@ -50,7 +50,7 @@ _API_NAMES = {
 
 def catalog_json(kind: str) -> dict[str, Any]:
     """Return one catalog with its units; raises KeyError for an unknown kind."""
-    rows = _ROWS[kind]()
+    rows = _ROWS_BY_CATALOG[kind]()
     used_fields = {name for row in rows for name in row}
     return {"units": {n: u for n, u in UNITS.items() if n in used_fields}, kind: rows}
 
@@ -61,7 +61,7 @@ def _list_models() -> list[dict[str, Any]]:
 
 
 def _model_fields(model: Architecture) -> dict[str, Any]:
-    names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
+    names = [f.name for f in dataclasses.fields(model) if f.name not in _INTERNAL_FIELDS]
     fields = {_API_NAMES.get(name, name): getattr(model, name) for name in names}
     return fields | {
         "tower_parameters": model.tower_parameters,
@@ -79,7 +79,7 @@ def _to_plain_json(value: Any) -> Any:
     return dict(value) if hasattr(value, "items") else value
 
 
-_ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+_ROWS_BY_CATALOG: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "models": _list_models,
     "accelerators": lambda: [_part_to_dict(a) for a in catalog.list_accelerators()],
     "systems": lambda: [_part_to_dict(s) for s in catalog.list_systems()],
@@ -90,7 +90,6 @@ router = APIRouter(include_in_schema=False)
 
 
 async def _read_json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object in the request body."""
     try:
         body = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
@@ -156,5 +155,4 @@ def _estimate_response(name: str, typed: Mapping[str, Any]) -> Response:
 
 
 def _json_response(value: Any) -> Response:
-    body = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return Response(body, media_type="application/json")
+    return Response(dump_json(value), media_type="application/json")

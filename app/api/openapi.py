@@ -14,7 +14,7 @@ from app.estimator.inputs import InputSpec
 from app.estimator.registry import EstimateSpec
 
 # The JSON types of a field: base units as a number, or text as in a form.
-_TAKES: dict[str, Any] = {
+_JSON_TYPES: dict[str, Any] = {
     "number": float | str,
     "count": int | str,
     "flag": bool | str,
@@ -122,10 +122,11 @@ class SectionAnswer(Answer):
 def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
-    fields: dict[str, Any] = {
-        name: (_input_annotation(spec), _build_field_info(spec, defaults[name]))
-        for name, spec in inputs.input_specs(entry.inputs).items()
-    }
+    fields: dict[str, Any] = {}
+    for name, spec in inputs.input_specs(entry.inputs).items():
+        json_type = _JSON_TYPES.get(spec.kind, str)
+        annotation = json_type | None if spec.optional else json_type
+        fields[name] = (annotation, _build_field_info(spec, defaults[name]))
     name = entry.name.title().replace("-", "")
     model: type[BaseModel] = create_model(
         f"{name}Inputs",
@@ -165,11 +166,6 @@ def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
             for output in entry.outputs
         ],
     }
-
-
-def _input_annotation(spec: InputSpec) -> Any:
-    json_type = _TAKES.get(spec.kind, str)
-    return json_type | None if spec.optional else json_type
 
 
 def _build_field_info(spec: InputSpec, default: Any) -> Any:
@@ -213,7 +209,7 @@ _COURSE_ENDPOINTS = (
     CourseEndpoint("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
     CourseEndpoint("/{course}/questions", "Questions without their answers", course.QuestionsOut),
 )
-_OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
+_PATHS_WITH_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
 def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
@@ -270,7 +266,7 @@ def _course_operation(endpoint: CourseEndpoint) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"\{(\w+)\}", endpoint.path)
     ]
-    if endpoint.path in _OF_TOPIC:
+    if endpoint.path in _PATHS_WITH_TOPIC:
         parameter: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
         schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
         parameters.append(parameter | {"description": "Of one topic only", "schema": schema})

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 from pydantic import BaseModel, Field
 
 from app.accounts import author_store
-from app.accounts.author_access import AuthorRoute, CurrentAuthor, forget_author_cookie
+from app.accounts.author_access import AuthorRoute, CurrentAuthor, delete_author_cookie
 from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import CurrentLearner, ReadContext, RequestContext
 from app.authoring import statistics_tables, store
@@ -98,7 +98,7 @@ def sign_author_out(
 ) -> RedirectResponse:
     author_store.revoke_author_sessions(db, [author.id], author.id, now)
     response = RedirectResponse("/", 303)
-    forget_author_cookie(request, response)
+    delete_author_cookie(request, response)
     return response
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sqlmodel import Session
 
 from app.accounts.author_store import AuditRecord, record_audit_entry
-from app.accounts.learner_store import bump_change_counter
+from app.accounts.learner_store import increment_change_counter
 from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
 from app.questions.grading import (
@@ -169,7 +169,7 @@ def confirm_regrade(
     if learners:
         store_revision(db, regrading.question, now)
         for learner in sorted(set(learners)):
-            bump_change_counter(db, learner)
+            increment_change_counter(db, learner)
         subject = f"{len(learners)} of {regrading.question.id}"[:120]
         record_audit_entry(db, AuditRecord(now, author_session, "answers graded again", subject))
     return len(learners)

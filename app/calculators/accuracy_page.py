@@ -24,15 +24,12 @@ from app.widgets.svg import SvgChart
 _FILE = Path(__file__).with_name("accuracy.json")
 
 # Units of the cases that have another name in the units table.
-_BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
+_UNIT_NAMES = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracyRow:
-    """One kind of case as a table row; figures are formatted, empty if there are none.
-
-    Errors exclude the cases that a constant was `fitted` to.
-    """
+    """One kind of case as formatted text; errors exclude the cases a constant was `fitted` to."""
 
     kind: str
     label: str
@@ -47,10 +44,7 @@ class AccuracyRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One case as text, with the calculation behind it.
-
-    It has either the `command` and `address` of a calculator, or the function of a `formula`.
-    """
+    """One case as text, with the calculator or the formula that computed it."""
 
     id: str
     expected: str
@@ -66,10 +60,7 @@ class CaseRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracySummary:
-    """All kinds: the totals, the chart, the table.
-
-    `by_calculator` cases were computed by a calculator; the others by a formula alone.
-    """
+    """All kinds; `by_calculator` cases were computed by a calculator, the others by a formula."""
 
     cases: int
     answered: int
@@ -160,7 +151,7 @@ def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
     values = [value for pair in points for value in pair]
     diagonal = ((min(values), min(values)), (max(values), max(values))) if values else ()
     stated_unit = kind_results["results"][0]["unit"]
-    unit = _BASE.get(stated_unit, stated_unit)
+    unit = _UNIT_NAMES.get(stated_unit, stated_unit)
     return Chart(
         label=kind_results["label"],
         x_label="Measured or exact",
@@ -176,23 +167,21 @@ def _predicted_measured_chart(kind_results: dict[str, Any]) -> Chart:
 def _case_row(case: dict[str, Any]) -> CaseRow:
     expected, predicted = case["expected"], case.get("predicted")
     command, figure = case.get("command", ""), case.get("figure", "")
+    formula = case.get("formula", "")
+    error = None if predicted is None else abs(predicted - expected) / (abs(expected) or 1.0)
     calculator = _calculator_link(command, figure) if command else TextLink("", "")
     return CaseRow(
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
         predicted="" if predicted is None else format_number(predicted, 4),
-        error="" if predicted is None else _format_relative_error(expected, predicted),
+        error=_format_percent_or_empty(error),
         source=case["source"],
         remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
         calculator=calculator.text,
         command=command,
         address=calculator.url,
-        formula=_formula_name(case),
+        formula=f"{formula}, here alone" if "report_alone" in case else formula,
     )
-
-
-def _format_relative_error(expected: float, predicted: float) -> str:
-    return _format_percent_or_empty(abs(predicted - expected) / (abs(expected) or 1.0))
 
 
 def _calculator_link(command: str, figure: str) -> TextLink:
@@ -203,9 +192,3 @@ def _calculator_link(command: str, figure: str) -> TextLink:
     entry = registry.find_estimate(name)
     link = calculator_url(name, query, anchor=figure) if len(query) <= LONGEST_LINK else ""
     return TextLink(link, entry.title if entry else "")
-
-
-def _formula_name(case: dict[str, Any]) -> str:
-    """Return the name of a formula's function, marked if only this report uses it."""
-    function: str = case.get("formula", "")
-    return f"{function}, here alone" if "report_alone" in case else function

@@ -39,7 +39,7 @@ from app.widgets.svg import VERDICT_ICONS, LegendEntry, VerdictIcon
 
 LETTERS = ("a", "b", "c")
 _PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
-_COUNT = "scenarios"
+_SCENARIO_COUNT_FIELD = "scenarios"
 
 QueryInputs = Mapping[str, str]
 
@@ -52,8 +52,10 @@ def split_scenarios(typed: QueryInputs) -> dict[str, dict[str, str]]:
     >>> split_scenarios({"model": "70B", "b.gpu": "b200-sxm"})
     {'a': {'model': '70B'}, 'b': {'model': '70B', 'gpu': 'b200-sxm'}}
     """
-    shared = {n: v for n, v in typed.items() if n[:2] not in _PREFIXES and n != _COUNT}
-    three = typed.get(_COUNT) == "3" or any(n.startswith("c.") for n in typed)
+    shared = {
+        n: v for n, v in typed.items() if n[:2] not in _PREFIXES and n != _SCENARIO_COUNT_FIELD
+    }
+    three = typed.get(_SCENARIO_COUNT_FIELD) == "3" or any(n.startswith("c.") for n in typed)
     return {
         letter: {**shared, **{n[2:]: v for n, v in typed.items() if n.startswith(f"{letter}.")}}
         for letter in (LETTERS if three else LETTERS[:2])
@@ -73,7 +75,7 @@ def build_scenarios_query(typed_by_letter: Mapping[str, QueryInputs]) -> str:
     for letter, typed in filled.items():
         pairs |= {f"{letter}.{n}": v for n, v in typed.items() if n not in shared}
     if len(typed_by_letter) == len(LETTERS) and not any(n.startswith("c.") for n in pairs):
-        pairs[_COUNT] = "3"
+        pairs[_SCENARIO_COUNT_FIELD] = "3"
     return urlencode(pairs)
 
 
@@ -94,15 +96,14 @@ def is_better(figure: Figure, other: Figure) -> bool:
 
 
 # What inputs are about, where it is not the most important figure.
-_ABOUT = dict.fromkeys(("draft_tokens", "acceptance", "draft_cost"), ("tpot_p50", "tpot"))
+_RELEVANT_FIGURES = dict.fromkeys(
+    ("draft_tokens", "acceptance", "draft_cost"), ("tpot_p50", "tpot")
+)
 
 
-def comparison_sentence(estimates: Mapping[str, Estimate], differing: Collection[str] = ()) -> str:
-    """Return the comparison in one sentence: what fits, has more room, or takes less.
-
-    `differing`: the inputs that are not the same.
-    """
-    relevant_names = tuple(name for field in differing for name in _ABOUT.get(field, ()))
+def summarize_comparison(estimates: Mapping[str, Estimate], differing: Collection[str] = ()) -> str:
+    """Return in one sentence what fits, has more room, or takes less."""
+    relevant_names = tuple(name for field in differing for name in _RELEVANT_FIGURES.get(field, ()))
     not_fitting = [s for s, e in estimates.items() if e.verdict.status == "no"]
     # A verdict is doubtful if it is tight and the figure says that it doesn't fit.
     doubtful = [
@@ -178,7 +179,7 @@ def _join_letters(letters: Sequence[str]) -> str:
     return " and ".join(letter.upper() for letter in letters)
 
 
-_BAR = 34
+_BAR_HEIGHT = 34
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -262,7 +263,15 @@ class Scenario:
 def compute_scenarios(
     entry: EstimateSpec, typed_by_letter: Mapping[str, QueryInputs]
 ) -> dict[str, Scenario]:
-    return {letter: _compute_scenario(entry, typed) for letter, typed in typed_by_letter.items()}
+    scenarios = {}
+    for letter, typed in typed_by_letter.items():
+        inputs = None
+        try:
+            inputs = parse_inputs(entry.inputs, typed)
+            scenarios[letter] = Scenario(typed, inputs, entry.compute(inputs), ())
+        except InvalidInputsError as error:
+            scenarios[letter] = Scenario(typed, inputs, None, error.problems)
+    return scenarios
 
 
 def minimal_query_inputs(scenario: Scenario) -> QueryInputs:
@@ -337,11 +346,11 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
         for letter, e in estimates.items()
     }
     return Comparison(
-        lead=comparison_sentence(estimates, differing),
+        lead=summarize_comparison(estimates, differing),
         differs=tuple(specs[name].label for name in differing),
         prices=_describe_different_list_prices(scenarios),
         overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
-        notes=_notes_not_shared(estimates),
+        notes=_list_notes_not_shared(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
         legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
         figures=_figure_rows(list(estimates.values())),
@@ -367,15 +376,6 @@ def _describe_different_list_prices(scenarios: Mapping[str, Scenario]) -> str:
 _RENT_FIELDS = ("cost_per_gpu_hour", "usd_per_gpu_hour")
 
 
-def _compute_scenario(entry: EstimateSpec, typed: QueryInputs) -> Scenario:
-    inputs = None
-    try:
-        inputs = parse_inputs(entry.inputs, typed)
-        return Scenario(typed, inputs, entry.compute(inputs), ())
-    except InvalidInputsError as error:
-        return Scenario(typed, inputs, None, error.problems)
-
-
 def _input_differs(scenarios: Mapping[str, Scenario], input_name: str) -> bool:
     """Return whether the scenarios differ in an input: in its value, or in invalid text."""
     values = {
@@ -396,7 +396,7 @@ def _scenario_columns(
     columns = []
     for letter, estimate in estimates.items():
         bar = bars[letter]
-        drawing = bar and draw_bar(bar, height=_BAR, reach=reach, ticks=letter == last)
+        drawing = bar and draw_bar(bar, height=_BAR_HEIGHT, reach=reach, ticks=letter == last)
         columns.append(
             ScenarioColumn(
                 letter=letter.upper(),
@@ -414,7 +414,7 @@ def _scenario_columns(
 
 _MOST_OVERLAPPING = 3
 # Where these differ, the errors of both scenarios have nothing to do with each other.
-_SETUP = frozenset({"gpu", "engine", "model", "software"})
+_SETUP_INPUTS = frozenset({"gpu", "engine", "model", "software"})
 
 
 def _labels_of_overlapping_ranges(
@@ -426,7 +426,7 @@ def _labels_of_overlapping_ranges(
     about their order.
     """
     labels: list[str] = []
-    if _SETUP.isdisjoint(differing):
+    if _SETUP_INPUTS.isdisjoint(differing):
         return ()
     for figure in estimates[0].figures:
         if figure.name.endswith(("_p50", "_p99")):
@@ -440,7 +440,7 @@ def _labels_of_overlapping_ranges(
     return tuple(labels[:_MOST_OVERLAPPING])
 
 
-def _notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[ScenarioNote, ...]:
+def _list_notes_not_shared(estimates: Mapping[str, Estimate]) -> tuple[ScenarioNote, ...]:
     shared = set.intersection(*(set(e.notes) for e in estimates.values()))
     return tuple(
         ScenarioNote(letter.upper(), note)

@@ -2,13 +2,14 @@
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.calculators.comparison import Comparison, Scenario
 from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.registry import EstimateSpec, require_estimate
-from app.estimator.result import Estimate, Figure, ResultTable
+from app.estimator.result import Estimate, ResultTable
 from app.estimator.units import NBSP, format_value
 from app.widgets.estimate_view import format_interval_or_exact
 
@@ -21,7 +22,11 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
         "title": entry.title,
         "inputs": {name: getattr(inputs, name) for name in input_specs(entry.inputs)},
         "verdict": verdict | {"text": replace_no_break_spaces(verdict["text"])},
-        "figures": [_figure_json(f) for f in estimate.figures],
+        "figures": [
+            _pick_attributes(f, "name", "label", "value", "unit", "low", "high", "exact", "primary")
+            | {"text": replace_no_break_spaces(f.words), "note": f.note}
+            for f in estimate.figures
+        ],
         "steps": [
             _pick_attributes(
                 s, "label", "formula", "substituted", "value", "unit", "source", "figure"
@@ -43,6 +48,11 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
     return result | {"sections": sections} if sections else result
 
 
+def dump_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON; raises ValueError for a number that JSON does not have."""
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
 def _pick_attributes(instance: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(instance, name) for name in names}
 
@@ -57,10 +67,7 @@ def format_estimate_csv(estimate: Estimate) -> str:
 
 
 def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows under their columns; text that a spreadsheet would run is escaped.
-
-    Starts with a byte order mark; without it Excel does not read the file as UTF-8.
-    """
+    """Return rows for a spreadsheet, with a byte order mark and without cells that it would run."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
@@ -118,13 +125,6 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 def replace_no_break_spaces(text: str) -> str:
     """Replace no-break spaces by ordinary ones, for files and terminals."""
     return text.replace(NBSP, " ")
-
-
-def _figure_json(figure: Figure) -> dict[str, Any]:
-    numbers = _pick_attributes(
-        figure, "name", "label", "value", "unit", "low", "high", "exact", "primary"
-    )
-    return numbers | {"text": replace_no_break_spaces(figure.words), "note": figure.note}
 
 
 def _table_json(table: ResultTable) -> dict[str, Any]:

@@ -53,12 +53,16 @@ def compare_fields(parts: Sequence[CatalogPart]) -> dict[str, list[ComparedField
     for field in fields:
         values = tuple(part.get(field.name) for part in parts)
         texts = {value.words if value else "" for value in values}
-        compared = ComparedField(field, values, len(texts) > 1, _best_columns(field, values))
+        compared = ComparedField(
+            field, values, len(texts) > 1, _positions_of_best_values(field, values)
+        )
         groups.setdefault(field.group, []).append(compared)
     return groups
 
 
-def _best_columns(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
+def _positions_of_best_values(
+    field: CatalogField, values: Sequence[PartValue | None]
+) -> frozenset[int]:
     """Return the positions of the best numbers; none if all are equal or the field has no order."""
     numbers = {
         index: float(value.number)
@@ -95,7 +99,7 @@ def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
         return None
     sparse_rates = _stated_sparse_rates(part)
     bars, descriptions = [], []
-    for label, names in _label_equal_rate_formats(part).items():
+    for label, names in _group_formats_with_equal_rates(part).items():
         value = part[names[0]]
         sparse = sparse_peak_rate(part.entry, names[0], sparse_rates)
         sparse_text = f", {value.other_convention}" if sparse else ""
@@ -111,7 +115,7 @@ def has_sparse_rates(part: CatalogPart) -> bool:
     )
 
 
-def _label_equal_rate_formats(part: CatalogPart) -> dict[str, list[str]]:
+def _group_formats_with_equal_rates(part: CatalogPart) -> dict[str, list[str]]:
     """Return the formats with a known peak; formats with the same rate are grouped."""
     formats: dict[str, list[str]] = {}
     for name in RATES:
@@ -130,11 +134,11 @@ def _number_or_zero(value: float | str | None) -> float:
     return float(value or 0)
 
 
-_INPUT = {"accelerator": "gpu", "system": "system"}
+_INPUT_KINDS = {"accelerator": "gpu", "system": "system"}
 
 
 def calculator_links(part: CatalogPart) -> tuple[TextLink, ...]:
-    input_kind = _INPUT.get(part.kind, "network")
+    input_kind = _INPUT_KINDS.get(part.kind, "network")
     links = []
     for entry in registry.entries():
         field_names = [
@@ -192,7 +196,7 @@ class PartColumn:
 
 PartColumnGroups = Mapping[str, tuple[PartColumn, ...]]
 """The columns below each heading."""
-_CARD: PartColumnGroups = {
+_ACCELERATOR_COLUMNS: PartColumnGroups = {
     "Memory": (
         PartColumn("memory", "As sold", "GB"),
         PartColumn("driver_memory", "As the driver reports", "GB"),
@@ -208,7 +212,7 @@ _CARD: PartColumnGroups = {
         PartColumn("tdp", "Power", "W"),
     ),
 }
-_SYSTEM: PartColumnGroups = {
+_SYSTEM_COLUMNS: PartColumnGroups = {
     "Accelerators": (PartColumn("gpus", "Number"), PartColumn("accelerator", "Kind")),
     "Memory of all accelerators": (
         PartColumn("gpu_memory", "As sold", "GB"),
@@ -223,7 +227,7 @@ _SYSTEM: PartColumnGroups = {
         PartColumn("rack_units", "Rack units"),
     ),
 }
-_NETWORK: PartColumnGroups = {
+_NETWORK_COLUMNS: PartColumnGroups = {
     "Rates": (
         PartColumn("ports", "Ports"),
         PartColumn("port_rate", "Port, one way", "Gbit/s"),
@@ -255,26 +259,25 @@ CATEGORIES: Mapping[str, PartCategory] = {
     category.name: category
     for category in (
         PartCategory(
-            "accelerators", "Accelerators", "Accelerator", ("accelerator",), _CARD, "memory"
+            "accelerators",
+            "Accelerators",
+            "Accelerator",
+            ("accelerator",),
+            _ACCELERATOR_COLUMNS,
+            "memory",
         ),
-        PartCategory("systems", "Servers and racks", "System", ("system",), _SYSTEM, "gpu_memory"),
+        PartCategory(
+            "systems", "Servers and racks", "System", ("system",), _SYSTEM_COLUMNS, "gpu_memory"
+        ),
         PartCategory(
             "network",
             "Links, adapters and switches",
             "Part",
             ("link", "adapter", "dpu", "switch"),
-            _NETWORK,
+            _NETWORK_COLUMNS,
             "bandwidth",
         ),
     )
-}
-KIND_WORDS: Mapping[Kind, str] = {
-    "accelerator": "accelerator",
-    "system": "system",
-    "link": "link",
-    "adapter": "adapter",
-    "dpu": "DPU",
-    "switch": "switch",
 }
 MIN_MEMORY_CHOICES = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "141 GB"))
 """The memory filter: GB as sold, and its label."""
@@ -373,7 +376,7 @@ def parts_in_category(category: PartCategory) -> tuple[CatalogPart, ...]:
     return tuple(part for part in list_parts() if part.kind in category.kinds)
 
 
-def part_category(part: CatalogPart) -> PartCategory:
+def find_category_of_part(part: CatalogPart) -> PartCategory:
     return next(category for category in CATEGORIES.values() if part.kind in category.kinds)
 
 
@@ -457,11 +460,15 @@ def _footnote_letter(index: int) -> str:
     return f"{chr(96 + tens) if tens else ''}{chr(97 + ones)}"
 
 
+def _kind_label(part: CatalogPart) -> str:
+    return "DPU" if part.kind == "dpu" else part.kind
+
+
 def _part_row(
     part: CatalogPart, columns: Iterable[PartColumn], letters_by_reason: Mapping[str, str]
 ) -> PartRow:
     vendor_and_year = f"{part.vendor}, {part.year}" if part.year else part.vendor
-    kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
+    kind = "" if part.kind in ("accelerator", "system") else _kind_label(part)
     cells = tuple(_part_cell(part.get(c.field), c.unit, letters_by_reason) for c in columns)
     return PartRow(
         part.id, part.name, f"{vendor_and_year}, {kind}" if kind else vendor_and_year, cells
@@ -486,7 +493,7 @@ router = APIRouter(prefix="/hardware", include_in_schema=False)
 QueriedParts = Annotated[list[str], Query(alias="part", max_length=20)]
 
 # The values at the top of a part's page, by category.
-_FACTS = {
+_FACTS_BY_CATEGORY = {
     "accelerators": ("capacity", "memory_bandwidth", "bf16", "nvlink", "tdp"),
     "systems": ("gpus", "capacity", "nvlink", "nic", "power"),
     "network": ("bandwidth", "port_rate", "ports", "switching_capacity", "power"),
@@ -526,7 +533,7 @@ def compare_parts(
         max_parts=MAX_COMPARED_PARTS,
         groups=compare_fields(compared_parts),
         prices=[prices.prices_of_part(part.id) for part in compared_parts],
-        category=part_category(compared_parts[0]) if compared_parts else None,
+        category=find_category_of_part(compared_parts[0]) if compared_parts else None,
     )
 
 
@@ -536,12 +543,12 @@ def show_part(ctx: ReadContext, name: str) -> Response:
     if part is None:
         help_link = HelpLink("/hardware", "See all parts")
         raise NotFoundError(f"There is no part “{name}”.", help_link=help_link)
-    category = part_category(part)
-    facts = [part.get(field) for field in _FACTS[category.name]]
+    category = find_category_of_part(part)
+    facts = [part.get(field) for field in _FACTS_BY_CATEGORY[category.name]]
     return ctx.page(
         "calculators/hardware_item.html",
         part=part,
-        kind=KIND_WORDS[part.kind],
+        kind=_kind_label(part),
         category=category,
         prices=ctx.request.app.state.prices.prices_of_part(part.id),
         facts=[value for value in facts if value and value.state == "known"],

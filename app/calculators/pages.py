@@ -6,7 +6,6 @@ Slow estimates run in threads, a few at a time.
 import dataclasses
 import datetime as dt
 import functools
-import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, TypeVar
@@ -76,9 +75,9 @@ _QUICK_SECONDS = 0.01
 # in turn.
 MAX_WORKERS = 2
 # How fast a slow run is forgotten. Inputs decide the time, so a slow one can follow at any time.
-_FORGETTING = 0.9
+_DECAY_PER_RUN = 0.9
 
-_room: RunVar[anyio.CapacityLimiter] = RunVar("room of costly estimates")
+_limiter_of_loop: RunVar[anyio.CapacityLimiter] = RunVar("room of costly estimates")
 
 
 class EstimateRunner:
@@ -112,7 +111,7 @@ class EstimateRunner:
             try:
                 return work()
             finally:
-                decayed_seconds = self._seconds.get(name, 0.0) * _FORGETTING
+                decayed_seconds = self._seconds.get(name, 0.0) * _DECAY_PER_RUN
                 self._seconds[name] = max(decayed_seconds, self._clock() - start)
 
         if not is_search and self._seconds.get(name, 1.0) < _QUICK_SECONDS:
@@ -122,14 +121,14 @@ class EstimateRunner:
 
 def _worker_thread_limiter() -> anyio.CapacityLimiter:
     """Return the limiter of threads for costly work, one per event loop."""
-    limiter = _room.get(None)
+    limiter = _limiter_of_loop.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(MAX_WORKERS)
-        _room.set(limiter)
+        _limiter_of_loop.set(limiter)
     return limiter
 
 
-PACE = EstimateRunner()
+ESTIMATE_RUNNER = EstimateRunner()
 """Shared by the web pages and the API of this process."""
 
 
@@ -144,7 +143,7 @@ def run_in_thread_if_slow(route: Callable[..., Answer]) -> Callable[..., Awaitab
         name = f"{route.__name__} {entry.name if entry else ''}"
         is_search = entry is not None and entry.is_search
         work = functools.partial(route, **arguments)
-        return await PACE.run(name, work, is_search=is_search)
+        return await ESTIMATE_RUNNER.run(name, work, is_search=is_search)
 
     return run
 
@@ -154,9 +153,7 @@ class CalculatorListItem:
     """A calculator in the list, with its result for the default inputs."""
 
     number: int
-    name: str
-    title: str
-    summary: str
+    entry: EstimateSpec
     example: str
     label: str
     value: str
@@ -175,7 +172,7 @@ def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinks) -> dict
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
-def quiz_label_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
+def quiz_labels_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
     """Return links to course questions on this calculator's topic: URL and label."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
@@ -183,7 +180,7 @@ def quiz_label_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
     return {f"/quiz/{topic.slug}": f"{len(topic.questions)} questions, {topic.title}"}
 
 
-def number_estimates() -> dict[str, int]:
+def calculator_numbers_by_name() -> dict[str, int]:
     """Return the number of each calculator by name, in the order of the list."""
     names = (entry.name for group in group_estimates().values() for entry in group)
     return {name: number for number, name in enumerate(names, 1)}
@@ -195,9 +192,7 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
     first = next((f for f in figures if f.primary), figures[0] if figures else None)
     return CalculatorListItem(
         number=number,
-        name=entry.name,
-        title=entry.title,
-        summary=entry.summary,
+        entry=entry,
         example=_default_catalog_names(entry),
         label=_figure_label(first) if first else "",
         value=_format_short_figure(first) if first else "",
@@ -230,13 +225,13 @@ def _default_catalog_names(entry: EstimateSpec) -> str:
 
 
 # The inputs that take a price of one accelerator, by billing unit.
-_FIELDS: Mapping[str, BillingPeriod] = {
+_BILLING_PERIOD_BY_FIELD: Mapping[str, BillingPeriod] = {
     "rent": "hour",
     "usd_per_gpu_hour": "hour",
     "cost_per_gpu_hour": "hour",
     "price": "buy",
 }
-_COMPUTED_IN = "USD"
+_CURRENCY = "USD"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -255,8 +250,8 @@ def build_price_links(
 ) -> tuple[PriceLink, ...]:
     """Return the prices that fit a calculator's inputs, keeping everything already typed."""
     inputs = {field.name for field in dataclasses.fields(entry.inputs)}
-    fields = {name: period for name, period in _FIELDS.items() if name in inputs}
-    usd_prices = [p for p in prices.prices if p.currency == _COMPUTED_IN]
+    fields = {name: period for name, period in _BILLING_PERIOD_BY_FIELD.items() if name in inputs}
+    usd_prices = [p for p in prices.prices if p.currency == _CURRENCY]
     if "prices" in inputs:
         return _gpu_ranking_price_links(entry, typed, usd_prices)
     links = []
@@ -319,7 +314,7 @@ def _price_link(
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
-_KINDS = {
+_MEDIA_TYPES = {
     "md": "text/markdown",
     "csv": "text/csv",
     "json": "application/json",
@@ -390,12 +385,12 @@ async def _compute_result_fragment(request: Request, *, short: bool) -> Response
             return _render_input_problems(request, problems)
         return _render_result_or_problems(request, entry, typed, library, short=short)
 
-    return await PACE.run(entry.name, work, is_search=entry.is_search)
+    return await ESTIMATE_RUNNER.run(entry.name, work, is_search=entry.is_search)
 
 
 @router.get("")
 def list_calculators(ctx: ReadContext) -> Response:
-    numbers = number_estimates()
+    numbers = calculator_numbers_by_name()
     return ctx.page(
         "calculators/index.html",
         groups={
@@ -487,7 +482,7 @@ def download_estimate(
     if kind == "csv":
         body = exports.format_estimate_csv(estimate)
     elif kind == "json":
-        body = _dump_json(exports.estimate_json(entry, inputs, estimate))
+        body = exports.dump_json(exports.estimate_json(entry, inputs, estimate))
     else:
         body = exports.format_estimate_markdown(entry, inputs, estimate, link)
     return _download_response(name, kind, body)
@@ -552,7 +547,7 @@ def download_comparison(
     if kind == "csv":
         body = exports.format_comparison_csv(scenarios)
     elif kind == "json":
-        body = _dump_json(exports.comparison_json(entry, scenarios))
+        body = exports.dump_json(exports.comparison_json(entry, scenarios))
     else:
         link = public_request_url(request).replace(f"/result.{kind}", "", 1)
         body = exports.format_comparison_markdown(entry, compared, link)
@@ -562,12 +557,8 @@ def download_comparison(
 def _download_response(name: str, extension: str, body: str) -> Response:
     disposition = f'attachment; filename="{name}.{extension}"'
     return Response(
-        body, media_type=_KINDS[extension], headers={"content-disposition": disposition}
+        body, media_type=_MEDIA_TYPES[extension], headers={"content-disposition": disposition}
     )
-
-
-def _dump_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _render_calculator_page(
@@ -576,7 +567,7 @@ def _render_calculator_page(
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
     course = collect_course_link_targets(ctx.library)
     form = build_calculator_form(entry, typed, course=course)
-    numbers = number_estimates()
+    numbers = calculator_numbers_by_name()
     return ctx.page(
         "calculators/show.html",
         status=422 if form.problems else 200,
@@ -586,7 +577,7 @@ def _render_calculator_page(
         number=numbers[entry.name],
         total=len(numbers),
         lessons=find_lesson_titles_by_slug(entry, course),
-        quizzes=quiz_label_by_url(entry, ctx.library),
+        quizzes=quiz_labels_by_url(entry, ctx.library),
     )
 
 

@@ -50,10 +50,7 @@ def align_columns(rows: Sequence[Sequence[str]]) -> str:
 
 @contextlib.contextmanager
 def exclude_imports_from_gc() -> Iterator[None]:
-    """Exclude what is imported in the block from garbage collection.
-
-    It stays in memory anyway. This saves a seventh of the time, and another pass at exit.
-    """
+    """Exclude imports, which stay anyway, from garbage collection: a seventh of the time less."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -66,14 +63,14 @@ def exclude_imports_from_gc() -> Iterator[None]:
 
 def create_server_app() -> Any:
     """Create the app of a server process. A stop signal during the import exits at once."""
-    with end_on_first_signal():
+    with exit_on_first_signal():
         with exclude_imports_from_gc():
             from app import main
         return main.serve_app()
 
 
 @contextlib.contextmanager
-def end_on_first_signal() -> Iterator[None]:
+def exit_on_first_signal() -> Iterator[None]:
     """Exit with status 0 at a stop signal, like a server that is stopped later.
 
     By default, SIGINT would print a traceback, and SIGTERM would do nothing if this is
@@ -116,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_server(options: argparse.Namespace) -> int:
-    with end_on_first_signal():
+    with exit_on_first_signal():
         with exclude_imports_from_gc():
             from app.cli import server
         return server.serve(options)

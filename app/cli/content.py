@@ -53,10 +53,7 @@ from app.resources import IN_WHEEL, ROOT
 
 
 def find_course_folder(name: str) -> Path:
-    """Return the folder of a course. Raises CommandError if the name is missing or unknown.
-
-    Without a name and a setting, a course in the current folder is meant.
-    """
+    """Return the folder of a course, by default the current one; raises CommandError."""
     settings = read_settings()
     if not (name or "content" in settings.model_fields_set) and Path("syllabus.toml").is_file():
         return Path()
@@ -147,10 +144,7 @@ def _with_path_from_content_folder(course: str, problem: ContentProblem) -> Cont
 
 
 def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
-    """Apply `--fix`, or only compute it in a dry run, and print the diff.
-
-    With a machine-readable format, the diff goes to standard error.
-    """
+    """Apply `--fix`, or only compute it; prints the diff, to standard error beside JSON."""
     if not options.dry_run:
         refuse_packaged_course(folder)
     make_changes = plan_file_changes if options.dry_run else fix_course_files
@@ -194,7 +188,7 @@ def _requested_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-_PAUSE = 0.2
+_SECONDS_BETWEEN_CHECKS = 0.2
 Problems = tuple[ContentProblem, ...]
 
 
@@ -217,7 +211,7 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
 
     Ends when `wait`, which is called between two checks, raises KeyboardInterrupt.
     """
-    pause = wait or (lambda: time.sleep(_PAUSE))
+    pause = wait or (lambda: time.sleep(_SECONDS_BETWEEN_CHECKS))
     files = WatchedFiles(folder, None)
     previous: Problems | None = None
     try:
@@ -239,10 +233,7 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
 
 
 def describe_differences(before: Problems, now: Problems) -> str:
-    """Return which problems were fixed, which are new, and how many are left.
-
-    A problem that only moved to another line is neither.
-    """
+    """Return which problems were fixed, which are new, and how many are left."""
     old_index, new_index = _index_problems(before), _index_problems(now)
     lines = [f"fixed   {_format_problem(p)}" for k, p in old_index.items() if k not in new_index]
     for problem in (p for key, p in new_index.items() if key not in old_index):

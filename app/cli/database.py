@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from sqlalchemy import Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 from app.cli import CommandError
 from app.database.backup import (
@@ -29,7 +29,7 @@ from app.database.engine import (
     redact_url_passwords,
 )
 from app.database.file_guards import (
-    ASIDE,
+    REPLACED_FILES_PREFIX,
     give_root_files_to_folder_owner,
     keep_new_files_private,
     make_file_private,
@@ -65,7 +65,7 @@ def read_settings() -> Settings:
         ) from None
 
 
-def list_settings(_options: argparse.Namespace) -> int:
+def print_settings(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in list_settings_without_secrets(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
@@ -79,16 +79,13 @@ _log = logging.getLogger("headroom")
 
 
 def prepare_database(installation: Installation, now: dt.datetime) -> None:
-    """Migrate the database, and make the data readable for its owner only.
-
-    Raises InstallationError if the database must not be used.
-    """
+    """Migrate the database and make the data private; raises InstallationError if refused."""
     keep_new_files_private()
     engine = installation.make_engine()
     try:
         migrate_database(engine, lambda old: back_up_before_migration(installation, old, now))
         engine.dispose()
-        use_and_clean_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
+        use_and_clean_temporary_folder(installation.data_folder / "tmp")  # for VACUUM and uploads
         _vacuum_after_erasure(engine)
         make_database_private(engine)
         make_file_private(installation.secret_file)
@@ -96,18 +93,18 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         raise InstallationError(f"{error}{_describe_newest_backup(installation)}") from None
     except DBAPIError as error:
         if error.orig is not None and is_disk_full_error(error.orig):
-            raise InstallationError(describe_full_disk(installation.data)) from None
-        reason = " ".join(hide_passwords(error.orig, installation.database).split())
+            raise InstallationError(describe_full_disk(installation.data_folder)) from None
+        reason = " ".join(hide_passwords(error.orig, installation.database_url).split())
         raise InstallationError(
-            f"the database {redact_url_passwords(installation.database)} cannot be opened ({reason}): "
+            f"the database {redact_url_passwords(installation.database_url)} cannot be opened ({reason}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None
     except OSError as error:
         if is_disk_full_error(error):
-            raise InstallationError(describe_full_disk(installation.data)) from None
+            raise InstallationError(describe_full_disk(installation.data_folder)) from None
         raise InstallationError(
-            f"{error.filename or installation.data} cannot be written "
+            f"{error.filename or installation.data_folder} cannot be written "
             f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
         ) from None
     finally:
@@ -126,7 +123,9 @@ def _vacuum_after_erasure(engine: Engine) -> None:
 
 
 def _describe_newest_backup(installation: Installation) -> str:
-    backups = list_automatic_backups(installation.backups) if installation.backups else {}
+    backups = (
+        list_automatic_backups(installation.backup_folder) if installation.backup_folder else {}
+    )
     return f" The newest copy is {list(backups)[-1]}." if backups else ""
 
 
@@ -137,7 +136,7 @@ def installation_from_settings(settings: Settings) -> Installation:
 @contextlib.contextmanager
 def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
-    file = _sqlite_file_path(settings)
+    file = installation_from_settings(settings).sqlite_path
     engine = make_engine(settings.database)
     with restore_file_ownership(settings):
         try:
@@ -159,20 +158,9 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
         yield
     finally:
         give_root_files_to_folder_owner(settings.data)
-        file = _sqlite_file_path(settings)
+        file = installation_from_settings(settings).sqlite_path
         if file is not None and file.parent != settings.data:
-            give_root_files_to_folder_owner(file.parent, file.name, ASIDE)
-
-
-def _sqlite_file_path(settings: Settings) -> Path | None:
-    """Return the file of a SQLite database; None for other databases or an invalid URL."""
-    try:
-        url = make_url(settings.database)
-    except (ArgumentError, ValueError):
-        return None
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return None
-    return Path(url.database)
+            give_root_files_to_folder_owner(file.parent, file.name, REPLACED_FILES_PREFIX)
 
 
 def choose_url_to_print(settings: Settings) -> str:
@@ -208,12 +196,8 @@ def hold_prepared_database(settings: Settings) -> Iterator[None]:
 def run_database_command(options: argparse.Namespace) -> int:
     """Run `headroom db upgrade` or `headroom db vacuum`."""
     settings = read_settings()
-    return (
-        _migrate_to_latest(settings) if options.action == "upgrade" else _vacuum_database(settings)
-    )
-
-
-def _migrate_to_latest(settings: Settings) -> int:
+    if options.action == "vacuum":
+        return _vacuum_database(settings)
     create_data_folder(settings.data)
     with hold_prepared_database(settings):
         print(f"The database {redact_url_passwords(settings.database)} is up to date.")
@@ -281,7 +265,7 @@ def _restore_backup(installation: Installation, file: Path, now: dt.datetime) ->
     result = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.made_at_text}."]
     lines += [f"What was there before is kept in {folder}" for folder in result.kept]
-    if installation.secret and result.manifest.secret != "none":  # noqa: S105 - there is a key
+    if installation.configured_key and result.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "
             "differ, leave it out, or browsers will not find their learners."
@@ -332,5 +316,5 @@ COMMANDS = {
     "doctor": run_backup_restore_or_doctor,
     "health": print_server_readiness,
     "db": run_database_command,
-    "settings": list_settings,
+    "settings": print_settings,
 }

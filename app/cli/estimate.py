@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.calculators.exports import estimate_json, replace_no_break_spaces
+from app.calculators.exports import dump_json, estimate_json, replace_no_break_spaces
 from app.cli import CommandError, align_columns
 from app.estimator import data_files, registry
 from app.estimator.hardware.part_values import CatalogPart, PartValue, list_parts
@@ -69,19 +69,16 @@ def _estimate_output(arguments: Sequence[str]) -> str:
         entries = registry.entries()
         if not as_json:
             return _list_estimates_text(entries)
-        return _dump_json(
-            [{"name": e.name, "title": e.title, "summary": e.summary} for e in entries]
-        )
+        listed = [{"name": e.name, "title": e.title, "summary": e.summary} for e in entries]
+        return f"{dump_json(listed, indent=2)}\n"
     entry = _require_named_estimate(arguments[0])
     if "--help" in arguments or "-h" in arguments:
         return _estimate_help(entry)
     values = parse_inputs(entry.inputs, _parse_field_arguments(entry, arguments[1:]))
     estimate = entry.compute(values)
-    return (
-        _dump_json(estimate_json(entry, values, estimate))
-        if as_json
-        else _estimate_report(estimate)
-    )
+    if as_json:
+        return f"{dump_json(estimate_json(entry, values, estimate), indent=2)}\n"
+    return _estimate_report(estimate)
 
 
 def _require_named_estimate(name: str) -> EstimateSpec:
@@ -172,7 +169,7 @@ def _input_help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
     ]
 
 
-_NAMES = {
+_VALUE_BY_KIND = {
     "model": "a model of the catalog, a size such as 70B, or @FILE",
     "gpu": "an accelerator of the catalog",
     "system": "a system of the catalog",
@@ -182,11 +179,7 @@ _NAMES = {
 
 
 def _describe_accepted_values(spec: InputSpec) -> str:
-    return _NAMES.get(spec.kind) or describe_range(spec)
-
-
-def _dump_json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return _VALUE_BY_KIND.get(spec.kind) or describe_range(spec)
 
 
 def _estimate_report(estimate: Estimate) -> str:

@@ -139,10 +139,7 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
 
 
 def export_items(file_format: str, path: Path, folder: Path, topic: str, number_seed: int) -> str:
-    """Export a course or one of its topics to `path` (`-`: standard output); returns the report.
-
-    `topic` is empty for the whole course.
-    """
+    """Export a course or one topic to `path` (`-`: standard output); returns the report."""
     result = read_items_for_export(folder, topic, number_seed)
     items = tuple(i for i in result.items if _does_format_hold_item(file_format, i))
     exported = WRITERS[file_format](items, read_course_info(folder))
@@ -233,10 +230,7 @@ def _format_report(
 
 
 def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
-    """Format the remarks, grouping those with the same reason if there are many.
-
-    Every item is named, so that a loss can be found in what was written.
-    """
+    """Return the remarks as lines, many of one reason on one line that names every item."""
     groups: dict[str, list[ItemRemark]] = {}
     for remark in remarks:
         groups.setdefault(remark.reason, []).append(remark)

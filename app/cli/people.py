@@ -14,17 +14,15 @@ from sqlmodel import Session
 
 from app.accounts import author_store, learner_store
 from app.accounts.author_store import (
-    COMMAND_LINE,
+    COMMAND_LINE_SESSION,
     LINK_LIFETIME,
     AuditRecord,
-    author_link_url,
-    new_author_token,
+    generate_author_token,
     record_audit_entry,
 )
-from app.accounts.devices_page import CODE_LIFETIME, new_device_code, normalize_device_code
-from app.accounts.learner_store import LearnerListRow
+from app.accounts.devices_page import CODE_LIFETIME, generate_device_code, normalize_device_code
+from app.accounts.learner_store import ListedPerson
 from app.authoring.regrading import (
-    RegradeImpact,
     RegradePolicy,
     RegradePreview,
     confirm_regrade,
@@ -45,14 +43,14 @@ from app.settings import Settings
 from app.web.visitor import hash_session_key
 
 
-def new_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
+def create_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
     """Create a single-use author link. It is printed, and only its hash is stored."""
-    token = new_author_token()
+    token = generate_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         author_store.store_author_link(db, hash_session_key(token), now)
         db.commit()
-    return author_link_url(address, token)
+    return f"{address}/authoring/enter?token={token}"
 
 
 def format_author_link(link: str) -> str:
@@ -68,19 +66,21 @@ def run_author_command(options: argparse.Namespace) -> int:
     now = utc_now()
     with open_database(settings) as engine:
         if options.action == "link":
-            print(format_author_link(new_author_link(engine, choose_url_to_print(settings), now)))
+            print(
+                format_author_link(create_author_link(engine, choose_url_to_print(settings), now))
+            )
         elif options.action == "revoke":
             return run_author_revocation(engine, options.session, now)
         else:
             with Session(engine) as db:
                 if options.action == "list":
-                    _list_author_sessions(db, now)
+                    _print_author_sessions(db, now)
                 else:
-                    _show_audit_log(db, options.last)
+                    _print_audit_log(db, options.last)
     return 0
 
 
-def _list_author_sessions(db: Session, now: dt.datetime) -> None:
+def _print_author_sessions(db: Session, now: dt.datetime) -> None:
     rows = [
         (str(s.id), s.device, format_moment(s.created), format_moment(s.last_used))
         for s in author_store.list_author_sessions(db, now)
@@ -95,7 +95,9 @@ def run_author_revocation(engine: Engine, session_id: int | None, now: dt.dateti
         db.connection(execution_options=WRITING)
         active_ids = [session.id for session in author_store.list_author_sessions(db, now)]
         session_ids = active_ids if session_id is None else [session_id]
-        revoked_ids = author_store.revoke_author_sessions(db, session_ids, COMMAND_LINE, now)
+        revoked_ids = author_store.revoke_author_sessions(
+            db, session_ids, COMMAND_LINE_SESSION, now
+        )
         db.commit()
     if session_id is not None and not revoked_ids:
         print(
@@ -108,7 +110,7 @@ def run_author_revocation(engine: Engine, session_id: int | None, now: dt.dateti
     return 0
 
 
-def _show_audit_log(db: Session, limit: int) -> None:
+def _print_audit_log(db: Session, limit: int) -> None:
     for record in reversed(author_store.list_audit_records(db, limit)):
         actor = f"session {record.session}" if record.session else "command line"
         print(f"{format_moment(record.at)}  {actor:14}  {record.action}  {record.subject}")
@@ -123,7 +125,7 @@ def run_learners_command(options: argparse.Namespace) -> int:
     settings = read_settings()
     with open_database(settings) as engine, Session(engine) as db:
         if options.action == "list":
-            return _list_learners(learner_store.list_people(db))
+            return _print_learners(learner_store.list_people(db))
         db.connection(execution_options=WRITING)
         if options.action == "adopt":
             return _run_learner_adoption(db, options.course, find_course_folders(settings.content))
@@ -138,7 +140,7 @@ def run_learners_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _list_learners(people: Sequence[LearnerListRow]) -> int:
+def _print_learners(people: Sequence[ListedPerson]) -> int:
     rows = [
         (
             str(person.id),
@@ -160,7 +162,9 @@ def _run_learner_adoption(db: Session, course: str, known_courses: Collection[st
         return 1
     adopted = learner_store.adopt_learners_without_course(db, course)
     subject = f"{adopted.moved} into {course}"
-    record_audit_entry(db, AuditRecord(utc_now(), COMMAND_LINE, "learners adopted", subject))
+    record_audit_entry(
+        db, AuditRecord(utc_now(), COMMAND_LINE_SESSION, "learners adopted", subject)
+    )
     db.commit()
     print(f"{course} has the work of {adopted.moved} learners.")
     if adopted.not_moved:
@@ -171,14 +175,14 @@ def _run_learner_adoption(db: Session, course: str, known_courses: Collection[st
 
 
 def _create_device_code(
-    db: Session, settings: Settings, person: LearnerListRow, now: dt.datetime
+    db: Session, settings: Settings, person: ListedPerson, now: dt.datetime
 ) -> str:
     """Create a device code for a person; returns the text that says how to use it."""
-    code = new_device_code()
+    code = generate_device_code()
     digest = create_session_cookies(settings).hash_short_code(normalize_device_code(code))
     learner_store.replace_device_code(db, person.id, digest, now + CODE_LIFETIME)
     record_audit_entry(
-        db, AuditRecord(now, COMMAND_LINE, "learner code made", f"learner {person.id}")
+        db, AuditRecord(now, COMMAND_LINE_SESSION, "learner code made", f"learner {person.id}")
     )
     minutes = int(CODE_LIFETIME.total_seconds() / 60)
     name = replace_unprintable_characters(person.name) or "no name"
@@ -189,7 +193,7 @@ def _create_device_code(
     )
 
 
-def _match_learners(people: Sequence[LearnerListRow], name_or_id: str) -> list[LearnerListRow]:
+def _match_learners(people: Sequence[ListedPerson], name_or_id: str) -> list[ListedPerson]:
     """Return the learners with this number or name. A number is never taken for a name."""
     if name_or_id.isascii() and name_or_id.isdigit():
         return [person for person in people if str(person.id) == name_or_id.lstrip("0")]
@@ -197,7 +201,7 @@ def _match_learners(people: Sequence[LearnerListRow], name_or_id: str) -> list[L
     return [person for person in people if folded and person.name.casefold() == folded]
 
 
-def _no_single_match_message(matches: Sequence[LearnerListRow], name_or_id: str) -> str:
+def _no_single_match_message(matches: Sequence[ListedPerson], name_or_id: str) -> str:
     if not matches:
         return (
             f"there is no learner “{name_or_id}”; `headroom learners list` shows "
@@ -229,7 +233,7 @@ def run_regrade_command(options: argparse.Namespace) -> int:
         )
         regraded_count = 0
         if options.yes:
-            regraded_count = confirm_regrade(db, course, preview, COMMAND_LINE, utc_now())
+            regraded_count = confirm_regrade(db, course, preview, COMMAND_LINE_SESSION, utc_now())
             db.commit()
     if options.json:
         print(json.dumps(_regrade_json(preview, regraded_count), ensure_ascii=False))
@@ -265,15 +269,13 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
         f"{preview.question.id}, {location.path}:{location.line}",
         f"{_format_answer_count(preview.answer_count)} graded with another wording than the current one.",
     ]
-    rows = [
-        (
-            f"{_format_score(change.before)} to {_format_score(change.after)}",
-            *_impact_cells(change.impact),
-        )
+    impacts = [
+        (f"{_format_score(change.before)} to {_format_score(change.after)}", change.impact)
         for change in preview.score_changes
     ]
-    if len(rows) > 1:
-        rows.append(("in all", *_impact_cells(preview.impact)))
+    if len(impacts) > 1:
+        impacts.append(("in all", preview.impact))
+    rows = [(change, *map(str, dataclasses.astuple(impact))) for change, impact in impacts]
     if rows:
         lines += ["", align_columns([_COLUMN_TITLES, *rows]), ""]
     if preview.unchanged_count:
@@ -292,10 +294,6 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
 
 def _format_answer_count(number: int) -> str:
     return f"{number:,} answer{'' if number == 1 else 's'}"
-
-
-def _impact_cells(impact: RegradeImpact) -> tuple[str, ...]:
-    return tuple(f"{number}" for number in dataclasses.astuple(impact))
 
 
 def _format_score(score: float) -> str:

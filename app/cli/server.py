@@ -21,7 +21,7 @@ from app.cli.database import (
     open_database,
     read_settings,
 )
-from app.cli.people import format_author_link, new_author_link
+from app.cli.people import create_author_link, format_author_link
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
@@ -38,7 +38,7 @@ from app.web.monitoring import configure_logging, share_metrics_between_processe
 
 LOCAL_DATA = ".headroom"
 """The data folder inside a course that is served as `headroom serve DIR`."""
-_GRACE = 8  # seconds that requests have to finish when the server is stopped
+_SECONDS_TO_STOP = 8  # seconds that requests have to finish when the server is stopped
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -102,7 +102,9 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     print(f"Data:   {settings.data}")
     print(f"Open    {choose_url_to_print(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
-        _print_author_link(settings)
+        with open_database(settings) as engine:
+            link = create_author_link(engine, choose_url_to_print(settings), utc_now())
+        print(f"Author  {format_author_link(link)}", flush=True)
 
 
 def _announce_course(library: Library, folder: Path) -> None:
@@ -140,12 +142,6 @@ def _announce_unassigned_learners(settings: Settings) -> None:
         )
 
 
-def _print_author_link(settings: Settings) -> None:
-    with open_database(settings) as engine:
-        link = format_author_link(new_author_link(engine, choose_url_to_print(settings), utc_now()))
-    print(f"Author  {link}", flush=True)
-
-
 def _run_server(settings: Settings, app: FastAPI) -> None:
     """Run uvicorn. `app` is used if there is a single process."""
     configure_logging(settings.log)
@@ -172,6 +168,6 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         log_config=None,  # app.web.monitoring configures logging
         log_level="warning",
         proxy_headers=False,  # TrustedProxyMiddleware handles the configured proxies
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_SECONDS_TO_STOP,
         server_header=False,
     )

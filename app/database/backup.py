@@ -22,9 +22,10 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.database import database_copies
+from app.database.database_copies import find_missing_postgresql_program
 from app.database.engine import hide_passwords
 from app.database.file_guards import (
-    PRIVATE_FOLDER,
+    PRIVATE_FOLDER_MODE,
     LockHeldError,
     create_private_file,
     file_lock,
@@ -35,7 +36,7 @@ from app.database.file_guards import (
 )
 from app.database.installation import Installation, InstallationError, require_secret_key
 from app.database.schema import (
-    RESTORING,
+    RESTORING_SUFFIX,
     UnusableDatabaseError,
     latest_revision,
     list_database_files,
@@ -52,12 +53,12 @@ DATABASE = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 """File name of the database in a backup, by database kind."""
 Kind = Literal["sqlite", "postgresql"]
 Pause = Callable[[], object]
-_PART = 1 << 20
-_LONGEST = 1 << 20  # limit for a manifest, in bytes
-_SPARE = 2  # the database copy and the archive exist at the same time
-_NAMED = {"sqlite": "a SQLite database", "postgresql": "a PostgreSQL database"}
+_CHUNK_BYTES = 1 << 20
+_LONGEST_MANIFEST = 1 << 20  # limit for a manifest, in bytes
+_COPIES_AT_ONCE = 2  # the database copy and the archive exist at the same time
+_KIND_NAMES = {"sqlite": "a SQLite database", "postgresql": "a PostgreSQL database"}
 # Exceptions of the zip reader for corrupt or foreign files.
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError, ValueError)
+_DAMAGE_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError, ValueError)
 
 
 class BackupManifest(BaseModel):
@@ -87,7 +88,7 @@ class BackupArchive:
         self._zipped = zipped
         self._path = path
         with _refuse_damaged_archive(path), zipped.open(MANIFEST) as source:
-            content = source.read(_LONGEST)
+            content = source.read(_LONGEST_MANIFEST)
         self.manifest = _read_manifest(content, path)
         self.has_key = SECRET in zipped.namelist()
 
@@ -108,7 +109,7 @@ class BackupArchive:
             _refuse_damaged_archive(self._path),
             self._zipped.open(name) as source,
         ):
-            shutil.copyfileobj(source, target, _PART)
+            shutil.copyfileobj(source, target, _CHUNK_BYTES)
         sync_to_disk(place)
 
 
@@ -145,7 +146,7 @@ def _refuse_damaged_archive(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or "it ends too early"
         raise InstallationError(f"{path} cannot be read ({reason}).") from None
-    except _BROKEN as error:
+    except _DAMAGE_ERRORS as error:
         reason = str(error).rstrip(".") or "it ends too early"
         raise InstallationError(
             f"{path} is not a sound backup of Headroom ({reason}); nothing was changed: "
@@ -181,7 +182,7 @@ def _write_backup(
 ) -> BackupManifest:
     kind = _database_kind(engine)
     if kind == "sqlite":  # the size of a dump is not known in advance
-        _expect_space(sqlite_file(engine), target.parent)
+        _expect_free_space(sqlite_file(engine), target.parent)
     with private_temp_folder(target) as folder:
         database = folder / DATABASE[kind]
         os.close(create_private_file(database))
@@ -193,9 +194,9 @@ def _write_backup(
             made_at=now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             database=kind,
             rows=rows,
-            secret="HEADROOM_SECRET" if installation.secret else "data folder",
+            secret="HEADROOM_SECRET" if installation.configured_key else "data folder",
         )
-        key = installation.secret
+        key = installation.configured_key
         if not key and installation.secret_file.exists():
             key = require_secret_key(installation.secret_file)
         if not key:
@@ -212,7 +213,7 @@ def _write_backup(
                 database.open("rb") as source,
                 zipped.open(database.name, "w", force_zip64=True) as member,
             ):
-                while part := source.read(_PART):
+                while part := source.read(_CHUNK_BYTES):
                     member.write(part)
                     pause()
         sync_to_disk(archive)
@@ -227,17 +228,14 @@ def _database_kind(engine: Engine) -> Kind:
 
 @contextlib.contextmanager
 def _open_engine_or_refuse(installation: Installation, target_label: str) -> Iterator[Engine]:
-    """Yield an engine. Raises InstallationError for what the system or the database refuses.
-
-    `target_label` names what is being written.
-    """
+    """Yield an engine; raises InstallationError if it, or writing `target_label`, is refused."""
     engine = installation.make_engine()
     try:
         yield engine
     except UnusableDatabaseError as error:
         raise InstallationError(str(error)) from None
     except (DBAPIError, sqlite3.Error) as error:
-        reason = hide_passwords(getattr(error, "orig", error), installation.database)
+        reason = hide_passwords(getattr(error, "orig", error), installation.database_url)
         raise InstallationError(f"the database cannot be used ({reason}).") from None
     except OSError as error:
         raise InstallationError(
@@ -248,13 +246,13 @@ def _open_engine_or_refuse(installation: Installation, target_label: str) -> Ite
         engine.dispose()
 
 
-def _expect_space(database: Path, folder: Path) -> None:
+def _expect_free_space(database: Path, folder: Path) -> None:
     size = sum(path.stat().st_size for path in list_database_files(database))
     free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < _SPARE * size:
+    if free_bytes < _COPIES_AT_ONCE * size:
         raise InstallationError(
             f"{folder} has {free_bytes // 1_000_000} MB free and a backup needs "
-            f"{_SPARE * size // 1_000_000} MB while it is made: make room, or choose "
+            f"{_COPIES_AT_ONCE * size // 1_000_000} MB while it is made: make room, or choose "
             "another place."
         )
 
@@ -328,14 +326,14 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
     folder is in use.
     """
     with (
-        _open_engine_or_refuse(installation, str(installation.data)) as engine,
+        _open_engine_or_refuse(installation, str(installation.data_folder)) as engine,
         open_backup(source) as backup,
     ):
         manifest = backup.manifest
         if manifest.database != _database_kind(engine):
             raise InstallationError(
-                f"{source} holds {_NAMED[manifest.database]}, but this installation uses "
-                f"{_NAMED[_database_kind(engine)]}: set HEADROOM_DATABASE_URL to one of the "
+                f"{source} holds {_KIND_NAMES[manifest.database]}, but this installation uses "
+                f"{_KIND_NAMES[_database_kind(engine)]}: set HEADROOM_DATABASE_URL to one of the "
                 "same kind."
             )
         if manifest.schema_revision > latest_revision():
@@ -345,7 +343,7 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
                 "install the newer version first."
             )
         backup.verify_files()
-        make_private_folder(installation.data)
+        make_private_folder(installation.data_folder)
         replaced = _ReplacedFiles(name_replaced_files_folder(now))
         with installation.hold_exclusive_lock():
             _replace_installation(installation, engine, backup, replaced, now)
@@ -363,7 +361,7 @@ class _ReplacedFiles:
     def prepare_target_path(self, path: Path) -> Path:
         """Return where to move a file. Creates the folder."""
         folder = path.parent / self._name
-        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        folder.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
         if folder not in self.folders:
             self.folders.append(folder)
         return folder / path.name
@@ -390,7 +388,7 @@ def _replace_installation(
     now: dt.datetime,
 ) -> None:
     kind = backup.manifest.database
-    target = sqlite_file(engine) if kind == "sqlite" else installation.data / "restore"
+    target = sqlite_file(engine) if kind == "sqlite" else installation.data_folder / "restore"
     # Extract each file on its target disk, which may be two disks.
     with (
         private_temp_folder(target) as folder,
@@ -406,7 +404,7 @@ def _replace_installation(
             if backup.has_key:
                 replaced.move_aside(installation.secret_file)
                 key.replace(installation.secret_file)
-                sync_to_disk(installation.data)
+                sync_to_disk(installation.data_folder)
 
         if kind == "sqlite":
             _check_extracted_database(database, backup.manifest)
@@ -416,7 +414,9 @@ def _replace_installation(
             database_copies.expect_no_other_connection(engine)
             revision = database_copies.read_postgresql_revision(engine)
             if revision is not None:
-                backup_path = replaced.prepare_target_path(installation.data / "database.zip")
+                backup_path = replaced.prepare_target_path(
+                    installation.data_folder / "database.zip"
+                )
                 _write_backup(installation, engine, revision, backup_path, now, lambda: None)
             engine.dispose()
             database_copies.restore_postgresql_dump(engine, database)
@@ -443,7 +443,7 @@ def _replace_file(
     database_copies.checkpoint_wal(target)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
-    staged_file = Path(f"{target}{RESTORING}")
+    staged_file = Path(f"{target}{RESTORING_SUFFIX}")
     new.replace(staged_file)
     sync_to_disk(target.parent)
     try:
@@ -458,8 +458,8 @@ def _replace_file(
     sync_to_disk(target.parent)
 
 
-_FIRST = 60.0  # after the start, which is busy enough
-_EVERY = 600.0
+_FIRST_DELAY = 60.0  # after the start, which is busy enough
+_SECONDS_BETWEEN_CHECKS = 600.0
 _PAUSE = 0.005  # between two steps, so that requests come first
 _LOCK = ".copying.lock"
 _log = logging.getLogger("headroom")
@@ -472,7 +472,7 @@ class _ServerStoppingError(Exception):
 
 @contextlib.asynccontextmanager
 async def run_daily_backups(
-    installation: Installation, clock: Clock, first_delay: float = _FIRST
+    installation: Installation, clock: Clock, first_delay: float = _FIRST_DELAY
 ) -> AsyncIterator[None]:
     """Make daily backups while the server runs.
 
@@ -481,11 +481,8 @@ async def run_daily_backups(
     """
     schedule_stopping, backup_stopping = asyncio.Event(), threading.Event()
     with installation.hold_shared_lock():
-        schedule = asyncio.create_task(
-            _watch_schedule(
-                _DailyBackup(installation, clock, backup_stopping), schedule_stopping, first_delay
-            )
-        )
+        daily_backup = _DailyBackup(installation, clock, backup_stopping)
+        schedule = asyncio.create_task(daily_backup.run(schedule_stopping, first_delay))
         try:
             yield
         finally:
@@ -505,15 +502,17 @@ def create_daily_backup_if_due(
     `before_backup` is called just before a backup is made. Returns None if today's backup
     exists, if another process is making it, or if backups are disabled.
     """
-    folder = installation.backups
+    folder = installation.backup_folder
     if folder is None or (target := folder / daily_backup_name(_utc_day(now))).exists():
         return None
-    if not installation.data.is_dir():
-        raise InstallationError(f"the data folder {installation.data} is gone: put it back.")
+    if not installation.data_folder.is_dir():
+        raise InstallationError(f"the data folder {installation.data_folder} is gone: put it back.")
     _make_folder(folder)
     try:
         with file_lock(folder / _LOCK, wait=False):
-            _delete_temporary_backups(folder)
+            # Left by a process that was killed while it made a backup.
+            for temporary_folder in folder.glob(".headroom-*.zip.*"):
+                shutil.rmtree(temporary_folder, ignore_errors=True)
             if target.exists():
                 return None
             before_backup()
@@ -529,13 +528,13 @@ def back_up_before_migration(
     installation: Installation, old_revision: str, now: dt.datetime
 ) -> None:
     """Back up a database before a migration. Raises InstallationError if that fails."""
-    folder = installation.backups
+    folder = installation.backup_folder
     if folder is None:
         return
     if _lacks_postgresql_programs(installation):
         _log.warning(
             "No copy is made before the migration: %s was not found.",
-            database_copies.find_missing_postgresql_program(),
+            find_missing_postgresql_program(),
         )
         return
     _make_folder(folder)
@@ -560,6 +559,15 @@ class _DailyBackup:
         self._logged = ""
         self._vacuumed: dt.date | None = None
 
+    async def run(self, stopping: asyncio.Event, first_delay: float) -> None:
+        seconds = first_delay
+        while not stopping.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), seconds)
+                return
+            await asyncio.to_thread(self.back_up_if_due)
+            seconds = _SECONDS_BETWEEN_CHECKS
+
     def back_up_if_due(self) -> None:
         try:
             if _lacks_postgresql_programs(self._installation):
@@ -582,11 +590,10 @@ class _DailyBackup:
 
     def _vacuum_after_erasure(self) -> None:
         """Vacuum the database once a day if learners were erased, even if the backup fails."""
-        day = _utc_day(self._clock())
-        if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
+        day, path = _utc_day(self._clock()), self._installation.sqlite_path
+        if self._vacuumed == day or path is None:
             return
         self._vacuumed = day
-        path = Path(self._installation.database.partition(":///")[2])
         try:
             vacuum_if_marked(path, LARGEST_DAILY)
         except sqlite3.Error as error:
@@ -597,41 +604,20 @@ class _DailyBackup:
             raise _ServerStoppingError
 
 
-async def _watch_schedule(
-    daily_backup: _DailyBackup, stopping: asyncio.Event, first_delay: float
-) -> None:
-    seconds = first_delay
-    while not stopping.is_set():
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), seconds)
-            return
-        await asyncio.to_thread(daily_backup.back_up_if_due)
-        seconds = _EVERY
-
-
 def _lacks_postgresql_programs(installation: Installation) -> bool:
-    sqlite = installation.database.startswith("sqlite")
-    return (
-        not sqlite
-        and installation.backups is not None
-        and bool(database_copies.find_missing_postgresql_program())
-    )
+    is_sqlite = installation.database_url.startswith("sqlite")
+    is_enabled = installation.backup_folder is not None
+    return is_enabled and not is_sqlite and bool(find_missing_postgresql_program())
 
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        folder.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     except OSError as error:
         raise InstallationError(
             f"the folder {folder} of the copies cannot be made ({error.strerror}): set "
             "HEADROOM_BACKUPS to one that can."
         ) from None
-
-
-def _delete_temporary_backups(folder: Path) -> None:
-    """Delete temporary files of a process that was killed while it made a backup."""
-    for temporary_folder in folder.glob(".headroom-*.zip.*"):
-        shutil.rmtree(temporary_folder, ignore_errors=True)
 
 
 def _utc_day(now: dt.datetime) -> dt.date:

@@ -16,18 +16,15 @@ from app.database.installation import InstallationError
 
 _PAGES = 256  # one megabyte, so that other requests do not wait long for the disk
 PROGRAMS = ("pg_dump", "pg_restore", "psql")
-_OPTIONS = ("--no-owner", "--no-privileges")
-_OTHERS = text(
+_DUMP_OPTIONS = ("--no-owner", "--no-privileges")
+_COUNT_OTHER_CONNECTIONS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
     " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
 )
 
 
 def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> dict[str, int]:
-    """Copy everything that was committed when the copy began. Returns the rows by table.
-
-    Writers neither wait nor restart the copy. `pause` is called between the steps.
-    """
+    """Copy what is committed, without delaying writers; returns the number of rows by table."""
     if engine.dialect.name == "sqlite":
         _copy_sqlite_file(Path(engine.url.database or ""), target, pause)
         target_engine = create_engine(f"sqlite:///{target}")
@@ -40,7 +37,7 @@ def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> 
         for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.execute(text(f"SET LOCAL {limit} = 0"))
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar_one()
-        command = ["pg_dump", "--format=custom", *_OPTIONS, f"--snapshot={snapshot}"]
+        command = ["pg_dump", "--format=custom", *_DUMP_OPTIONS, f"--snapshot={snapshot}"]
         _run_postgres_program(engine, [*command, f"--file={target}"], pause)
         return _count_rows(connection)
 
@@ -115,7 +112,7 @@ def restore_postgresql_dump(engine: Engine, dump: Path) -> None:
         names = [quote(name) for name in inspect(connection).get_table_names()]
     drops, script = dump.with_name("drop.sql"), dump.with_name("restore.sql")
     drops.write_text("".join(f"DROP TABLE {name} CASCADE;\n" for name in names))
-    _run_postgres_program(engine, ["pg_restore", *_OPTIONS, f"--file={script}", str(dump)])
+    _run_postgres_program(engine, ["pg_restore", *_DUMP_OPTIONS, f"--file={script}", str(dump)])
     psql = ["psql", "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
     files = ["--output", os.devnull, f"--file={drops}", f"--file={script}"]
     _run_postgres_program(engine, [*psql, *files])
@@ -124,7 +121,7 @@ def restore_postgresql_dump(engine: Engine, dump: Path) -> None:
 def expect_no_other_connection(engine: Engine) -> None:
     """Raise InstallationError if another client is connected to the database."""
     with engine.connect() as connection:
-        other_count = int(connection.execute(_OTHERS).scalar_one())
+        other_count = int(connection.execute(_COUNT_OTHER_CONNECTIONS).scalar_one())
     if other_count:
         raise InstallationError(
             f"{other_count} other connection{'s use' if other_count > 1 else ' uses'} the "
@@ -133,10 +130,7 @@ def expect_no_other_connection(engine: Engine) -> None:
 
 
 def read_postgresql_revision(engine: Engine) -> str | None:
-    """Return the schema revision; None for a database without tables.
-
-    Raises InstallationError if the tables belong to another program.
-    """
+    """Return the schema revision, None without tables; raises InstallationError for others'."""
     with engine.connect() as connection:
         names = sorted(inspect(connection).get_table_names())
         if not names:

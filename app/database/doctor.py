@@ -18,12 +18,7 @@ from app.database import database_copies
 from app.database.backup import BackupArchive, list_automatic_backups, open_backup
 from app.database.engine import hide_passwords, redact_url_passwords
 from app.database.file_guards import list_replaced_files_folders, open_sqlite_file
-from app.database.installation import (
-    Installation,
-    InstallationError,
-    load_or_create_secret_key,
-    require_secret_key,
-)
+from app.database.installation import Installation, InstallationError
 from app.database.quotas import LEAST_FREE
 from app.database.schema import (
     UnusableDatabaseError,
@@ -51,7 +46,7 @@ def run_checks(
     installation: Installation, content: Path, now: dt.datetime
 ) -> Iterator[DoctorFinding]:
     """Run every check; none of them changes anything. `content` is the course folder."""
-    yield _check_data_folder(installation.data)
+    yield _check_data_folder(installation.data_folder)
     yield _check_file_modes(installation)
     yield from _check_database(installation)
     yield _check_secret_key(installation)
@@ -59,7 +54,7 @@ def run_checks(
         yield _check_content(folder)
     yield from _check_backups(installation, now)
     yield from _check_replaced_files(installation, now)
-    if not installation.database.startswith("sqlite"):
+    if not installation.database_url.startswith("sqlite"):
         yield _check_postgresql_programs()
 
 
@@ -84,10 +79,10 @@ def _check_data_folder(data: Path) -> DoctorFinding:
 
 def _check_file_modes(installation: Installation) -> DoctorFinding:
     paths = [installation.secret_file]
-    if installation.database.startswith("sqlite"):
-        paths += list_database_files(Path(installation.database.partition(":///")[2]))
-    if installation.backups is not None:
-        paths += list_automatic_backups(installation.backups)
+    if installation.sqlite_path:
+        paths += list_database_files(installation.sqlite_path)
+    if installation.backup_folder is not None:
+        paths += list_automatic_backups(installation.backup_folder)
     readable_paths = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
     if readable_paths:
         names = " ".join(str(p) for p in readable_paths)
@@ -97,7 +92,7 @@ def _check_file_modes(installation: Installation) -> DoctorFinding:
 
 
 def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
-    name = redact_url_passwords(installation.database)
+    name = redact_url_passwords(installation.database_url)
     try:
         engine = installation.make_engine()
     except InstallationError as error:
@@ -120,7 +115,7 @@ def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
     except UnusableDatabaseError as error:
         yield DoctorFinding("problem", "database", name, f"{error}")
     except (DBAPIError, sqlite3.Error) as error:
-        reason = hide_passwords(getattr(error, "orig", error), installation.database)
+        reason = hide_passwords(getattr(error, "orig", error), installation.database_url)
         message = f"{name} cannot be opened ({' '.join(reason.split())})"
         remedy = "Check the address, and that the server runs and lets this user in."
         yield DoctorFinding("problem", "database", message, remedy)
@@ -143,7 +138,7 @@ def _check_integrity(path: Path) -> DoctorFinding:
 
 def _check_secret_key(installation: Installation) -> DoctorFinding:
     path = installation.secret_file
-    if not installation.secret and not path.exists():
+    if not installation.configured_key and not path.exists():
         return DoctorFinding(
             "warning",
             "key",
@@ -151,18 +146,11 @@ def _check_secret_key(installation: Installation) -> DoctorFinding:
             "If there were learners before: `headroom restore FILE` brings it back.",
         )
     try:
-        key = _read_current_secret_key(installation)
+        key = installation.read_secret_key()
     except InstallationError as error:
         return DoctorFinding("problem", "key", "cannot be used", str(error))
-    source = "HEADROOM_SECRET" if installation.secret else str(path)
+    source = "HEADROOM_SECRET" if installation.configured_key else str(path)
     return DoctorFinding("ok", "key", f"{source} has {len(key)} characters")
-
-
-def _read_current_secret_key(installation: Installation) -> str:
-    path = installation.secret_file
-    if installation.secret:
-        return load_or_create_secret_key(installation.secret, path)
-    return require_secret_key(path)
 
 
 def _check_content(folder: Path) -> DoctorFinding:
@@ -178,7 +166,7 @@ def _check_content(folder: Path) -> DoctorFinding:
 
 
 def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
-    folder = installation.backups
+    folder = installation.backup_folder
     if folder is None:
         message = "HEADROOM_BACKUPS=off, so no daily copies are made"
         yield DoctorFinding("warning", "backups", message, "Run `headroom backup FILE` daily.")
@@ -210,7 +198,7 @@ def _compare_keys(
 ) -> Iterator[DoctorFinding]:
     """Warn if the current key is not the one in a backup."""
     try:
-        key = _read_current_secret_key(installation)
+        key = installation.read_secret_key()
     except InstallationError:  # reported by an earlier check
         return
     if backup.has_key and backup.read_secret_key() != key:
@@ -224,9 +212,9 @@ def _compare_keys(
 
 def _check_replaced_files(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Report folders with the files that a restore replaced. Only the owner may delete them."""
-    parents = {installation.data}
-    if installation.database.startswith("sqlite"):
-        parents.add(Path(installation.database.partition(":///")[2]).parent)
+    parents = {installation.data_folder}
+    if installation.sqlite_path:
+        parents.add(installation.sqlite_path.parent)
     for parent in sorted(parents):
         for replaced in list_replaced_files_folders(parent):
             folder = replaced.path

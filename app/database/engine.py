@@ -39,7 +39,12 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DataError, OperationalError
 from sqlmodel import Session, SQLModel
 
-from app.database.file_guards import DiskProbe, ReplacedFileGuard, expect_database_in_place
+from app.database.file_guards import (
+    GUARD_OPTION,
+    DiskProbe,
+    ReplacedFileGuard,
+    expect_database_in_place,
+)
 from app.database.tables import TABLES
 from app.errors import AppError, BusyError, DiskFullError, InvalidInputError
 
@@ -73,23 +78,15 @@ def convert_to_app_error(error: BaseException) -> AppError | None:
 
 def is_lock_busy_error(error: BaseException) -> bool:
     """Return whether a driver reports that another connection holds the lock."""
-    state = getattr(error, "sqlstate", None)
-    return _read_extended_error_code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
+    return code in _BUSY_CODES or getattr(error, "sqlstate", "") in _BUSY_STATES
 
 
 def is_disk_full_error(error: BaseException) -> bool:
-    """Return whether the driver or the system reports a full disk."""
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRNOS
-    return (
-        _read_extended_error_code(error) in _FULL_CODES
-        or getattr(error, "sqlstate", "") in _FULL_STATES
-    )
-
-
-def _read_extended_error_code(error: BaseException) -> int:
-    """Return the extended SQLite error code; its lowest eight bits are the primary code."""
-    return getattr(error, "sqlite_errorcode", 0)
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
 
 
 OpenWriteSession = Callable[[], AbstractAsyncContextManager[Session]]
@@ -109,10 +106,7 @@ _PAUSE = 0.002
 
 
 def make_write_session_factory(engine: Engine) -> OpenWriteSession:
-    """Return the context manager for writing: `async with open_write_session() as session`.
-
-    The writes are on disk once the block exits without an exception.
-    """
+    """Return what opens write sessions; the writes are on disk once its block exits."""
     if engine.dialect.name == "sqlite":
         disk = DiskProbe(Path(engine.url.database or "").resolve().parent)
         return functools.partial(_single_writer_session, engine, asyncio.Lock(), disk)
@@ -159,10 +153,7 @@ async def _single_writer_session(
 
 
 async def _begin_when_free(engine: Engine, deadline: float) -> Connection:
-    """Begin a write transaction as soon as other processes allow it.
-
-    Raises OperationalError at `deadline`, on the monotonic clock.
-    """
+    """Begin a write transaction, or raise OperationalError at `deadline` on the monotonic clock."""
     while True:
         try:
             return _begin_write(engine)
@@ -206,21 +197,10 @@ def _commit(connection: Connection, disk: DiskProbe) -> None:
 
 
 _log = logging.getLogger("headroom")
-_MESSAGE = (
+_UNSTORABLE = (
     "Something that was sent cannot be saved: a number is too large, or a text holds "
     "a character that no text may hold."
 )
-
-
-def convert_value_errors(engine: Engine) -> None:
-    """Convert errors about unstorable values on this engine to `InvalidInputError`."""
-    event.listen(engine, "handle_error", _convert_unstorable_value)
-
-
-def invalid_value_error(error: BaseException) -> InvalidInputError:
-    """Return the error to raise for a value that cannot be stored. Logs it without the value."""
-    _log.warning("the database had no room for a value (%s)", type(error).__name__)
-    return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
 
 
 def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
@@ -229,13 +209,19 @@ def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
         context.sqlalchemy_exception, DataError
     ):
-        return invalid_value_error(error)
+        # The log must not contain the value.
+        _log.warning("the database had no room for a value (%s)", type(error).__name__)
+        return InvalidInputError(_UNSTORABLE, hint="Check what was typed, then send it again.")
     return None
 
 
 Result = TypeVar("Result")
 READERS = 16
-"""Read requests that one process runs at a time; further ones wait."""
+"""Read requests that one process runs at a time; further ones wait for a semaphore.
+
+Waiting on the event loop costs no thread. Writers have a separate limit (see
+`make_write_session_factory`), because a read request may have to write as well.
+"""
 # No code may wait for a pooled connection: it would block a thread or the event loop
 # that another request needs to return one. Two extra connections are for background
 # tasks.
@@ -251,7 +237,7 @@ _PRAGMAS = (
     "PRAGMA temp_store=MEMORY",
 )
 # In milliseconds. They bound every wait on PostgreSQL too.
-_LIMITS = {
+_POSTGRESQL_TIMEOUTS = {
     "statement_timeout": 30_000,
     "idle_in_transaction_session_timeout": 300_000,  # a transaction of a hung process
 }
@@ -270,27 +256,16 @@ def make_engine(database_url: str) -> Engine:
         connect_args={"check_same_thread": False},
         pool_size=_CONNECTIONS,
         hide_parameters=True,  # keep answers and names out of logs
-        execution_options=replaced_file_guard.execution_options,
+        execution_options={GUARD_OPTION: replaced_file_guard},
     )
-    event.listen(
-        engine, "do_connect", replaced_file_guard.expect_file
-    )  # connecting would create a new file
+    # Connecting would create a new file.
+    event.listen(engine, "do_connect", replaced_file_guard.expect_file)
     event.listen(engine, "connect", replaced_file_guard.remember_file)
     event.listen(engine, "engine_disposed", replaced_file_guard.forget_file)
     event.listen(engine, "connect", _configure_sqlite_connection)
     event.listen(engine, "begin", _begin_sqlite_transaction)
-    convert_value_errors(engine)
+    event.listen(engine, "handle_error", _convert_unstorable_value)
     return engine
-
-
-def create_read_semaphore() -> asyncio.Semaphore:
-    """Return the semaphore that read requests acquire before they take a connection.
-
-    Waiting on the event loop costs no thread. Writers have a separate limit (see
-    `make_write_session_factory`), because a read request may have to write as
-    well.
-    """
-    return asyncio.Semaphore(READERS)
 
 
 async def get_request_session(request: Request) -> AsyncIterator[Session]:
@@ -350,10 +325,7 @@ async def run_in_thread_unless_sqlite(db: Session, work: Callable[[], Result]) -
 
 
 async def write_in_own_transaction(request: Request, work: Callable[[Session], object]) -> None:
-    """Run a small write outside of a POST in its own transaction, and commit it at once.
-
-    The request gives up its reader slot while it waits for the write queue.
-    """
+    """Run a small write outside of a POST; the request gives up its reader slot meanwhile."""
     open_write_session: OpenWriteSession = request.app.state.turn
     read_semaphore: asyncio.Semaphore = request.app.state.reading_room
     read_semaphore.release()
@@ -383,7 +355,7 @@ def _make_postgresql_engine(address: str) -> Engine:
     )
     event.listen(engine, "connect", _configure_postgresql_connection)
     event.listen(engine, "set_connection_execution_options", _set_write_isolation_level)
-    convert_value_errors(engine)
+    event.listen(engine, "handle_error", _convert_unstorable_value)
     return engine
 
 
@@ -406,7 +378,7 @@ def _configure_sqlite_connection(connection: Any, _record: object) -> None:
 
 def _configure_postgresql_connection(connection: Any, _record: object) -> None:
     # Wait for another writer as long as on SQLite, then fail the request.
-    limits = {"lock_timeout": BUSY, **_LIMITS}
+    limits = {"lock_timeout": BUSY, **_POSTGRESQL_TIMEOUTS}
     connection.autocommit = True
     with connection.cursor() as cursor:
         for name, limit in limits.items():
@@ -428,7 +400,7 @@ _UNREADABLE = "(an address that cannot be read)"
 
 def redact_url_passwords(address: str) -> str:
     """Return the database URL with every password replaced by stars."""
-    url = _parse_url(address)
+    url = parse_database_url(address)
     if url is None:
         return _UNREADABLE
     # A password with an “@” that was not escaped continues in the host.
@@ -442,7 +414,7 @@ def redact_url_passwords(address: str) -> str:
 def hide_passwords(message: object, database_url: str) -> str:
     """Return a message about a database with the passwords of its URL `database_url` hidden."""
     text = str(message)
-    url = _parse_url(database_url)
+    url = parse_database_url(database_url)
     if url is None:
         return text.replace(database_url, _UNREADABLE) if database_url else text
     for secret in sorted(_url_passwords(url), key=len, reverse=True):
@@ -450,7 +422,8 @@ def hide_passwords(message: object, database_url: str) -> str:
     return text
 
 
-def _parse_url(address: str) -> URL | None:
+def parse_database_url(address: str) -> URL | None:
+    """Return a database URL in its parts; None if it is invalid."""
     try:
         return make_url(address)
     except (ArgumentError, ValueError):
@@ -468,10 +441,7 @@ BROUGHT = "file:"
 
 
 def insert_if_absent(db: Session, table: type[SQLModel], values: Mapping[str, Any]) -> int | None:
-    """Insert a row; returns its id, or None if a unique value already exists.
-
-    A request repeated while the first is in progress waits here and then finds the row.
-    """
+    """Insert a row; returns its id, None if a unique value exists. A concurrent repeat waits."""
     statement = _insert_statement(table, db.connection().dialect.name)
     row = db.connection().execute(statement, values).first()
     return int(row[0]) if row else None

@@ -23,7 +23,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -35,10 +35,7 @@ class LockHeldError(Exception):
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
-    """Hold an exclusive or shared lock on the file `path`.
-
-    The empty file remains: deleting it would let two processes hold the lock.
-    """
+    """Hold a lock on a file, which remains: deleting it would let two processes hold it."""
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -63,10 +60,7 @@ class DiskProbe:
         self._sizes = itertools.cycle(range(_SIZES))
 
     def prove_writable(self) -> None:
-        """Change the size of the file after a sync. Raises OSError if the file system refuses.
-
-        If it succeeds, everything synced before is on disk.
-        """
+        """Raise OSError if the file system lost its journal; if not, synced data is on disk."""
         if self._descriptor is None:
             file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - stays open
             weakref.finalize(self, file.close)
@@ -74,16 +68,12 @@ class DiskProbe:
         os.ftruncate(self._descriptor, next(self._sizes))
 
 
-_OPTION = "headroom_file"
+GUARD_OPTION = "headroom_file"
+"""Execution option through which `expect_database_in_place` finds the guard of an engine."""
 
 
 class DatabaseGoneError(SQLAlchemyError):
     """The database file was deleted, moved or replaced while it was in use."""
-
-
-class DeviceAndInode(NamedTuple):
-    device: int
-    inode: int
 
 
 class ReplacedFileGuard:
@@ -91,16 +81,14 @@ class ReplacedFileGuard:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._number = self._read_device_and_inode()
-
-    @property
-    def execution_options(self) -> dict[str, Any]:
-        """Execution options through which `expect_database_in_place` finds this guard."""
-        return {_OPTION: self}
+        self._status = self._read_status()
 
     def expect_file(self, *_event: object) -> None:
         """Raise DatabaseGoneError if the path does not lead to the same file any more."""
-        if self._number is not None and self._read_device_and_inode() != self._number:
+        if self._status is None:
+            return
+        status = self._read_status()
+        if status is None or not os.path.samestat(status, self._status):
             raise DatabaseGoneError(
                 f"the database {self._path} was deleted, moved or replaced while the "
                 "server was running; put it back, or stop the server and start it again"
@@ -108,38 +96,34 @@ class ReplacedFileGuard:
 
     def remember_file(self, *_event: object) -> None:
         """Remember the file after a connection opened it."""
-        if self._number is None:
-            self._number = self._read_device_and_inode()
+        if self._status is None:
+            self._status = self._read_status()
 
     def forget_file(self, *_event: object) -> None:
         """Forget the file after all connections were closed: the next may open another."""
-        self._number = None
+        self._status = None
 
-    def _read_device_and_inode(self) -> DeviceAndInode | None:
+    def _read_status(self) -> os.stat_result | None:
         try:
-            status = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
+            return os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
         except OSError:
             return None
-        return DeviceAndInode(status.st_dev, status.st_ino)
 
 
 def expect_database_in_place(engine: Engine) -> None:
-    """Raise DatabaseGoneError if a SQLite file is not where it was opened.
-
-    It costs a microsecond. PostgreSQL reports a missing database itself.
-    """
-    guard: ReplacedFileGuard | None = engine.get_execution_options().get(_OPTION)
+    """Raise DatabaseGoneError if a SQLite file is not where it was opened: a microsecond."""
+    guard: ReplacedFileGuard | None = engine.get_execution_options().get(GUARD_OPTION)
     if guard is not None:
         guard.expect_file()
 
 
-PRIVATE = 0o600
-PRIVATE_FOLDER = 0o700
-ASIDE = "before-restore-"
+PRIVATE_FILE_MODE = 0o600
+PRIVATE_FOLDER_MODE = 0o700
+REPLACED_FILES_PREFIX = "before-restore-"
 """Prefix of the folder name for files that a restore replaces."""
 _ROOT = 0
-_LEFT_BEHIND = 3600.0  # seconds; older temporary files are abandoned
-_MOMENT = "%Y-%m-%d-%H%M%S"
+_ABANDONED_AFTER = 3600.0  # seconds; older temporary files are abandoned
+_TIME_FORMAT = "%Y-%m-%d-%H%M%S"
 
 
 def keep_new_files_private() -> None:
@@ -155,10 +139,10 @@ def use_and_clean_temporary_folder(folder: Path) -> None:
     """
     if "TMPDIR" in os.environ:
         return
-    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    folder.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
     for path in folder.iterdir():
         # Left by a killed server. Newer files may belong to another process.
-        if time.time() - path.lstat().st_mtime > _LEFT_BEHIND:
+        if time.time() - path.lstat().st_mtime > _ABANDONED_AFTER:
             shutil.rmtree(path, ignore_errors=True)
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder.absolute())
 
@@ -167,18 +151,21 @@ def make_file_private(path: Path) -> None:
     """Make a file accessible to its owner only, if this user owns it."""
     # `headroom doctor` reports a file that stays readable for others.
     with contextlib.suppress(FileNotFoundError, PermissionError):
-        path.chmod(PRIVATE)
+        path.chmod(PRIVATE_FILE_MODE)
 
 
 def make_private_folder(path: Path) -> None:
-    """Create a folder and its parents. If run as root, give them to the owner of their parent.
-
-    Raises OSError if that fails.
-    """
+    """Create a folder and its parents; if run as root, for the owner of their parent."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    path.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
+    if os.geteuid() != _ROOT:
+        return
     for folder in reversed(new):
-        _chown_new_folder(folder)
+        handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _chown_if_root_owned(folder.name, handle, folder.parent.stat())
+        finally:
+            os.close(handle)
 
 
 def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
@@ -201,17 +188,6 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
             # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
                 _chown_if_root_owned(name, handle, owner)
-
-
-def _chown_new_folder(folder: Path) -> None:
-    """Give a folder that root just created to the owner of its parent."""
-    if os.geteuid() != _ROOT:
-        return
-    parent_descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _chown_if_root_owned(folder.name, parent_descriptor, folder.parent.stat())
-    finally:
-        os.close(parent_descriptor)
 
 
 def _chown_if_root_owned(name: str, folder_descriptor: int, owner: os.stat_result) -> None:
@@ -237,7 +213,7 @@ def create_private_file(path: Path) -> int:
     """Return a descriptor for a new private file at `path`, which replaces an existing one."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return os.open(path, flags, PRIVATE)
+    return os.open(path, flags, PRIVATE_FILE_MODE)
 
 
 def sync_to_disk(path: Path) -> None:
@@ -272,7 +248,7 @@ def private_temp_folder(beside: Path) -> Iterator[Path]:
 
 
 def name_replaced_files_folder(now: dt.datetime) -> str:
-    return f"{ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
+    return f"{REPLACED_FILES_PREFIX}{now.astimezone(dt.UTC):{_TIME_FORMAT}}"
 
 
 class ReplacedFilesFolder(NamedTuple):
@@ -284,7 +260,7 @@ class ReplacedFilesFolder(NamedTuple):
 
 def list_replaced_files_folders(folder: Path) -> Iterator[ReplacedFilesFolder]:
     """Yield the folders that restores left in a folder, oldest first."""
-    for path in sorted(folder.glob(f"{ASIDE}*")):
+    for path in sorted(folder.glob(f"{REPLACED_FILES_PREFIX}*")):
         with contextlib.suppress(ValueError):  # not made by a restore
-            moment = f"{path.name.removeprefix(ASIDE)}+0000"
-            yield ReplacedFilesFolder(path, dt.datetime.strptime(moment, f"{_MOMENT}%z"))
+            moment = f"{path.name.removeprefix(REPLACED_FILES_PREFIX)}+0000"
+            yield ReplacedFilesFolder(path, dt.datetime.strptime(moment, f"{_TIME_FORMAT}%z"))

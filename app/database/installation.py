@@ -6,12 +6,13 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.database.engine import hide_passwords, make_engine
+from app.database.engine import hide_passwords, make_engine, parse_database_url
 from app.database.file_guards import (
     LockHeldError,
     file_lock,
@@ -29,56 +30,66 @@ class InstallationError(Exception):
 class Installation:
     """The paths and database URL of one installation.
 
-    `secret` is the key from the environment, or empty. `backups` is the folder of the
-    daily backups, None if they are disabled.
+    `configured_key` is the key from the environment, or empty. `backup_folder` is None if daily
+    backups are disabled.
     """
 
-    data: Path
-    database: str
-    secret: str
-    backups: Path | None
+    data_folder: Path
+    database_url: str
+    configured_key: str
+    backup_folder: Path | None
 
     @property
     def secret_file(self) -> Path:
         """The file of the key that was generated for this installation."""
-        return self.data / "secret"
+        return self.data_folder / "secret"
 
     @property
-    def lock(self) -> Path:
+    def sqlite_path(self) -> Path | None:
+        """The file of a SQLite database; None for other databases or an invalid URL."""
+        url = parse_database_url(self.database_url)
+        if url is None or url.get_backend_name() != "sqlite" or not url.database:
+            return None
+        return Path(url.database)
+
+    @property
+    def lock_file(self) -> Path:
         """The lock file that every process using the data folder shares."""
-        return self.data / ".lock"
+        return self.data_folder / ".lock"
+
+    def read_secret_key(self) -> str:
+        """Return the configured key or that of the file; raises InstallationError for no key."""
+        if self.configured_key:
+            return load_or_create_secret_key(self.configured_key, self.secret_file)
+        return require_secret_key(self.secret_file)
 
     def make_engine(self) -> Engine:
         """Return an engine for the database. Raises InstallationError if the URL is invalid."""
         try:
-            return make_engine(self.database)
+            return make_engine(self.database_url)
         except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-            reason = hide_passwords(error, self.database)
+            reason = hide_passwords(error, self.database_url)
             raise InstallationError(
                 f"the database address cannot be used ({reason}); for PostgreSQL write "
                 "postgresql+psycopg://user@host/name."
             ) from None
 
-    @contextlib.contextmanager
-    def hold_shared_lock(self) -> Iterator[None]:
+    def hold_shared_lock(self) -> AbstractContextManager[None]:
         """Share the data folder with other processes; no restore can replace it in the meantime."""
-        with self._hold_lock(shared=True, refusal="a restore is going on there"):
-            yield
+        return self._hold_lock(shared=True, refusal="a restore is going on there")
 
-    @contextlib.contextmanager
-    def hold_exclusive_lock(self) -> Iterator[None]:
+    def hold_exclusive_lock(self) -> AbstractContextManager[None]:
         """Lock the data folder exclusively, to replace its contents."""
-        with self._hold_lock(shared=False, refusal="a server uses it"):
-            yield
+        return self._hold_lock(shared=False, refusal="a server uses it")
 
     @contextlib.contextmanager
     def _hold_lock(self, *, shared: bool, refusal: str) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(file_lock(self.lock, shared=shared, wait=False))
+                stack.enter_context(file_lock(self.lock_file, shared=shared, wait=False))
             except LockHeldError:
                 raise InstallationError(
-                    f"the data folder {self.data} cannot be used now, for {refusal}: "
+                    f"the data folder {self.data_folder} cannot be used now, for {refusal}: "
                     "stop it or wait for its end, then try again."
                 ) from None
             yield

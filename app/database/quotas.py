@@ -28,7 +28,6 @@ class RowQuota:
     hint: str
 
     def raise_if_exceeded(self, count: int) -> None:
-        """Raise ConflictError if `count` exceeds the quota."""
         if count > self.most:
             raise ConflictError(self.message.format(most=self.most), self.hint)
 
@@ -76,7 +75,7 @@ def check_row_quota(db: Session, quota: RowQuota, *conditions: ColumnElement[boo
 
 LEAST_FREE = 500_000_000
 """Free bytes on the disk that are reserved for answers, reviews and backups."""
-_ASKED_AGAIN = 30.0  # seconds for which the size of a PostgreSQL database is cached
+_SIZE_CACHED_SECONDS = 30.0  # seconds for which the size of a PostgreSQL database is cached
 _DAY = 86_400  # seconds
 _CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
 _RESERVE = 0.1  # share of the limit that is reserved for existing learners
@@ -88,10 +87,7 @@ _SIZE = text("SELECT pg_database_size(current_database())")
 
 
 class DailyQuota:
-    """Bytes that each client stored today, in memory. A `most` of 0 means no limit.
-
-    A day is a UTC day. `clock` returns seconds since 1970.
-    """
+    """Bytes that each client stored this UTC day, in memory. A `most` of 0 means no limit."""
 
     def __init__(self, max_bytes: float, clock: Callable[[], float] = time.time) -> None:
         self._most = max_bytes
@@ -99,14 +95,13 @@ class DailyQuota:
         self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
 
     def add_stored_bytes(self, client: str, size: int) -> None:
-        """Add bytes stored by a client."""
         day = int(self._clock() // _DAY)
-        self._stored[client] = (day, self._stored_on(day, client) + size)
+        self._stored[client] = (day, self._bytes_stored_on(day, client) + size)
 
     def raise_if_used_up(self, client: str) -> None:
         """Raise QuotaExceededError if a client has used up its daily quota."""
         day, second_of_day = divmod(int(self._clock()), _DAY)
-        if self._most and self._stored_on(day, client) >= self._most:
+        if self._most and self._bytes_stored_on(day, client) >= self._most:
             raise QuotaExceededError(
                 f"From your address {self._most / 1e6:,.0f} MB of cards were added "
                 "today, the most for one day.",
@@ -114,34 +109,27 @@ class DailyQuota:
                 _DAY - second_of_day,
             )
 
-    def _stored_on(self, day: int, client: str) -> int:
+    def _bytes_stored_on(self, day: int, client: str) -> int:
         stored_day, size = self._stored.get(client, (0, 0))
         return size if stored_day == day else 0
 
 
 class StorageLimit:
-    """Refuses imports and new cards once the database or the disk is full.
-
-    `max_gb` limits the database; 0 means no limit. `folder` is on the disk of the data.
-    """
+    """Refuses new cards once disk or database is full; a `max_gb` of 0 is no limit."""
 
     def __init__(self, engine: Engine, folder: Path, max_gb: float) -> None:
         self._engine = engine
         self._max_gb = max_gb
-        name = engine.url.database
-        is_file = engine.dialect.name == "sqlite" and name
-        self._file = Path(name) if is_file and name else None
+        file = engine.url.database if engine.dialect.name == "sqlite" else None
+        self._file = Path(file) if file else None
         self._folders = {folder, self._file.parent} if self._file else {folder}
-        self._told = 0
-        self._told_at = -_ASKED_AGAIN
+        self._size = 0
+        self._size_read_at = -_SIZE_CACHED_SECONDS
 
     def expect_room(self, *, known_learner: bool = True) -> None:
-        """Raise StorageFullError if learners cannot add more data.
-
-        The last tenth of the limit is reserved for known learners.
-        """
+        """Raise StorageFullError if no more cards fit; the last tenth is for known learners."""
         self.expect_free_disk_space()
-        if self.is_reached():
+        if self._has_reached_share(1):
             raise StorageFullError(
                 "This server is full: its database has reached the limit of "
                 f"{self._max_gb:g} GB, so no cards can be imported or written.",
@@ -164,11 +152,7 @@ class StorageLimit:
                 f"room: {LEAST_FREE // 1_000_000} MB are needed.",
             )
 
-    def is_reached(self) -> bool:
-        return self._has_reached_share(1)
-
     def is_only_reserve_left(self) -> bool:
-        """Return whether only the reserve for known learners is left."""
         return self._has_reached_share(1 - _RESERVE)
 
     def _has_reached_share(self, share: float) -> bool:
@@ -178,11 +162,11 @@ class StorageLimit:
         """Return the size of the database in bytes, including SQLite's write-ahead log."""
         if self._file is not None:
             return _file_size(self._file) + _file_size(Path(f"{self._file}-wal"))
-        if time.monotonic() - self._told_at >= _ASKED_AGAIN:
+        if time.monotonic() - self._size_read_at >= _SIZE_CACHED_SECONDS:
             with self._engine.connect() as connection:
-                self._told = int(connection.execute(_SIZE).scalar_one())
-            self._told_at = time.monotonic()
-        return self._told
+                self._size = int(connection.execute(_SIZE).scalar_one())
+            self._size_read_at = time.monotonic()
+        return self._size
 
 
 def _file_size(path: Path) -> int:

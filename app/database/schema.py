@@ -23,14 +23,14 @@ from app.database.file_guards import file_lock, make_file_private, open_sqlite_f
 from app.resources import ROOT
 
 FOLDER = ROOT / "migrations"
-VERSIONS = FOLDER / "versions"
-RESTORING = ".restoring"
+MIGRATION_FILES = FOLDER / "versions"
+RESTORING_SUFFIX = ".restoring"
 """Suffix of the file that a restore is about to move into the database's place."""
 SQLITE_SIDE_FILES = ("-wal", "-shm")
 """Suffixes of the files that SQLite stores next to a database."""
-_RESTORE = "put a backup in its place with `headroom restore FILE`"
+_RESTORE_ADVICE = "put a backup in its place with `headroom restore FILE`"
 _REVISION_PATTERN = re.compile(r"\d{4}")
-_HEAD = b"SQLite format 3\0"
+_SQLITE_HEADER = b"SQLite format 3\0"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -78,7 +78,7 @@ def sqlite_file(engine: Engine) -> Path:
 
 def read_sqlite_file_revision(path: Path) -> str:
     """`read_schema_revision` for a SQLite file, also one that is to become the database."""
-    if Path(f"{path}{RESTORING}").exists():
+    if Path(f"{path}{RESTORING_SUFFIX}").exists():
         raise UnusableDatabaseError(
             f"a restore of {path} was interrupted: run `headroom restore FILE` again."
         )
@@ -93,7 +93,7 @@ def read_sqlite_file_revision(path: Path) -> str:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_NOTADB and not _has_sqlite_header(path):
             raise UnusableDatabaseError(
-                f"{path} is not a SQLite database: {_RESTORE}, or set "
+                f"{path} is not a SQLite database: {_RESTORE_ADVICE}, or set "
                 "HEADROOM_DATABASE_URL to another place."
             ) from None
         if code in _DAMAGED:
@@ -121,7 +121,7 @@ def _expect_no_orphaned_wal(path: Path) -> None:
     if log.exists() and log.stat().st_size:
         raise UnusableDatabaseError(
             f"{log.name} is there, but the database {path} it belongs to is gone: "
-            f"move the database back beside it, or {_RESTORE}."
+            f"move the database back beside it, or {_RESTORE_ADVICE}."
         )
 
 
@@ -136,14 +136,14 @@ def _expect_file_with_content(path: Path) -> None:
     if not path.stat().st_size:
         raise UnusableDatabaseError(
             f"the database {path} is empty (0 bytes), so its contents are lost: "
-            f"{_RESTORE}, or delete the file to begin with a new database."
+            f"{_RESTORE_ADVICE}, or delete the file to begin with a new database."
         )
 
 
 def _has_sqlite_header(path: Path) -> bool:
     """Return whether a file that SQLite refused has its header, so that it is damaged."""
     with path.open("rb") as stream:
-        return stream.read(len(_HEAD)) == _HEAD
+        return stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
 
 
 def _read_checked_revision(path: Path, connection: sqlite3.Connection) -> str:
@@ -163,7 +163,7 @@ def _read_checked_revision(path: Path, connection: sqlite3.Connection) -> str:
 
 def _damaged_database_error(path: Path, sqlite_message: str) -> UnusableDatabaseError:
     detail = " ".join(sqlite_message.split()).rstrip(".")
-    return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE}.")
+    return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE_ADVICE}.")
 
 
 def _check_revision_usable(tables: set[str], revision: Callable[[], str], subject: str) -> str:
@@ -173,7 +173,7 @@ def _check_revision_usable(tables: set[str], revision: Callable[[], str], subjec
     missing = SQLModel.metadata.tables.keys() - tables
     if current == latest_revision() and missing:
         raise UnusableDatabaseError(
-            f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE}."
+            f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE_ADVICE}."
         )
     if current in _known_revisions() or (not current and tables == {"alembic_version"}):
         return current
@@ -181,7 +181,7 @@ def _check_revision_usable(tables: set[str], revision: Callable[[], str], subjec
         raise UnusableDatabaseError(
             f"{subject} was written by a newer Headroom (its schema is {current}; this "
             f"version knows up to {latest_revision()}): install the newer version again, or "
-            f"{_RESTORE} that this version wrote."
+            f"{_RESTORE_ADVICE} that this version wrote."
         )
     raise UnusableDatabaseError(
         f"{subject} belongs to another program (it holds tables such as "
@@ -192,7 +192,7 @@ def _check_revision_usable(tables: set[str], revision: Callable[[], str], subjec
 
 def _known_revisions() -> set[str]:
     """Return the numbers of the migrations. Files are named NNNN_what_it_does.py."""
-    return {path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py")}
+    return {path.name.partition("_")[0] for path in MIGRATION_FILES.glob("[0-9]*_*.py")}
 
 
 def _read_revision(connection: Connection) -> str:
@@ -201,12 +201,10 @@ def _read_revision(connection: Connection) -> str:
 
 
 def upgrade_schema(engine: Engine) -> None:
-    """Run every migration that this database lacks."""
     _run_migration(engine, lambda config: command.upgrade(config, "head"))
 
 
 def downgrade_schema(engine: Engine, revision: str = "base") -> None:
-    """Undo migrations down to `revision`."""
     _run_migration(engine, lambda config: command.downgrade(config, revision))
 
 
@@ -231,14 +229,14 @@ def _run_migration(engine: Engine, action: Callable[[Config], object]) -> None:
             connection.exec_driver_sql("PRAGMA foreign_keys=ON")
 
 
-_KEY = int.from_bytes(b"headroom", "big")
+_LOCK_KEY = int.from_bytes(b"headroom", "big")
 _WITHOUT_LIMIT = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 
 
-def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
+def migrate_database(engine: Engine, before_migration: Callable[[str], object]) -> None:
     """Run pending migrations. Only one process does so; the others wait.
 
-    `before` is called with the current revision if a migration is needed and the
+    `before_migration` is called with the current revision if a migration is needed and the
     database is not empty. Raises UnusableDatabaseError and changes nothing if the
     database must not be used.
     """
@@ -249,7 +247,7 @@ def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
         if revision == latest_revision():
             return
         if revision:
-            before(revision)
+            before_migration(revision)
         upgrade_schema(engine)
 
 
@@ -280,5 +278,5 @@ def _hold_postgresql_advisory_lock(engine: Engine) -> Iterator[None]:
         for name in _WITHOUT_LIMIT:
             connection.execute(text(f"SET LOCAL {name} = 0"))
         # The lock ends with the transaction, even if this process dies.
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _KEY})
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
         yield

@@ -36,20 +36,14 @@ _log = logging.getLogger("headroom")
 
 
 def mark_for_vacuum(db: Session) -> None:
-    """Record, in the erasing transaction, that the file has to be vacuumed.
-
-    Each mark is a random number, so that an erasure during a VACUUM is not lost.
-    """
+    """Record that the file has to be vacuumed, by a random number so that no erasure is lost."""
     if db.get_bind().dialect.name == "sqlite":
         mark = secrets.randbelow(2**31 - 1) + 1
         db.connection().exec_driver_sql(f"PRAGMA user_version = {mark}")
 
 
 class WalTruncation:
-    """Truncates the write-ahead log on request, at most once in `pause` seconds.
-
-    Requests in the meantime share the next truncation.
-    """
+    """Truncates the write-ahead log on request, at most once in `pause` seconds."""
 
     def __init__(self, engine: Engine, pause: float = _PAUSE) -> None:
         file = engine.url.database if engine.dialect.name == "sqlite" else None
@@ -80,10 +74,7 @@ class WalTruncation:
 
 
 def truncate_log(path: Path) -> bool:
-    """Checkpoint and truncate the write-ahead log; returns False if a reader prevents it.
-
-    Writers wait only for the last part, at most `_BUSY_TIMEOUT_MS`.
-    """
+    """Truncate the write-ahead log; returns False if a reader prevents it. Writers wait briefly."""
     try:
         with _open_with_secure_delete(path) as file:
             return _checkpoint_and_truncate(file)

@@ -171,10 +171,7 @@ class AuthorLink(_Row, table=True):
 
 
 class AuthorSession(_Row, table=True):
-    """A browser that may use the author pages. `digest` is the hash of its cookie.
-
-    `last_used` is accurate to a day. The session expires a month later.
-    """
+    """A browser that may use the author pages for a month after `last_used`, accurate to a day."""
 
     __tablename__ = "author_session"
 
@@ -391,11 +388,6 @@ class SittingAnswer(_Row, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-def create_person_id() -> str:
-    """Return a random person id for someone without a row yet."""
-    return secrets.token_urlsafe(24)
-
-
 class Learner(_Row, table=True):
     """A learner in one course. `key` is a permanent random id that seeds draws, no credential.
 
@@ -414,7 +406,7 @@ class Learner(_Row, table=True):
     __table_args__ = (Index("ix_learner_person", "person", "course", unique=True), NEVER_REUSED)
 
     key: str = Field(max_length=43, unique=True)
-    person: str = Field(default_factory=create_person_id, max_length=43)
+    person: str = Field(default_factory=lambda: secrets.token_urlsafe(24), max_length=43)
     course: str = Field(default="", max_length=80, sa_column_kwargs=EMPTY_BEFORE)
     name: str = Field(default="", max_length=80)
     zone: str = Field(default="UTC", max_length=64)

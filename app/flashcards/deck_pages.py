@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
@@ -19,12 +19,7 @@ from app.accounts.current_learner import (
 from app.clock import from_milliseconds
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
-from app.flashcards.forms import (
-    ManualEditForm,
-    PostedCardChoice,
-    PostedManualEdit,
-    ReviewFilterQuery,
-)
+from app.flashcards.forms import CardWantedForm, ManualEditForm, ReviewFilterQuery
 from app.flashcards.review_page import (
     find_card,
     next_card_response,
@@ -76,7 +71,7 @@ from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
 
-_PAGE = 30
+_ROWS_PER_PAGE = 30
 _KINDS = {QUESTION: "question", TERM: "term"}
 
 
@@ -108,13 +103,15 @@ class AddedCardsPage:
     count: int
 
 
-def page_of_added_cards(ctx: RequestContext, page_number: int) -> AddedCardsPage:
+def build_added_cards_page(ctx: RequestContext, page_number: int) -> AddedCardsPage:
     """Return page `page_number` of the added cards, or the last page if there are fewer."""
     db, learner = ctx.db, ctx.learner.id
     count = count_added_cards(db, learner)
-    pages = max(1, -(-count // _PAGE))
+    pages = max(1, -(-count // _ROWS_PER_PAGE))
     number = min(max(page_number, 1), pages)
-    added = load_added_cards_page(db, learner, limit=_PAGE, offset=(number - 1) * _PAGE)
+    added = load_added_cards_page(
+        db, learner, limit=_ROWS_PER_PAGE, offset=(number - 1) * _ROWS_PER_PAGE
+    )
     cards = resolve_cards_once_per_request(ctx, [record.card for record in added])
     rows = tuple(build_listed_card(ctx, record, cards.get(record.card)) for record in added)
     return AddedCardsPage(rows, number, pages, count)
@@ -188,7 +185,7 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
     if not words:
         return CardSearchResult("", (), more=False)
     names = list(itertools.islice(_matching_card_names(ctx, words), CARDS_PER_PAGE + 1))
-    rows = tuple(_list_rows(ctx, names[:CARDS_PER_PAGE]))
+    rows = tuple(_list_cards(ctx, names[:CARDS_PER_PAGE]))
     return CardSearchResult(" ".join(query.split()), rows, more=len(names) > CARDS_PER_PAGE)
 
 
@@ -222,7 +219,7 @@ def _contains_words(library: Library, card: str, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
+def _list_cards(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     added_names = [name for name in names if is_added_card(name)]
     added = added_cards.load_added_cards(ctx.db, ctx.learner.id, added_names)
     course_names = [name for name in names if not is_added_card(name)]
@@ -241,10 +238,7 @@ router = APIRouter()
 
 @router.get("/deck")
 def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
-    """The cards of one topic; the first topic with cards if none is given.
-
-    With a search query, all cards that match it, of any topic.
-    """
+    """The cards of one topic, by default the first; with a search query those that match it."""
     topics = [t for t in ctx.library.topics.values() if t.cards]
     chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
@@ -257,18 +251,17 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         topics=topics,
         topic=topic,
         rows=[_list_course_card(ctx, c, statuses.get(c)) for c in topic.cards] if topic else [],
-        own=page_of_added_cards(ctx, query.own),
+        own=build_added_cards_page(ctx, query.own),
         matches=search_cards(ctx, query.q),
         suspended_cards=[ctx.library.cards[c] for c in suspended if c in ctx.library.cards],
     )
 
 
 @router.post("/{card}/addition")
-def add_or_decline_card(ctx: WriteContext, card: str, chosen: PostedCardChoice) -> Response:
-    """Add a card to the learner's cards, or decline it.
-
-    Any glossary term can be added; all other cards must have been added before.
-    """
+def add_or_decline_card(
+    ctx: WriteContext, card: str, chosen: Annotated[CardWantedForm, Form()]
+) -> Response:
+    """Add a glossary term to the learner's cards, or add again or decline a card of theirs."""
     kind, name = parse_card_id(card)
     if kind == TERM and chosen.wanted:
         if name not in ctx.library.glossary:
@@ -299,7 +292,7 @@ def _respond_to_card_choice(ctx: RequestContext, card: str, *, wanted: bool, bac
     )
 
 
-_GRADES = ("", "Again", "Hard", "Good", "Easy")
+_RATING_NAMES = ("", "Again", "Hard", "Good", "Easy")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -320,10 +313,7 @@ class CardFigure(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardDetails:
-    """A card on its own page; its due date can be set from `day` to `last`.
-
-    `undo` is the log id of the last review or edit, if it was of this card.
-    """
+    """A card on its own page; `undo` is the log id of the last review if it was of this card."""
 
     card: Flashcard
     links: tuple[tuple[str, str], ...]
@@ -394,19 +384,20 @@ def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
         "due": f"Due date set to {until}",
         "forget": "Reset to new",
     }
-    return HistoryLine(day, text_by_act.get(row.act) or _GRADES[row.rating], bool(row.undone))
+    return HistoryLine(day, text_by_act.get(row.act) or _RATING_NAMES[row.rating], bool(row.undone))
 
 
 @router.get("/{card}/more")
 def show_card_details(
     ctx: ReadContext, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
-    """The state of a card, its history, and the possible actions."""
     return ctx.page("flashcards/card_details.html", about=load_card_details(ctx, card), done=done)
 
 
 @router.post("/{card}/acts")
-async def edit_card_state(request: Request, card: str, form: PostedManualEdit) -> Response:
+async def edit_card_state(
+    request: Request, card: str, form: Annotated[ManualEditForm, Form()]
+) -> Response:
     """Save a manual edit; it can be undone like a review.
 
     The next card is looked up after the commit. The plan of the day is computed again, which takes
@@ -425,14 +416,14 @@ def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> i
     """Save the manual edit; returns its log id, 0 if it was already saved."""
     flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
-    edit = _parse_edit(ctx, form)
+    edit = _parse_manual_edit(ctx, form)
     log_id = record_manual_edit(
         ctx.db, ctx.learner.id, flashcard, edit, ctx.now, ctx.day, form.token
     )
     return log_id or 0
 
 
-def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
+def _parse_manual_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
     """Return the manual edit as sent; raises InvalidInputError for a day that cannot be set."""
     if form.act == "forget":
         return ManualEdit("forget")

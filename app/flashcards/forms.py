@@ -3,22 +3,20 @@
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
-from fastapi import Form, Query, Request
+from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
 from app.errors import InvalidInputError
 from app.web.dependencies import LAST_ROW, Address, validate_form
 
-Topic = Annotated[str, Field(max_length=80)]
-More = Annotated[int, Field(ge=0, le=200)]
 CardTask = Literal["", "review", "new"]
 
 
 class ReviewScopeForm(BaseModel):
     """Which cards: one topic or all, how many new ones more, or those of one task of the list."""
 
-    topic: Topic = ""
-    more: More = 0
+    topic: str = Field("", max_length=80)
+    more: int = Field(0, ge=0, le=200)
     task: CardTask = ""
 
 
@@ -61,17 +59,12 @@ class UndoForm(ReviewScopeForm):
 
 
 class SuspensionForm(ReviewScopeForm):
-    """Whether to suspend or unsuspend a card."""
-
     aside: bool
     deck: bool = False
 
 
 class ManualEditForm(ReviewScopeForm):
-    """A manual edit of a card; `day` is an ISO date for a due date.
-
-    `page` says that the form was on the card's own page, not on the review page.
-    """
+    """A manual edit, from the card's own page if `page`; `day` is an ISO date for a due date."""
 
     act: Literal["bury", "due", "forget"]
     token: str = Field(min_length=1, max_length=140)
@@ -87,20 +80,13 @@ class CardWantedForm(BaseModel):
 
 
 ReviewFilterQuery = Annotated[CardPagesQuery, Query()]
-PostedUndo = Annotated[UndoForm, Form()]
-PostedSuspension = Annotated[SuspensionForm, Form()]
-PostedManualEdit = Annotated[ManualEditForm, Form()]
-PostedCardChoice = Annotated[CardWantedForm, Form()]
 
 _MOST_FIELDS = 200
 _PLAIN = "application/x-www-form-urlencoded"
 
 
 async def parse_rating_form(request: Request) -> GradeForm:
-    """Return a posted rating as FastAPI would for a declared `Form`: an empty field was not sent.
-
-    The route of ratings has no dependencies. Raises RequestValidationError.
-    """
+    """Return a rating as FastAPI would for a declared `Form`: an empty field was not sent."""
     fields = await _form_fields(request)
     return validate_form(GradeForm, {name: value for name, value in fields.items() if value != ""})
 

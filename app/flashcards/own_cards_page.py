@@ -15,7 +15,7 @@ from markdown_it.rules_block import StateBlock, table
 from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
-    add_bytes_to_quota,
+    count_bytes_toward_quota,
     refuse_when_storage_full,
     run_in_read_session,
     run_in_write_transaction,
@@ -109,10 +109,7 @@ class RenderedCard:
 
 
 def render_card(typed: OwnCardDraft) -> RenderedCard:
-    """Render both sides: gaps are open on the front and filled on the back.
-
-    Takes up to 0.1 s, so call it before opening a write transaction.
-    """
+    """Render both sides, in up to 0.1 s: gaps are open on the front and filled on the back."""
     if typed.problems:
         return RenderedCard(typed, CardFaces("", ""), typed.problems)
     answers: list[str] = []
@@ -169,15 +166,13 @@ def _render_side(text: str) -> RenderedSide:
 
 
 def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
-    """Return what was typed for a card; None if its sides were changed in another way since.
-
-    A card saved before the size limit existed is returned as it is.
-    """
+    """Return what was typed for a card; None if its sides were changed in another way since."""
     if not source:
         return None
     typed = OwnCardDraft(*json.loads(source))
     rendered = render_card(typed)
-    # Cards saved before trimming was introduced end with a newline.
+    # Cards saved before trimming was introduced end with a newline. Those saved before the size
+    # limit existed have problems.
     trimmed = CardFaces(faces.front.strip(), faces.back.strip())
     return typed if rendered.problems or rendered.faces == trimmed else None
 
@@ -245,7 +240,7 @@ async def add_own_card(
         return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, token=token, conflict=conflict)
         )
-    add_bytes_to_quota(request, form.stored_bytes)
+    count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
@@ -280,12 +275,12 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
         return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, card)
         )
-    await run_in_write_transaction(request, lambda ctx: _save_change(ctx, card, form))
-    add_bytes_to_quota(request, form.stored_bytes)
+    await run_in_write_transaction(request, lambda ctx: _save_changed_card(ctx, card, form))
+    count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 
-def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
+def _save_changed_card(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
     added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, rendered.content)
 

@@ -4,10 +4,11 @@ import dataclasses
 import datetime as dt
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
@@ -16,7 +17,7 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     build_request_context,
-    open_learner_write_transaction,
+    open_write_context,
     run_in_read_session,
     run_in_write_transaction,
 )
@@ -26,8 +27,6 @@ from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
     GradeForm,
-    PostedSuspension,
-    PostedUndo,
     ReviewFilterQuery,
     ReviewScopeForm,
     SuspensionForm,
@@ -76,9 +75,9 @@ from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
 
 # A learning step due within these minutes is shown early if nothing else is due.
-_AHEAD = dt.timedelta(minutes=20)
+_SHOWN_EARLY = dt.timedelta(minutes=20)
 GRADES = ("Again", "Hard", "Good", "Easy")
-_OFFER = 5
+_MOST_NEW_CARDS_OFFERED = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,10 +111,7 @@ class GradeButton:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardView:
-    """The card to review; `note` says what is known about it.
-
-    Its due date can be set from the study day `day` to `last`.
-    """
+    """The card to review; its due date can be set from the study day `day` to `last`."""
 
     card: Flashcard
     token: str
@@ -155,7 +151,7 @@ class NoCardsDueInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """The review page: `turn` or `rest`, and what is done of the day.
+    """The card to review (`turn`) or why there is none (`rest`), and what is done of the day.
 
     `already` names the saved rating if the same showing was rated twice.
     """
@@ -214,10 +210,7 @@ def build_review_page(
 
 
 def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
-    """Return the counter that a card belongs to.
-
-    The list counts steps left unfinished on an earlier day as due.
-    """
+    """Return the counter of a card; on the list, an older unfinished step counts as due."""
     first_record = queue.queue.first
     if record.card_state is None:
         return "new"
@@ -227,10 +220,7 @@ def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
 
 
 def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
-    """Return the card.
-
-    Raises NotFoundError, or ConflictError if a mock exam in progress includes it.
-    """
+    """Return the card; raises NotFoundError, or ConflictError during a mock exam with it."""
     resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
@@ -247,7 +237,7 @@ def showing_token(card: str, log_row_count: int) -> str:
     return f"{card}.{log_row_count}"
 
 
-def learner_marker(learner: LearnerProfile) -> str:
+def hash_learner_key(learner: LearnerProfile) -> str:
     """Return a short hash of the learner key, so the offline outbox knows whose rating it holds."""
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
@@ -261,7 +251,7 @@ def build_card_view(
     return CardView(
         card=card,
         token=token or showing_token(record.card, record.log_row_count),
-        who=learner_marker(ctx.learner),
+        who=hash_learner_key(ctx.learner),
         since=since or to_milliseconds(ctx.now),
         note=describe_origin_and_recall(record, ctx.day, resolved.origin),
         links=resolved.links,
@@ -316,7 +306,7 @@ def _next_card_to_show(
     if todays_queue.new:
         return review_log.load_card_record(db, learner, todays_queue.new[0])
     waiting_state = queue.first and queue.first.card_state
-    return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _AHEAD else None
+    return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _SHOWN_EARLY else None
 
 
 def _explain_no_cards_due(
@@ -334,7 +324,10 @@ def _explain_no_cards_due(
     new = take_first_unseen_cards(ctx, scope, unseen, 1)
     last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
-    more = len(take_first_unseen_cards(ctx, scope, [topic.slug], _OFFER)) if topic else 0
+    offered = (
+        take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
+    )
+    more = len(offered)
     extra_new_count = 0
     if listed is not None and not review_filter.topic:
         extra_new_count = count_extra_new_cards(listed, queue)
@@ -368,10 +361,7 @@ def next_card_response(
     leech: ResolvedCard | None = None,
     earlier_rating: int = 0,
 ) -> Response:
-    """Return the next card as a fragment, or a redirect to its page.
-
-    `earlier_rating` is the rating already saved for a showing that was rated twice.
-    """
+    """Return the next card as a fragment, or a redirect to its page."""
     if not is_htmx_request(ctx.request):
         pairs = {
             "card": review_filter.card,
@@ -401,12 +391,12 @@ def _find_undoable_review_today(ctx: RequestContext) -> int:
     return last.id if last else 0
 
 
-_LONGEST_LOOK = 10 * 60 * 1000
+_LONGEST_REVIEW = 10 * 60 * 1000
 
 
 def _require_same_learner(ctx: RequestContext, marker: str) -> None:
     """Raise ConflictError if the rating was given by another learner of this browser."""
-    if marker and marker != learner_marker(ctx.learner):
+    if marker and marker != hash_learner_key(ctx.learner):
         raise ConflictError(
             "This grade was given before somebody else came to this browser, so it was not counted."
         )
@@ -451,7 +441,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -
 def _review_milliseconds(shown_at: int, rated_at: int) -> int | None:
     """Return the milliseconds from showing a card to its rating; None if not plausible."""
     duration = rated_at - shown_at
-    return duration if shown_at and 0 <= duration <= _LONGEST_LOOK else None
+    return duration if shown_at and 0 <= duration <= _LONGEST_REVIEW else None
 
 
 router = APIRouter()
@@ -514,16 +504,17 @@ async def grade_review(request: Request) -> Response:
     """
     graded = await parse_rating_form(request)
     card: str = request.path_params["card"]
-    async with open_learner_write_transaction(request) as (db, learner):
-        ctx = await build_request_context(request, learner, db)
+    async with open_write_context(request) as ctx:
         if graded.given:
             return await run_in_thread_unless_sqlite(
-                db, lambda: _save_delayed_rating(ctx, card, graded)
+                ctx.db, lambda: _save_delayed_rating(ctx, card, graded)
             )
-        respond = await run_in_thread_unless_sqlite(db, lambda: _save_rating(ctx, card, graded))
+        respond = await run_in_thread_unless_sqlite(ctx.db, lambda: _save_rating(ctx, card, graded))
     async with read_only_session(request) as db:
         # In a thread: on some days the first rating waits for the plan of the day.
-        return await run_in_threadpool(respond, await build_request_context(request, learner, db))
+        return await run_in_threadpool(
+            respond, await build_request_context(request, ctx.learner, db)
+        )
 
 
 def _save_rating(
@@ -546,18 +537,15 @@ def _save_rating(
 
 
 @router.post("/undo")
-async def undo_last_review(request: Request, undone: PostedUndo) -> Response:
-    """Undo the last review or manual edit, and show its card again.
-
-    The card is rendered after the commit, as with a rating.
-    """
-    card = await run_in_write_transaction(request, lambda ctx: _undo_log_entry(ctx, undone))
+async def undo_last_review(request: Request, undone: Annotated[UndoForm, Form()]) -> Response:
+    """Undo the last review or manual edit; its card is rendered after the commit."""
+    card = await run_in_write_transaction(request, lambda ctx: _undo_and_get_card(ctx, undone))
     return await run_in_read_session(
         request, lambda ctx: next_card_response(ctx, parse_review_filter(ctx, undone, card))
     )
 
 
-def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
+def _undo_and_get_card(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
     parse_review_filter(ctx, undone)  # validate before anything is written
     undone_card = review_log.undo_log_row(
@@ -567,7 +555,9 @@ def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
 
 
 @router.post("/{card}/suspension")
-async def suspend_card(request: Request, card: str, form: PostedSuspension) -> Response:
+async def suspend_card(
+    request: Request, card: str, form: Annotated[SuspensionForm, Form()]
+) -> Response:
     topic = await run_in_write_transaction(
         request, lambda ctx: _suspend_and_get_topic(ctx, card, form)
     )
@@ -590,41 +580,31 @@ def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm)
 _MAX_OFFLINE_CARDS = 100
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class OfflineCard:
-    """One card of the page; the token identifies the showing.
-
-    `later` says that it is not one of today's cards.
-    """
-
+class OfflineCard(NamedTuple):
     card: Flashcard
     token: str
-    later: bool
 
 
 @router.get("/offline")
 def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
-    """Today's cards and those due by tomorrow, for the browser to cache."""
-    cards = build_offline_cards(ctx)
+    """At most 100 cards for the browser to cache: today's in order, then those due by tomorrow."""
+    cards = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
+    todays_ids = [record.card for record in cards.today]
+    later = [record for record in cards.due_by_tomorrow if record.card not in todays_ids]
+    ids = [*todays_ids, *(record.card for record in later)]
+    resolved = resolve_cards_once_per_request(ctx, ids[:_MAX_OFFLINE_CARDS])
+
+    def list_offline_cards(records: Sequence[CardRecord]) -> list[OfflineCard]:
+        return [
+            OfflineCard(found.card, showing_token(record.card, record.log_row_count))
+            for record in records
+            if (found := resolved.get(record.card)) and not found.is_in_exam
+        ]
+
     return ctx.page(
         "flashcards/offline.html",
-        today=[offline_card for offline_card in cards if not offline_card.later],
-        later=[offline_card for offline_card in cards if offline_card.later],
-        who=learner_marker(ctx.learner),
+        today=list_offline_cards(cards.today),
+        later=list_offline_cards(later),
+        who=hash_learner_key(ctx.learner),
         max_cards=_MAX_OFFLINE_CARDS,
     )
-
-
-def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
-    """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
-    today, later = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
-    log_rows_by_card = {record.card: record.log_row_count for record in (*today, *later)}
-    todays_ids = {record.card for record in today}
-    resolved = resolve_cards_once_per_request(ctx, list(log_rows_by_card)[:_MAX_OFFLINE_CARDS])
-    return [
-        OfflineCard(
-            content.card, showing_token(card, log_rows_by_card[card]), later=card not in todays_ids
-        )
-        for card, content in resolved.items()
-        if not content.is_in_exam
-    ]

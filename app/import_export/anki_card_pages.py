@@ -15,9 +15,9 @@ from app.accounts.current_learner import (
     LearnerProfile,
     ReadContext,
     RequestContext,
-    add_bytes_to_quota,
+    count_bytes_toward_quota,
     load_learner_in_short_session,
-    open_learner_write_transaction,
+    open_write_context,
     refuse_when_storage_full,
     run_in_read_session,
 )
@@ -128,15 +128,15 @@ async def import_cards_file(
                 request,
                 lambda ctx: import_store.read_person_picture_sizes(ctx.db, ctx.learner.home),
             )
-            async with open_learner_write_transaction(request) as (db, learner):
+            async with open_write_context(request) as ctx:
                 cards, began_at = await run_in_threadpool(
-                    _begin_import, db, learner, sizes, package, name, now
+                    _begin_import, ctx.db, ctx.learner, sizes, package, name, now
                 )
         except UnusableFileError as error:
             message = str(error)
             return await run_in_read_session(request, lambda ctx: _render_import_page(ctx, message))
-        add_bytes_to_quota(request, import_store.estimate_stored_bytes(cards))
-        await imports.start_and_wait_briefly(learner, began_at, cards, import_slot.pop_all())
+        count_bytes_toward_quota(request, import_store.estimate_stored_bytes(cards))
+        await imports.start_and_wait_briefly(ctx.learner, began_at, cards, import_slot.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
 
 
@@ -249,11 +249,11 @@ async def remove_cards(
         request, lambda ctx: _batch_cards_touched_by_removal(ctx, what, deck)
     )
     for cards in batches:
-        async with open_learner_write_transaction(request) as (db, learner):
-            await run_in_threadpool(_remove_batch, db, learner.id, library, what, cards)
-    async with open_learner_write_transaction(request) as (db, learner):
-        await run_in_threadpool(delete_empty_days, db, learner.id)
-        await run_in_threadpool(import_store.delete_unused_pictures, db, learner.id)
+        async with open_write_context(request) as ctx:
+            await run_in_threadpool(_remove_batch, ctx.db, ctx.learner.id, library, what, cards)
+    async with open_write_context(request) as ctx:
+        await run_in_threadpool(delete_empty_days, ctx.db, ctx.learner.id)
+        await run_in_threadpool(import_store.delete_unused_pictures, ctx.db, ctx.learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import bump_change_counter
+from app.accounts.learner_store import increment_change_counter
 from app.content.library import Library
 from app.database.engine import OpenWriteSession
 from app.errors import ConflictError
@@ -331,7 +331,7 @@ class BackgroundImports:
 
     async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:
         async with self._open_write_session() as db:
-            bump_change_counter(db, learner_id)
+            increment_change_counter(db, learner_id)
             await run_in_threadpool(
                 import_progress_store.save_import_end, db, learner_id, began_at, state
             )
@@ -347,7 +347,7 @@ def _write_batch(
 ) -> ImportCounts | None:
     """Write a batch and the progress; None if the import was ended."""
     # Every writer for a learner starts with this row, so others wait here for this transaction.
-    exists = bump_change_counter(db, learner.id)
+    exists = increment_change_counter(db, learner.id)
     if not exists or not import_progress_store.is_import_running(db, learner.id, began_at):
         return None
     outcome = import_store.import_cards(db, learner, cards, now, already_waiting)

@@ -20,7 +20,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
-from app.accounts.settings_page import render_settings_page, settings_as_typed
+from app.accounts.settings_page import build_settings_form, render_settings_page
 from app.clock import Now, round_minutes
 from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
@@ -269,7 +269,7 @@ def save_plan_settings(
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
-    typed = settings_as_typed(ctx.learner).model_copy(update=changed)
+    typed = build_settings_form(ctx.learner).model_copy(update=changed)
     parsed = typed.parse_values(ctx.day, ctx.learner.exam_day)
     if parsed.problems:
         return render_settings_page(ctx, typed, parsed.problems)

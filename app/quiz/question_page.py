@@ -13,8 +13,7 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     WriteContext,
-    build_request_context,
-    open_learner_write_transaction,
+    open_write_context,
 )
 from app.accounts.learner_store import list_questions_in_past_exams, list_questions_in_running_exam
 from app.clock import to_milliseconds
@@ -499,8 +498,7 @@ async def submit_attempt(
     would have to wait for it.
     """
     submission = _drop_response_if_dont_know(submission)
-    async with open_learner_write_transaction(request) as (db, learner):
-        ctx = await build_request_context(request, learner, db)
+    async with open_write_context(request) as ctx:
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
     async with read_only_session(request) as db:
         after = dataclasses.replace(ctx, db=db)

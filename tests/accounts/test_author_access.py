@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from app.accounts.author_access import AuthorRoute
 from app.authoring import pages
-from app.cli.people import new_author_link, run_author_revocation
+from app.cli.people import create_author_link, run_author_revocation
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
 from app.main import create_app
 from app.settings import Settings
@@ -51,7 +51,7 @@ DISGUISES = [
 
 
 def link(app: FastAPI) -> str:
-    return new_author_link(app.state.engine, "", app.state.clock())
+    return create_author_link(app.state.engine, "", app.state.clock())
 
 
 def token_of(link: str) -> str:

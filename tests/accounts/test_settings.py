@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.accounts.learner_store import load_learner_by_id
-from app.accounts.settings_page import SettingsForm, settings_as_typed
+from app.accounts.settings_page import SettingsForm, build_settings_form
 from app.database.tables import Learner
 from tests.conftest import Clock
 
@@ -199,7 +199,7 @@ def test_every_setting_of_the_form_is_a_column_and_comes_back_as_it_was_shown(
     client.post("/settings", data={**FINE, "days_off": ["5"], "calendar": "no"})
     before = session.exec(select(Learner)).one().model_dump()
 
-    shown = settings_as_typed(load_learner_by_id(session, before["id"]))
+    shown = build_settings_form(load_learner_by_id(session, before["id"]))
     saved = before["exam_day"] and dt.date.fromisoformat(before["exam_day"])
     values, problems = shown.parse_values(dt.date(2026, 6, 9), saved or None)
 

@@ -10,7 +10,7 @@ import pytest
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
-from app.calculators.pages import MAX_WORKERS, PACE, EstimateRunner
+from app.calculators.pages import ESTIMATE_RUNNER, MAX_WORKERS, EstimateRunner
 from app.estimator import registry
 from tests.loops import is_on_event_loop, outcome
 
@@ -140,9 +140,9 @@ def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> Non
 def test_addresses_of_no_calculator_are_not_remembered(
     client: TestClient,
 ) -> None:
-    before = set(PACE.measured_names)
+    before = set(ESTIMATE_RUNNER.measured_names)
 
     for number in range(5):
         assert client.get(f"/calculators/nothing-{number}").status_code == 404
 
-    assert len(set(PACE.measured_names) - before) <= 1
+    assert len(set(ESTIMATE_RUNNER.measured_names) - before) <= 1

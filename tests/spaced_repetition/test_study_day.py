@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 
 from app.accounts.current_learner import LearnerProfile
+from app.clock import study_day_start
 
 
 def at(text: str) -> dt.datetime:
@@ -28,7 +29,8 @@ def test_the_day_of_a_moment(subtests: pytest.Subtests):
 def test_the_next_day_begins_at_four(clock):
     learner = LearnerProfile(key="k", zone="Europe/Berlin")
 
-    begins = learner.next_study_day_start(clock.now)
+    tomorrow = learner.study_day(clock.now) + dt.timedelta(1)
+    begins = study_day_start(tomorrow, learner.zone)
 
     assert begins == at("2026-06-10T04:00:00+02:00")
-    assert learner.study_day(begins) == learner.study_day(clock.now) + dt.timedelta(1)
+    assert learner.study_day(begins) == tomorrow

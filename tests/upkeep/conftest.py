@@ -39,7 +39,7 @@ def enroll() -> Callable[..., None]:
     """Write people down in the database of an installation."""
 
     def enroll(installation: Installation, *names: str) -> None:
-        engine = make_engine(installation.database)
+        engine = make_engine(installation.database_url)
         with Session(engine) as db:
             db.add_all(Learner(key=name, created_at=0) for name in names)
             db.commit()
@@ -53,7 +53,7 @@ def people() -> Callable[[Installation], set[str]]:
     """Who is written down in the database of an installation."""
 
     def people(installation: Installation) -> set[str]:
-        engine = make_engine(installation.database)
+        engine = make_engine(installation.database_url)
         with Session(engine) as db:
             found = set(db.exec(select(Learner.key)))
         engine.dispose()
@@ -65,4 +65,4 @@ def people() -> Callable[[Installation], set[str]]:
 @pytest.fixture
 def with_key() -> Callable[[Installation, str], Installation]:
     """The installation with its key given by the environment."""
-    return lambda installation, key: dataclasses.replace(installation, secret=key)
+    return lambda installation, key: dataclasses.replace(installation, configured_key=key)

@@ -14,7 +14,7 @@ class Server(server.Server):
     """A server on the data and the database of an installation."""
 
     def __init__(self, installation: Installation) -> None:
-        super().__init__(installation.data, TINY, database_url=installation.database)
+        super().__init__(installation.data_folder, TINY, database_url=installation.database_url)
 
 
 @contextlib.contextmanager

@@ -84,7 +84,7 @@ def test_a_backup_that_is_broken_off_leaves_no_trace(installation, target) -> No
 
 @ABOUT_SQLITE
 def test_a_damaged_database_is_not_copied(installation, target) -> None:
-    Path(f"{installation.data}/headroom.db").write_bytes(b"")
+    Path(f"{installation.data_folder}/headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError, match="0 bytes"):
         create_backup(installation, target, NOW)
@@ -95,7 +95,7 @@ class Writer(threading.Thread):
 
     def __init__(self, installation: Installation) -> None:
         super().__init__(daemon=True)
-        self._engine = make_engine(installation.database)
+        self._engine = make_engine(installation.database_url)
         self._leave = threading.Event()
         self.confirmed: list[str] = []
         self.some = threading.Event()

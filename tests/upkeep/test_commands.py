@@ -24,8 +24,8 @@ def _environment(monkeypatch, installation) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HEADROOM_PORT", str(free.getsockname()[1]))
-    monkeypatch.setenv("HEADROOM_DATA", str(installation.data))
-    monkeypatch.setenv("HEADROOM_DATABASE_URL", installation.database)
+    monkeypatch.setenv("HEADROOM_DATA", str(installation.data_folder))
+    monkeypatch.setenv("HEADROOM_DATABASE_URL", installation.database_url)
     monkeypatch.setenv("HEADROOM_CONTENT", str(TINY))
 
 
@@ -92,7 +92,7 @@ def test_restore_says_what_it_did_and_where_the_old_is(
 
     said = capsys.readouterr().out
     assert said.startswith("Restored 0 learners and ")
-    assert f"is kept in {installation.data / 'before-restore-'}" in said
+    assert f"is kept in {installation.data_folder / 'before-restore-'}" in said
     assert "HEADROOM_SECRET is set and wins over the key of the backup" in said
     assert "Start the server now" in said
 
@@ -105,7 +105,7 @@ def test_restore_of_something_else_is_one_sentence(capsys, tmp_path) -> None:
 
 
 def test_doctor_is_content_with_a_sound_installation(installation, capsys) -> None:
-    for path in installation.data.iterdir():
+    for path in installation.data_folder.iterdir():
         path.chmod(0o600)
 
     assert main(["doctor"]) == 0
@@ -142,7 +142,7 @@ def test_doctor_finds_settings_that_cannot_be_used(capsys, monkeypatch) -> None:
 def test_a_database_that_must_not_be_used_stops_the_start(
     installation, capsys, command, content: bytes, words: str
 ) -> None:
-    (installation.data / "headroom.db").write_bytes(content)
+    (installation.data_folder / "headroom.db").write_bytes(content)
 
     assert main(command) == 2
 
@@ -161,12 +161,12 @@ def test_a_database_in_memory_stops_the_start(capsys, monkeypatch, address) -> N
 
 def test_a_start_makes_what_is_kept_private(installation) -> None:
     if not SERVER:
-        (installation.data / "headroom.db").chmod(0o644)
+        (installation.data_folder / "headroom.db").chmod(0o644)
     installation.secret_file.chmod(0o644)
 
     assert main(["db", "upgrade"]) == 0
 
-    for path in installation.data.iterdir():
+    for path in installation.data_folder.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
@@ -219,7 +219,7 @@ def test_the_password_of_the_database_is_never_printed(
 def test_the_password_of_a_database_that_works_is_not_printed_either(
     capsys, monkeypatch, installation
 ) -> None:
-    address = make_url(installation.database).set(password="hushhush")
+    address = make_url(installation.database_url).set(password="hushhush")
     monkeypatch.setenv("HEADROOM_DATABASE_URL", address.render_as_string(hide_password=False))
 
     main(["db", "upgrade"])
@@ -244,14 +244,14 @@ def test_an_empty_key_file_stops_the_start(installation, capsys) -> None:
 
 
 def test_an_older_database_is_copied_and_migrated(installation, capsys) -> None:
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     downgrade_schema(engine, "0002")
     engine.dispose()
 
     assert main(["db", "upgrade"]) == 0
 
     assert "is up to date." in capsys.readouterr().out
-    assert len(list((installation.data / "backups").glob("*-before-*.zip"))) == 1
+    assert len(list((installation.data_folder / "backups").glob("*-before-*.zip"))) == 1
 
 
 def test_nothing_starts_while_somebody_restores(installation, capsys) -> None:

@@ -32,14 +32,14 @@ def names(folder: Path) -> set[str]:
 
 def older(installation: Installation) -> str:
     """Make the database one of an older schema; its revision."""
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     downgrade_schema(engine, "0002")
     engine.dispose()
     return "0002"
 
 
 def revision(installation: Installation) -> str:
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     try:
         return read_schema_revision(engine)
     finally:
@@ -47,11 +47,11 @@ def revision(installation: Installation) -> str:
 
 
 def test_one_copy_is_made_a_day(installation) -> None:
-    assert create_daily_backup_if_due(installation, NOW) == installation.backups / TODAY
+    assert create_daily_backup_if_due(installation, NOW) == installation.backup_folder / TODAY
     assert create_daily_backup_if_due(installation, NOW) is None
     assert create_daily_backup_if_due(installation, NOW + dt.timedelta(days=1)) is not None
 
-    assert names(installation.backups) == {TODAY, "headroom-2026-06-10.zip"}
+    assert names(installation.backup_folder) == {TODAY, "headroom-2026-06-10.zip"}
 
 
 def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None:
@@ -69,11 +69,11 @@ def test_old_copies_go(installation) -> None:
     for n in range(14):
         create_daily_backup_if_due(installation, NOW + dt.timedelta(days=n))
 
-    assert len(names(installation.backups)) == 8  # seven days, and a Sunday
+    assert len(names(installation.backup_folder)) == 8  # seven days, and a Sunday
 
 
 def test_another_place_may_be_named(installation, tmp_path) -> None:
-    elsewhere = dataclasses.replace(installation, backups=tmp_path / "disk" / "two")
+    elsewhere = dataclasses.replace(installation, backup_folder=tmp_path / "disk" / "two")
 
     create_daily_backup_if_due(elsewhere, NOW)
 
@@ -81,54 +81,54 @@ def test_another_place_may_be_named(installation, tmp_path) -> None:
 
 
 def test_the_data_folder_itself_may_be_the_place(installation) -> None:
-    beside = dataclasses.replace(installation, backups=installation.data)
+    beside = dataclasses.replace(installation, backup_folder=installation.data_folder)
 
     with beside.hold_shared_lock():
-        assert create_daily_backup_if_due(beside, NOW) == installation.data / TODAY
+        assert create_daily_backup_if_due(beside, NOW) == installation.data_folder / TODAY
 
 
 def test_no_folder_is_made_where_the_data_folder_is_gone(installation) -> None:
-    installation.data.rename(installation.data.with_name("moved"))
+    installation.data_folder.rename(installation.data_folder.with_name("moved"))
 
     with pytest.raises(InstallationError, match="is gone: put it back"):
         create_daily_backup_if_due(installation, NOW)
 
-    assert not installation.data.exists()
+    assert not installation.data_folder.exists()
 
 
 def test_they_can_be_switched_off(installation) -> None:
-    off = dataclasses.replace(installation, backups=None)
+    off = dataclasses.replace(installation, backup_folder=None)
 
     assert create_daily_backup_if_due(off, NOW) is None
 
-    assert not (installation.data / "backups").exists()
+    assert not (installation.data_folder / "backups").exists()
 
 
 def test_one_of_several_processes_makes_it(installation) -> None:
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _n: create_daily_backup_if_due(installation, NOW), range(4)))
 
-    assert [path for path in made if path] == [installation.backups / TODAY]
+    assert [path for path in made if path] == [installation.backup_folder / TODAY]
 
 
 def test_whoever_finds_another_at_it_leaves(installation) -> None:
-    installation.backups.mkdir()
-    with file_lock(installation.backups / ".copying.lock"):
+    installation.backup_folder.mkdir()
+    with file_lock(installation.backup_folder / ".copying.lock"):
         assert create_daily_backup_if_due(installation, NOW) is None
 
-    assert names(installation.backups) == set()
+    assert names(installation.backup_folder) == set()
 
 
 def test_what_a_killed_process_left_is_removed(installation) -> None:
-    installation.backups.mkdir()
-    with private_temp_folder(installation.backups / "headroom-2026-06-08.zip") as folder:
+    installation.backup_folder.mkdir()
+    with private_temp_folder(installation.backup_folder / "headroom-2026-06-08.zip") as folder:
         folder.rename(folder.with_name(".headroom-2026-06-08.zip.1"))
         left = folder.with_name(".headroom-2026-06-08.zip.1")
     (left / "database.sqlite3").write_text("half of it")
 
     create_daily_backup_if_due(installation, NOW)
 
-    assert names(installation.backups) == {TODAY}
+    assert names(installation.backup_folder) == {TODAY}
 
 
 async def serve(installation: Installation, done: Callable[[], bool]) -> None:
@@ -139,11 +139,11 @@ async def serve(installation: Installation, done: Callable[[], bool]) -> None:
 
 
 def test_a_server_makes_it_by_itself(installation) -> None:
-    path = installation.backups / TODAY
+    path = installation.backup_folder / TODAY
 
     outcome(serve(installation, path.exists))
 
-    assert names(installation.backups) == {TODAY}
+    assert names(installation.backup_folder) == {TODAY}
 
 
 def test_a_server_that_stops_does_not_wait_for_a_copy(installation) -> None:
@@ -160,9 +160,9 @@ def test_a_server_that_stops_does_not_wait_for_a_copy(installation) -> None:
 
     outcome(stop_in_the_middle())
 
-    if (installation.backups / TODAY).exists():  # it was quicker
+    if (installation.backup_folder / TODAY).exists():  # it was quicker
         return
-    assert not installation.backups.exists() or names(installation.backups) == set()
+    assert not installation.backup_folder.exists() or names(installation.backup_folder) == set()
 
 
 def test_a_server_holds_its_data_folder(installation) -> None:
@@ -175,7 +175,7 @@ def test_a_server_holds_its_data_folder(installation) -> None:
 
 
 def test_a_copy_that_fails_is_logged(installation, caplog) -> None:
-    installation.backups.write_text("a file where the folder should be")
+    installation.backup_folder.write_text("a file where the folder should be")
 
     with caplog.at_level(logging.WARNING, "headroom"):
         outcome(serve(installation, lambda: bool(caplog.records)))
@@ -189,9 +189,9 @@ def test_a_copy_is_made_before_a_migration(installation) -> None:
 
     prepare_database(installation, NOW)
 
-    (name,) = names(installation.backups)
+    (name,) = names(installation.backup_folder)
     assert name == f"headroom-2026-06-09-before-0002-to-{latest_revision()}.zip"
-    with archive.open_backup(installation.backups / name) as opened:
+    with archive.open_backup(installation.backup_folder / name) as opened:
         opened.verify_files()
         assert opened.manifest.schema_revision == old
     assert revision(installation) == latest_revision()
@@ -199,16 +199,16 @@ def test_a_copy_is_made_before_a_migration(installation) -> None:
 
 def test_no_copy_is_made_where_nothing_is_migrated(installation, fresh) -> None:
     prepare_database(installation, NOW)
-    fresh.data.mkdir()
+    fresh.data_folder.mkdir()
     prepare_database(fresh, NOW)
 
-    assert not installation.backups.exists()
-    assert not fresh.backups.exists()
+    assert not installation.backup_folder.exists()
+    assert not fresh.backup_folder.exists()
 
 
 def test_nothing_is_migrated_without_a_copy(installation) -> None:
     older(installation)
-    installation.backups.write_text("a file where the folder should be")
+    installation.backup_folder.write_text("a file where the folder should be")
 
     with pytest.raises(InstallationError, match="HEADROOM_BACKUPS"):
         prepare_database(installation, NOW)
@@ -219,7 +219,7 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
 def test_without_copies_it_is_migrated_all_the_same(installation) -> None:
     older(installation)
 
-    prepare_database(dataclasses.replace(installation, backups=None), NOW)
+    prepare_database(dataclasses.replace(installation, backup_folder=None), NOW)
 
     assert revision(installation) == latest_revision()
 
@@ -241,10 +241,10 @@ def test_without_pg_dump_it_is_migrated_with_a_warning(
 @ABOUT_SQLITE
 def test_a_start_names_the_newest_copy(installation) -> None:
     create_daily_backup_if_due(installation, NOW)
-    (installation.data / "headroom.db").write_bytes(b"")
+    (installation.data_folder / "headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError) as stopped:
         prepare_database(installation, NOW)
 
-    newest_copy = installation.backups / TODAY
+    newest_copy = installation.backup_folder / TODAY
     assert str(stopped.value).endswith(f" The newest copy is {newest_copy}.")

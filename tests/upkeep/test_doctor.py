@@ -24,7 +24,7 @@ Enroll = Callable[..., None]
 
 @pytest.fixture(autouse=True)
 def _private(installation: Installation) -> None:
-    for path in installation.data.iterdir():
+    for path in installation.data_folder.iterdir():
         path.chmod(0o600)
 
 
@@ -52,10 +52,10 @@ def test_a_sound_installation_is_well(installation, look: Look) -> None:
 
 
 def test_what_a_restore_has_kept_is_named_with_size_and_age(installation, look: Look) -> None:
-    kept = installation.data / name_replaced_files_folder(NOW - dt.timedelta(days=40))
+    kept = installation.data_folder / name_replaced_files_folder(NOW - dt.timedelta(days=40))
     kept.mkdir()
     (kept / "headroom.db").write_bytes(b"x" * 2_500_000)
-    (installation.data / "before-restore-of-mine").mkdir()
+    (installation.data_folder / "before-restore-of-mine").mkdir()
 
     found = look()["kept by restore"]
 
@@ -67,11 +67,11 @@ def test_what_a_restore_has_kept_is_named_with_size_and_age(installation, look: 
 
 def test_nothing_is_changed_by_looking(installation, look: Look) -> None:
     create_daily_backup_if_due(installation, NOW)
-    before = {p: p.stat().st_mtime_ns for p in installation.data.rglob("*.*")}
+    before = {p: p.stat().st_mtime_ns for p in installation.data_folder.rglob("*.*")}
 
     look()
 
-    after = {p: p.stat().st_mtime_ns for p in installation.data.rglob("*.*")}
+    after = {p: p.stat().st_mtime_ns for p in installation.data_folder.rglob("*.*")}
     assert {p for p in after if p.suffix == ".zip"} <= set(before)
     assert {p: after[p] for p in before if p.name == "headroom.db"} == {
         p: before[p] for p in before if p.name == "headroom.db"
@@ -79,7 +79,7 @@ def test_nothing_is_changed_by_looking(installation, look: Look) -> None:
 
 
 def test_a_data_folder_that_is_missing_is_a_problem(installation, look: Look, tmp_path) -> None:
-    gone = dataclasses.replace(installation, data=tmp_path / "gone")
+    gone = dataclasses.replace(installation, data_folder=tmp_path / "gone")
 
     assert look(installation=gone)["data folder"].level == "problem"
 
@@ -95,14 +95,14 @@ def test_files_that_others_can_read_are_named(installation, look: Look) -> None:
 
 @ABOUT_SQLITE
 def test_a_damaged_database_is_a_problem(installation, look: Look) -> None:
-    (installation.data / "headroom.db").write_bytes(b"x" * 5000)
+    (installation.data_folder / "headroom.db").write_bytes(b"x" * 5000)
 
     assert look()["database"].level == "problem"
 
 
 @ABOUT_SQLITE
 def test_a_row_that_points_nowhere_is_a_problem(installation, look: Look) -> None:
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     with engine.connect() as connection:
         connection.exec_driver_sql("COMMIT")
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
@@ -119,7 +119,7 @@ def test_a_row_that_points_nowhere_is_a_problem(installation, look: Look) -> Non
 
 
 def test_an_older_schema_is_a_warning(installation, look: Look) -> None:
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     downgrade_schema(engine, "0002")
     engine.dispose()
 
@@ -133,7 +133,7 @@ def test_an_older_schema_is_a_warning(installation, look: Look) -> None:
 def test_a_server_that_does_not_answer_is_a_problem(installation, look: Look) -> None:
     away = "postgresql+psycopg://ada:hush@127.0.0.1:9/x"
 
-    found = look(installation=dataclasses.replace(installation, database=away))
+    found = look(installation=dataclasses.replace(installation, database_url=away))
 
     assert found["database"].level == "problem"
     assert "hush" not in found["database"].message
@@ -147,7 +147,7 @@ def test_a_key_that_is_none_is_a_problem(installation, look: Look, content: byte
 
 
 def test_a_short_key_of_the_environment_is_a_problem(installation, look: Look) -> None:
-    found = look(installation=dataclasses.replace(installation, secret="a"))
+    found = look(installation=dataclasses.replace(installation, configured_key="a"))
 
     assert found["key"].level == "problem"
 
@@ -180,7 +180,7 @@ def test_errors_in_the_content_are_counted(look: Look, tmp_path: Path) -> None:
 
 
 def test_without_copies_there_is_a_warning(installation, look: Look) -> None:
-    off = dataclasses.replace(installation, backups=None)
+    off = dataclasses.replace(installation, backup_folder=None)
 
     assert look()["backups"].level == "warning"
     assert look(installation=off)["backups"].level == "warning"

@@ -38,11 +38,11 @@ def served(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Path:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HEADROOM_PORT", str(free.getsockname()[1]))
-    monkeypatch.setenv("HEADROOM_DATA", str(installation.data))
-    monkeypatch.setenv("HEADROOM_DATABASE_URL", installation.database)
+    monkeypatch.setenv("HEADROOM_DATA", str(installation.data_folder))
+    monkeypatch.setenv("HEADROOM_DATABASE_URL", installation.database_url)
     monkeypatch.setenv("HEADROOM_CONTENT", str(TINY))
-    hand_over(installation.data)
-    return installation.data
+    hand_over(installation.data_folder)
+    return installation.data_folder
 
 
 def hand_over(folder: Path) -> None:

@@ -47,13 +47,13 @@ def state_of(folder: Path) -> dict[str, bytes]:
 
 def refusal(installation: Installation, source: Path) -> str:
     """The one sentence; nothing in the data folder has changed."""
-    before = state_of(installation.data)
+    before = state_of(installation.data_folder)
     with pytest.raises(InstallationError) as stopped:
         restore_backup(installation, source, NOW)
     said = str(stopped.value)
     assert said.endswith(".")
     assert "\n" not in said
-    assert state_of(installation.data) == before
+    assert state_of(installation.data_folder) == before
     return said
 
 
@@ -81,19 +81,19 @@ def test_a_fresh_machine_becomes_the_old_one(installation, fresh, backup, people
     assert people(fresh) == {"ada"}
     assert fresh.secret_file.read_text() == installation.secret_file.read_text()
     assert stat.S_IMODE(fresh.secret_file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(fresh.data.stat().st_mode) == 0o700
+    assert stat.S_IMODE(fresh.data_folder.stat().st_mode) == 0o700
 
 
 def test_what_was_there_is_kept_and_can_be_put_back(installation, backup, people: People) -> None:
     done = restore_backup(installation, backup, NOW)
 
     (kept,) = done.kept
-    assert kept == installation.data / "before-restore-2026-06-09-120000"
+    assert kept == installation.data_folder / "before-restore-2026-06-09-120000"
     assert (kept / "secret").read_text() == installation.secret_file.read_text()
     if SERVER:
         restore_backup(installation, kept / "database.zip", NOW.replace(hour=13))
     else:
-        (kept / "headroom.db").rename(installation.data / "headroom.db")
+        (kept / "headroom.db").rename(installation.data_folder / "headroom.db")
     assert people(installation) == {"ada", "bob"}
 
 
@@ -114,7 +114,7 @@ def test_a_disk_that_fails_on_the_way_leaves_all_as_it_was(
 
     assert people(installation) == {"ada", "bob"}
     assert installation.secret_file.read_text() == key
-    left = {path.name for path in installation.data.iterdir()}
+    left = {path.name for path in installation.data_folder.iterdir()}
     assert not any("restor" in name for name in left), left
 
 
@@ -122,7 +122,7 @@ def test_an_older_schema_is_migrated_at_the_next_start(
     installation, fresh, enroll, people: People, tmp_path
 ) -> None:
     enroll(installation, "ada")
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     downgrade_schema(engine, "0001")
     engine.dispose()
     create_backup(installation, tmp_path / "old.zip", NOW)
@@ -135,7 +135,7 @@ def test_an_older_schema_is_migrated_at_the_next_start(
 
 
 def test_a_newer_schema_gives_way_to_an_older_backup(installation, backup, people: People) -> None:
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     with engine.begin() as db:
         db.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
         db.exec_driver_sql("CREATE TABLE of_the_future (id INTEGER)")
@@ -226,16 +226,20 @@ def test_a_manifest_without_its_parts_is_refused(installation, backup) -> None:
 def test_nothing_but_database_and_key_is_taken_out(
     installation, backup, people: People, name: str
 ) -> None:
-    before = set(installation.data.rglob("*"))
+    before = set(installation.data_folder.rglob("*"))
     with zipfile.ZipFile(backup, "a") as zipped:
         zipped.writestr(name, b"evil")
 
     done = restore_backup(installation, backup, NOW)
 
     assert people(installation) == {"ada"}
-    new = {path for path in installation.data.rglob("*") if not path.is_relative_to(done.kept[0])}
+    new = {
+        path
+        for path in installation.data_folder.rglob("*")
+        if not path.is_relative_to(done.kept[0])
+    }
     assert {path for path in new - before if "lock" not in path.name} == set()
-    assert not list(installation.data.parent.parent.glob("evil"))
+    assert not list(installation.data_folder.parent.parent.glob("evil"))
 
 
 def test_a_backup_of_format_1_is_restored(installation, backup, people: People) -> None:
@@ -269,7 +273,7 @@ def test_nobody_starts_while_somebody_restores(installation) -> None:
 
 
 def test_nothing_is_restored_under_another_program(installation, backup) -> None:
-    engine = make_engine(installation.database)
+    engine = make_engine(installation.database_url)
     with Session(engine) as db:
         db.exec(select(Learner.id)).all()
 
@@ -280,7 +284,7 @@ def test_nothing_is_restored_under_another_program(installation, backup) -> None
 
 @ABOUT_SQLITE
 def test_a_damaged_database_is_moved_aside_as_it_is(installation, backup, people: People) -> None:
-    database = installation.data / "headroom.db"
+    database = installation.data_folder / "headroom.db"
     database.write_bytes(b"damaged" * 1000)
     Path(f"{database}-wal").write_bytes(b"its log")
 
@@ -297,22 +301,22 @@ def test_a_database_outside_of_the_data_folder_is_kept_where_it_is(
 ) -> None:
     elsewhere = tmp_path / "disk"
     elsewhere.mkdir()
-    (installation.data / "headroom.db").rename(elsewhere / "headroom.db")
-    moved = dataclasses.replace(installation, database=f"sqlite:///{elsewhere / 'headroom.db'}")
+    (installation.data_folder / "headroom.db").rename(elsewhere / "headroom.db")
+    moved = dataclasses.replace(installation, database_url=f"sqlite:///{elsewhere / 'headroom.db'}")
 
     done = restore_backup(moved, backup, NOW)
 
     assert people(moved) == {"ada"}
-    assert {folder.parent for folder in done.kept} == {elsewhere, moved.data}
+    assert {folder.parent for folder in done.kept} == {elsewhere, moved.data_folder}
     assert (elsewhere / done.kept[0].name / "headroom.db").exists()
-    assert (moved.data / done.kept[0].name / "secret").exists()
+    assert (moved.data_folder / done.kept[0].name / "secret").exists()
 
 
 @ABOUT_SQLITE
 def test_a_restore_that_was_interrupted_is_done_again(installation, backup, people: People) -> None:
-    ready = installation.data / "headroom.db.restoring"
+    ready = installation.data_folder / "headroom.db.restoring"
     ready.write_bytes(b"half of it")
-    (installation.data / "headroom.db").rename(installation.data / "aside.db")
+    (installation.data_folder / "headroom.db").rename(installation.data_folder / "aside.db")
     with pytest.raises(InstallationError, match="was interrupted"):
         prepare_database(installation, NOW)
 
@@ -325,7 +329,7 @@ def test_a_restore_that_was_interrupted_is_done_again(installation, backup, peop
 
 @pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
 def test_the_tables_of_another_program_are_not_replaced(fresh, backup) -> None:
-    engine = make_engine(fresh.database)
+    engine = make_engine(fresh.database_url)
     with engine.begin() as db:
         db.exec_driver_sql("CREATE TABLE invoices (id INTEGER)")
     engine.dispose()

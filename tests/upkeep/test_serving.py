@@ -112,11 +112,11 @@ def test_what_a_server_keeps_is_private(fresh: Installation) -> None:
     with Server(fresh) as server, visit(server) as ada:
         assert write(ada) == 303
 
-        kept = [path for path in fresh.data.iterdir() if path.is_file()]
+        kept = [path for path in fresh.data_folder.iterdir() if path.is_file()]
 
         assert {"headroom.db", "headroom.db-wal", "secret"} <= {p.name for p in kept}
         assert {stat.S_IMODE(p.stat().st_mode) for p in kept} == {0o600}
-        assert stat.S_IMODE(fresh.data.stat().st_mode) == 0o700
+        assert stat.S_IMODE(fresh.data_folder.stat().st_mode) == 0o700
 
 
 @ABOUT_SQLITE
@@ -126,11 +126,11 @@ def test_after_the_data_folder_vanished_nothing_is_confirmed(
     with Server(installation) as server, visit(server) as ada:
         assert write(ada) == 303
 
-        shutil.rmtree(installation.data)
+        shutil.rmtree(installation.data_folder)
 
         assert write(ada) == 500
         assert write(ada) == 500
-        assert not installation.data.exists()
+        assert not installation.data_folder.exists()
 
 
 @ABOUT_SQLITE
@@ -140,7 +140,7 @@ def test_on_a_full_disk_writing_fails_and_reading_goes_on(
 ) -> None:
     with Server(installation) as server, visit(server) as ada:
         assert write(ada) == 303
-        log = Path(f"{installation.data / 'headroom.db'}-wal").stat().st_size
+        log = Path(f"{installation.data_folder / 'headroom.db'}-wal").stat().st_size
         unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (log, -1))
         statuses = []
         for _ in range(3):  # each needs more of the log than there is
@@ -157,7 +157,7 @@ def test_on_a_full_disk_writing_fails_and_reading_goes_on(
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_large_forms_wait_on_the_disk_of_the_data(fresh: Installation) -> None:
-    folder = fresh.data / "tmp"
+    folder = fresh.data_folder / "tmp"
     left, busy = folder / "headroom-old", folder / "headroom-new"
     for path in (left, busy):
         path.mkdir(parents=True)

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.calculators.pages import PACE
+from app.calculators.pages import ESTIMATE_RUNNER
 from app.main import create_app
 from app.settings import Settings
 from app.web.request_limits import parse_rate_limits
@@ -159,7 +159,7 @@ def entries_in_caches(app: FastAPI) -> dict[str, int]:
     rates = app.state.rates
     return sizes | {
         "rates": len(rates._counts),
-        "pace": len(PACE.measured_names),
+        "pace": len(ESTIMATE_RUNNER.measured_names),
     }
 
 
