@@ -173,7 +173,7 @@ def draw_bar(
 
     >>> from app.estimator.result import BarSegment
     >>> bar = StackedBar("Per GPU", (BarSegment("weights", "Weights", 9e10),), 8e10, "H")
-    >>> draw_bar(bar).says
+    >>> draw_bar(bar).alt_text
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
     used, whole = bar_total(bar), bar_reach(bar)
@@ -189,14 +189,14 @@ def draw_bar(
     limit_at = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     marks += draw_stack(parts, axis, _TOP, height, limit_at)
     marks += _draw_total_against_limit(bar, axis, used, height)
-    says = _describe_bar(bar, own, used)
+    alt_text = _describe_bar(bar, own, used)
     tall = bottom + (26 if ticks else 6)
     return SvgChart(
         label=bar.label,
-        svg=build_svg_element(marks, tall, says),
-        says=says,
+        svg=build_svg_element(marks, tall, alt_text),
+        alt_text=alt_text,
         table=bar_table(bar),
-        key=bar_legend(bar, styles),
+        legend=bar_legend(bar, styles),
     )
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import quote_plus, urlencode
@@ -128,23 +128,6 @@ _NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FigureView:
-    """A figure as text; `interval` is its likely range, or “exact” for an exact number.
-
-    `color` is the CSS class of the component of a chart with this name.
-    """
-
-    name: str
-    label: str
-    value: str
-    interval: str
-    note: str
-    primary: bool
-    color: str
-    applies: bool
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class StepView:
     """A formula step; `source` and `address` name and link its source."""
 
@@ -185,7 +168,7 @@ class SectionView:
     sign: VerdictIcon
     lead: str
     text: str
-    figures: tuple[FigureView, ...]
+    figures: tuple[Figure, ...]
     link: str
 
 
@@ -196,13 +179,14 @@ class TextLink(NamedTuple):
 
 class FigureGroup(NamedTuple):
     title: str
-    figures: tuple[FigureView, ...]
+    figures: tuple[Figure, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
+    `legend_classes` are the CSS classes of figures that are components of a chart, by label.
     `first` are the most important figures, `rest` all others in groups, and
     `inapplicable` those that do not apply to these inputs. `parts` link to the hardware
     pages, `other_calculators` to other calculators with the inputs that they share. `link` is the URL
@@ -215,10 +199,10 @@ class EstimateView:
     sign: VerdictIcon
     lead: Markup
     text: Markup
-    figures: tuple[FigureView, ...]
-    first: tuple[FigureView, ...]
+    legend_classes: Mapping[str, str]
+    first: tuple[Figure, ...]
     rest: tuple[FigureGroup, ...]
-    inapplicable: tuple[FigureView, ...]
+    inapplicable: tuple[Figure, ...]
     parts: tuple[TextLink, ...]
     pictures: tuple[ChartView, ...]
     tables: tuple[Markup, ...]
@@ -254,18 +238,18 @@ def build_estimate_view(
         if isinstance(picture, StackedBar)
         for segment, style in zip(picture.segments, segment_styles(picture), strict=True)
     }
-    figures = tuple(build_figure_view(f, keys) for f in estimate.figures)
-    numbers = {f.value for f in figures if f.interval}
-    first = _most_important_figures(entry, estimate, figures)
+    figures = estimate.figures
+    numbers = {f.words for f in figures if format_interval_or_exact(f)}
+    first = _most_important_figures(entry, estimate)
     return EstimateView(
         name=entry.name,
         title=entry.title,
         sign=sign,
         lead=_highlight_numbers(estimate.verdict.lead, numbers),
         text=_highlight_numbers(estimate.verdict.text, numbers),
-        figures=figures,
+        legend_classes=keys,
         first=first,
-        rest=_group_figures_by_measure(estimate, [f for f in figures if f not in first]),
+        rest=_group_figures_by_measure(f for f in figures if f not in first),
         inapplicable=tuple(f for f in figures if not f.applies),
         parts=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
@@ -283,14 +267,13 @@ def build_estimate_view(
 def _section_view(section: SubEstimate) -> SectionView:
     entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
     query = encode_inputs_query(given_inputs.inputs_to_query(section.inputs))
-    figures = tuple(build_figure_view(f, {}) for f in section.estimate.figures)
     return SectionView(
         heading=section.heading,
         title=entry.title,
         sign=VERDICT_ICONS[verdict.status],
         lead=verdict.lead,
         text=verdict.text,
-        figures=_most_important_figures(entry, section.estimate, figures),
+        figures=_most_important_figures(entry, section.estimate),
         link=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
     )
 
@@ -343,45 +326,18 @@ def encode_inputs_query(query_values: Mapping[str, str]) -> str:
     return "&".join([f"{name}={quote_plus(value)}" for name, value in query_values.items()])
 
 
-def build_figure_view(figure: Figure, color_classes: Mapping[str, str]) -> FigureView:
-    """Prepare a figure for display, with its interval if it is modeled.
-
-    A figure named like a component of a chart gets its color from `color_classes`.
-    """
-    return FigureView(
-        name=figure.name,
-        label=figure.label,
-        value=figure.words,
-        interval=format_interval_or_exact(figure),
-        note=figure.note,
-        primary=figure.primary,
-        color=color_classes.get(figure.label, ""),
-        applies=figure.applies,
-    )
-
-
-def _most_important_figures(
-    entry: EstimateSpec, estimate: Estimate, figures: Sequence[FigureView]
-) -> tuple[FigureView, ...]:
+def _most_important_figures(entry: EstimateSpec, estimate: Estimate) -> tuple[Figure, ...]:
     """Return the three most important figures; unknown ones are skipped."""
-    known = {
-        figure.name: shown
-        for figure, shown in zip(estimate.figures, figures, strict=True)
-        if figure.value is not None
-    }
+    known = {figure.name: figure for figure in estimate.figures if figure.value is not None}
     return tuple(known[name] for name in entry.first if name in known)[:_FIRST]
 
 
-def _group_figures_by_measure(
-    estimate: Estimate, figures: Sequence[FigureView]
-) -> tuple[FigureGroup, ...]:
+def _group_figures_by_measure(figures: Iterable[Figure]) -> tuple[FigureGroup, ...]:
     """Group the figures that apply by what their unit measures."""
-    units = {figure.name: figure.unit for figure in estimate.figures}
-    groups: dict[str, list[FigureView]] = {title: [] for title in _MEASURES}
+    groups: dict[str, list[Figure]] = {title: [] for title in _MEASURES}
     for figure in figures:
         if figure.applies:
-            title = _MEASURED.get(units[figure.name], _OTHERS)
-            groups[title].append(figure)
+            groups[_MEASURED.get(figure.unit, _OTHERS)].append(figure)
     return tuple(FigureGroup(title, tuple(some)) for title, some in groups.items() if some)
 
 

@@ -67,9 +67,9 @@ def draw_line_chart(chart: Chart) -> SvgChart:
         *_draw_strokes(lines, plane),
     ]
     marks += [*_draw_dots(lines, plane), *_draw_line_labels(lines, plane)]
-    says = describe_line_chart(chart)
-    svg = build_svg_element(marks, _BOTTOM + 44, says, "g plot")
-    return SvgChart(chart.label, svg, says, line_chart_table(chart))
+    alt_text = describe_line_chart(chart)
+    svg = build_svg_element(marks, _BOTTOM + 44, alt_text, "g plot")
+    return SvgChart(chart.label, svg, alt_text, line_chart_table(chart))
 
 
 def describe_line_chart(chart: Chart) -> str:
@@ -199,11 +199,11 @@ def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     ]
     return [
         draw_text(
-            "" if name.of.is_mark else name.of.words,
+            "" if name.line.is_mark else name.line.words,
             name.across,
             name.down,
             "halo e" if name.before else "halo",
-            bold=name.of.words if name.of.is_mark else "",
+            bold=name.line.words if name.line.is_mark else "",
             dx=-4 if name.before else 8,
         )
         for name in place_line_labels(named, _TOP, _BOTTOM)
@@ -211,9 +211,9 @@ def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
 
 
 def _empty_chart(chart: Chart) -> SvgChart:
-    says = f"{chart.label}: no points."
-    svg = build_svg_element([draw_text("no points", 50, 30, "m")], 44, says)
-    return SvgChart(chart.label, svg, says, line_chart_table(chart))
+    alt_text = f"{chart.label}: no points."
+    svg = build_svg_element([draw_text("no points", 50, 30, "m")], 44, alt_text)
+    return SvgChart(chart.label, svg, alt_text, line_chart_table(chart))
 
 
 _LANE = 46
@@ -232,18 +232,18 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
             marks += _draw_span(span, axis, top + 19, overlapped=is_overlapped(span, timeline))
     bottom = len(lanes) * _LANE + 2
     marks += draw_ticks_below(axis, bottom - 6)
-    says = describe_timeline(timeline)
+    alt_text = describe_timeline(timeline)
     hidden = any(is_overlapped(s, timeline) for s in timeline.spans)
-    key = (
+    legend = (
         LegendEntry("k-s", "On the critical path"),
         LegendEntry("k-f", "Hidden behind other work"),
     )
     return SvgChart(
         label=timeline.label,
-        svg=build_svg_element(marks, bottom + 26, says),
-        says=says,
+        svg=build_svg_element(marks, bottom + 26, alt_text),
+        alt_text=alt_text,
         table=timeline_table(timeline),
-        key=key if hidden else (),
+        legend=legend if hidden else (),
     )
 
 

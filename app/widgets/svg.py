@@ -37,16 +37,13 @@ class LegendEntry(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SvgChart:
-    """A finished chart. `key` is its legend.
-
-    `says` is the text alternative: one sentence.
-    """
+    """A finished chart; its text alternative is one sentence."""
 
     label: str
     svg: Markup
-    says: str
+    alt_text: str
     table: ResultTable
-    key: tuple[LegendEntry, ...] = ()
+    legend: tuple[LegendEntry, ...] = ()
 
 
 def build_svg_element(
@@ -520,7 +517,7 @@ class LabeledLine:
 class LineLabel:
     """A placed name; the text ends at the position if `before`, else it begins there."""
 
-    of: LabeledLine
+    line: LabeledLine
     across: float
     down: float
     before: bool
@@ -528,7 +525,7 @@ class LineLabel:
     @property
     def extent(self) -> tuple[float, float]:
         """Return where the text begins and ends, in percent of a narrow plot."""
-        wide = (len(self.of.words) * CHARACTER + 8) / _PLOT_WIDTH * 100
+        wide = (len(self.line.words) * CHARACTER + 8) / _PLOT_WIDTH * 100
         if self.before:
             return self.across - wide, self.across
         return self.across, self.across + wide

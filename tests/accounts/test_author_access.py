@@ -14,7 +14,7 @@ from app.cli.people import create_author_link, run_author_revocation
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
 from app.main import create_app
 from app.settings import Settings
-from app.web.visitor import AUTHOR
+from app.web.visitor import AUTHOR_COOKIE
 from tests.conftest import Clock, let_in, visit
 
 ADDRESSES = [
@@ -145,7 +145,7 @@ def test_a_link_shows_a_button_and_is_not_used_up_by_looking(app: FastAPI, clien
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(app: FastAPI, client: TestClient):
     lines = enter(client, token_of(link(app))).headers.get_list("set-cookie")
 
-    (line,) = [line for line in lines if line.startswith(AUTHOR)]
+    (line,) = [line for line in lines if line.startswith(AUTHOR_COOKIE)]
     for word in ("HttpOnly", "SameSite=lax", "Path=/", "Max-Age=2592000"):
         assert word in line
     assert "Secure" not in line
@@ -159,21 +159,21 @@ def test_over_tls_the_cookie_stays_on_tls(app: FastAPI):
 
 
 def test_over_https_no_other_host_can_set_the_cookie_of_an_author(app: FastAPI, author: TestClient):
-    own = f"__Host-{AUTHOR}"
+    own = f"__Host-{AUTHOR_COOKIE}"
     with visit(app, "https://study.example") as client:
-        old = author.cookies[AUTHOR]
-        client.cookies.set(AUTHOR, old, domain="study.example", path="/")
+        old = author.cookies[AUTHOR_COOKIE]
+        client.cookies.set(AUTHOR_COOKIE, old, domain="study.example", path="/")
         assert client.get("/authoring").status_code == 200
 
         lines = enter(client, token_of(link(app))).headers.get_list("set-cookie")
 
-        assert [line.partition("=")[0] for line in lines if AUTHOR in line] == [
+        assert [line.partition("=")[0] for line in lines if AUTHOR_COOKIE in line] == [
             own,
-            AUTHOR,
+            AUTHOR_COOKIE,
         ]
         assert own in client.cookies
-        assert AUTHOR not in client.cookies
-        client.cookies.set(AUTHOR, "x", domain="study.example", path="/")
+        assert AUTHOR_COOKIE not in client.cookies
+        client.cookies.set(AUTHOR_COOKIE, "x", domain="study.example", path="/")
         assert client.get("/authoring").status_code == 200
 
 
@@ -206,12 +206,12 @@ def test_a_link_that_was_never_made_opens_nothing(client: TestClient, token: str
 
     assert answer.status_code == 403
     assert "not one of this server" in answer.text
-    assert AUTHOR not in client.cookies
+    assert AUTHOR_COOKIE not in client.cookies
 
 
 @pytest.mark.parametrize("value", ["", "x", "A" * 43, "a.b.c"])
 def test_a_cookie_that_was_never_given_opens_nothing(client: TestClient, value: str):
-    headers = {"cookie": f"{AUTHOR}={value}"}
+    headers = {"cookie": f"{AUTHOR_COOKIE}={value}"}
 
     assert client.get("/authoring", headers=headers).status_code == 403
 
@@ -221,7 +221,7 @@ def test_the_database_holds_neither_link_nor_cookie(
 ):
     token = token_of(link(app))
     enter(client, token)
-    key = client.cookies[AUTHOR]
+    key = client.cookies[AUTHOR_COOKIE]
 
     session.rollback()
     kept = [*session.exec(select(AuthorLink)), *session.exec(select(AuthorSession))]
@@ -251,13 +251,13 @@ def test_the_last_use_is_written_at_most_once_a_day(
     clock.tick(hours=23)
     answer = author.get("/authoring")
     assert used() == begun
-    assert AUTHOR not in answer.headers.get("set-cookie", "")
+    assert AUTHOR_COOKIE not in answer.headers.get("set-cookie", "")
 
     clock.tick(hours=2)
     answer = author.get("/authoring")
 
     assert used() == begun + 25 * 3600 * 1000
-    assert f"{AUTHOR}={author.cookies[AUTHOR]}" in answer.headers["set-cookie"]
+    assert f"{AUTHOR_COOKIE}={author.cookies[AUTHOR_COOKIE]}" in answer.headers["set-cookie"]
 
 
 def test_a_link_works_and_a_session_ends_in_whatever_process(
@@ -266,9 +266,9 @@ def test_a_link_works_and_a_session_ends_in_whatever_process(
     twin = create_app(settings, clock, live_library)
     with visit(twin) as client:
         enter(client, token_of(link(app)))
-        key = client.cookies[AUTHOR]
+        key = client.cookies[AUTHOR_COOKIE]
         with visit(app) as elsewhere:
-            elsewhere.cookies.set(AUTHOR, key)
+            elsewhere.cookies.set(AUTHOR_COOKIE, key)
             assert elsewhere.get("/authoring").status_code == 200
 
             run_author_revocation(twin.state.engine, None, clock())
@@ -283,7 +283,7 @@ def test_a_link_works_and_a_session_ends_in_whatever_process(
 def test_a_new_link_in_the_same_browser_ends_its_former_session(
     app: FastAPI, author: TestClient, session: Session
 ):
-    former = author.cookies[AUTHOR]
+    former = author.cookies[AUTHOR_COOKIE]
 
     enter(author, token_of(link(app)))
 
@@ -291,17 +291,17 @@ def test_a_new_link_in_the_same_browser_ends_its_former_session(
     ended = session.exec(select(AuthorSession.revoked_at).order_by(AuthorSession.id))
     assert [at is None for at in ended] == [False, True]
     with visit(app) as thief:
-        thief.cookies.set(AUTHOR, former)
+        thief.cookies.set(AUTHOR_COOKIE, former)
         assert thief.get("/authoring").status_code == 403
 
 
 def test_an_author_can_sign_out(author: TestClient):
-    key = author.cookies[AUTHOR]
+    key = author.cookies[AUTHOR_COOKIE]
 
     assert author.post("/authoring/departure").headers["location"] == "/"
 
     assert author.get("/authoring").status_code == 403
-    author.cookies.set(AUTHOR, key)
+    author.cookies.set(AUTHOR_COOKIE, key)
     assert author.get("/authoring").status_code == 403
 
 

@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import DeviceCode, Learner, Note, StudyDay
 from app.web.request_limits import RateLimiter
-from app.web.visitor import COOKIE
+from app.web.visitor import SESSION_COOKIE
 from tests.conftest import visit
 
 
@@ -231,13 +231,13 @@ def test_a_wrong_code_is_refused_before_records_are_given_up_for_it(
 
 @pytest.mark.usefixtures("code")
 def test_leaving_takes_the_key_out_of_the_browser(rosa: TestClient):
-    key = rosa.cookies[COOKIE]
+    key = rosa.cookies[SESSION_COOKIE]
 
     answer = rosa.post("/settings/departure", data={"leave": "yes"})
 
     assert answer.headers["location"] == "/"
     assert "Rosa Meyer" not in rosa.get("/settings").text
-    assert rosa.cookies[COOKIE] != key
+    assert rosa.cookies[SESSION_COOKIE] != key
 
 
 @pytest.mark.usefixtures("code")

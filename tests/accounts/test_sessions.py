@@ -12,7 +12,7 @@ from sqlmodel import Session, select
 from app.database.tables import Learner, LearnerSession
 from app.main import create_app
 from app.settings import Settings
-from app.web.visitor import COOKIE, hash_session_key
+from app.web.visitor import SESSION_COOKIE, hash_session_key
 from tests.accounts.test_devices import ask_for_code, enter, name
 from tests.conftest import visit
 
@@ -71,7 +71,7 @@ def test_the_first_write_lists_this_browser(rosa: TestClient, session: Session):
 
 
 def test_a_code_makes_a_session_of_its_own(rosa: TestClient, phone: TestClient, session: Session):
-    assert rosa.cookies[COOKIE] != phone.cookies[COOKIE]
+    assert rosa.cookies[SESSION_COOKIE] != phone.cookies[SESSION_COOKIE]
     mine, its = rows(session)
     assert mine.learner_id == its.learner_id
     assert (mine.device, its.device) == ("Firefox on Linux", "Safari on iPhone")
@@ -101,7 +101,7 @@ def test_a_grade_that_waits_in_one_browser_is_known_in_the_other(
 def test_the_database_holds_nothing_that_lets_anybody_in(
     rosa: TestClient, phone: TestClient, session: Session
 ):
-    keys = {c.cookies[COOKIE].split(".")[0] for c in (rosa, phone)}
+    keys = {c.cookies[SESSION_COOKIE].split(".")[0] for c in (rosa, phone)}
 
     kept = {row.digest for row in rows(session)}
     assert kept == {hash_session_key(key) for key in keys}
@@ -110,7 +110,7 @@ def test_the_database_holds_nothing_that_lets_anybody_in(
 
 def test_a_browser_that_was_signed_out_is_a_strangers(rosa: TestClient, phone: TestClient):
     assert "Rosa Meyer" in phone.get("/glossary").text
-    key = phone.cookies[COOKIE]
+    key = phone.cookies[SESSION_COOKIE]
 
     answer = sign_out(rosa, number_of(rosa))
 
@@ -118,7 +118,7 @@ def test_a_browser_that_was_signed_out_is_a_strangers(rosa: TestClient, phone: T
     answer = phone.get("/glossary")
     assert "Rosa Meyer" not in answer.text
     assert answer.headers["x-new-browser"] == "yes"
-    assert phone.cookies[COOKIE] != key
+    assert phone.cookies[SESSION_COOKIE] != key
     assert "Safari on iPhone" not in rosa.get("/settings").text
 
 
@@ -126,13 +126,13 @@ def test_a_browser_that_was_signed_out_is_a_strangers(rosa: TestClient, phone: T
 def test_a_cookie_that_was_signed_out_never_works_again(
     app: FastAPI, rosa: TestClient, phone: TestClient, clock, days: int
 ):
-    key = phone.cookies[COOKIE]
+    key = phone.cookies[SESSION_COOKIE]
     sign_out(rosa, number_of(rosa))
     clock.tick(days=days)
 
     with visit(app) as thief:
         for address in ("/settings", "/glossary", "/settings/cards"):
-            answer = thief.get(address, headers={"cookie": f"{COOKIE}={key}"})
+            answer = thief.get(address, headers={"cookie": f"{SESSION_COOKIE}={key}"})
             assert "Rosa Meyer" not in answer.text
             assert key not in answer.headers["set-cookie"]
 
@@ -219,12 +219,12 @@ def test_a_browser_may_sign_itself_out(rosa: TestClient, phone: TestClient):
 def test_leaving_ends_the_session_and_not_only_the_cookie(
     app: FastAPI, rosa: TestClient, phone: TestClient
 ):
-    key = phone.cookies[COOKIE]
+    key = phone.cookies[SESSION_COOKIE]
 
     phone.post("/settings/departure", data={"leave": "yes"})
 
     with visit(app) as thief:
-        thief.cookies.set(COOKIE, key)
+        thief.cookies.set(SESSION_COOKIE, key)
         assert "Rosa Meyer" not in thief.get("/settings").text
     assert "Safari on iPhone" not in rosa.get("/settings").text
 
@@ -234,7 +234,7 @@ def test_a_browser_that_continues_elsewhere_leaves_its_former_session(
 ):
     name(rosa, "Rosa Meyer")
     name(milo, "Milo")
-    key = milo.cookies[COOKIE]
+    key = milo.cookies[SESSION_COOKIE]
 
     enter(milo, ask_for_code(rosa), leave="yes")
 
@@ -285,7 +285,7 @@ def test_a_cookie_from_before_there_were_sessions_goes_on(
     )
     session.commit()
     signed = Signer(settings.secret, salt="learner").sign("of-long-ago").decode()
-    client.cookies.set(COOKIE, signed)
+    client.cookies.set(SESSION_COOKIE, signed)
     client.headers["user-agent"] = FIREFOX
 
     assert "Unknown browser" in client.get("/settings").text

@@ -11,7 +11,7 @@ from app.estimator.registry import find_estimate, require_estimate
 from app.settings import ROOT
 from app.web.render import StaticAssets, create_template_env
 from app.widgets.calculator_form import CourseLinks, build_calculator_form, build_form_fields
-from app.widgets.estimate_view import build_estimate_view
+from app.widgets.estimate_view import build_estimate_view, format_interval_or_exact
 from tests.calculators.sample import ENTRY, SampleInputs, compute
 
 COURSE = CourseLinks({"weights": "Weights"}, {"kv-cache"})
@@ -170,15 +170,15 @@ def test_the_verdict_marks_the_numbers_that_it_computed():
 
 
 def test_a_modeled_figure_has_its_interval_and_an_exact_one_says_so():
-    spans = {f.name: f.interval for f in reading_of().figures}
+    spans = {f.name: format_interval_or_exact(f) for f in compute(SampleInputs()).figures}
     assert spans["rate"] == "800 to 1,300\u00a0tokens/s"
     assert spans["per_gpu"] == "exact"
     assert spans["fits"] == spans["unknown"] == ""
 
 
 def test_a_figure_that_cannot_be_known_says_why():
-    unknown = next(f for f in reading_of().figures if f.name == "unknown")
-    assert (unknown.value, unknown.note) == ("unknown", "No price was given.")
+    unknown = next(f for f in compute(SampleInputs()).figures if f.name == "unknown")
+    assert (unknown.words, unknown.note) == ("unknown", "No price was given.")
 
 
 def test_the_working_cites_its_source_and_the_page_that_explains_it():

@@ -76,7 +76,7 @@ def test_neighbors_in_a_bar_are_told_apart_without_their_color(
                     letters = [look.letter for look in looks]
                     assert all(letters)
                     assert len(letters) == len(set(letters))
-                    fills = [look.fill for look in looks]
+                    fills = [look.fill_class for look in looks]
                     assert all(a != b for a, b in itertools.pairwise(fills))
 
 

@@ -192,11 +192,11 @@ def test_the_bar_of_partitions_counts_slices() -> None:
     """In bytes it was longer than the label, and its parts than their names."""
     (picture,) = run_estimate("mig", {"instances": "3g, 2g, 1g"}).pictures
     assert isinstance(picture, StackedBar)
-    says = draw_bar(picture).says
+    says = draw_bar(picture).alt_text
     assert says.endswith("3g.40gb 4, 2g.20gb 2, 1g.10gb 1; 7 of 8 slices, 1 left.")
     (over,) = run_estimate("mig", {"instances": "9x 1g"}).pictures
     assert isinstance(over, StackedBar)
-    assert draw_bar(over).says.endswith("; 9 of 8 slices, 1 over.")
+    assert draw_bar(over).alt_text.endswith("; 9 of 8 slices, 1 over.")
 
 
 def test_partitions_ask_for_one_gpu_that_has_them() -> None:

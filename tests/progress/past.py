@@ -19,7 +19,12 @@ from app.questions.model import Question
 from app.questions.question_type import GradeResult
 from app.quiz import store as quiz
 from app.spaced_repetition import review_log
-from app.spaced_repetition.scheduler import CardState, ReviewEvent, apply_review, retrievability
+from app.spaced_repetition.scheduler import (
+    CardState,
+    ReviewEvent,
+    apply_review,
+    retrievability_on_day,
+)
 from app.web.visitor import hash_session_key
 from tests.spaced_repetition.rebuilding import rebuild_days
 
@@ -106,7 +111,7 @@ def reviewed(card: Flashcard, grade: ReviewEvent, before: CardState | None, numb
         "token": f"{card.id}.{number}.{grade.at.timestamp()}",
         "card": card.id,
         "rating": grade.rating,
-        "recall": retrievability(before, grade.day) if before and steady else None,
+        "recall": retrievability_on_day(before, grade.day) if before and steady else None,
         "milliseconds": 8000,
         "study_day": grade.day.isoformat(),
         "at": to_milliseconds(grade.at),

@@ -10,7 +10,7 @@ from itsdangerous import Signer
 from sqlalchemy import event, text
 
 from app.content.library import Library
-from app.web.visitor import COOKIE
+from app.web.visitor import SESSION_COOKIE
 from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
 
@@ -49,7 +49,7 @@ def count(
         live(app.state.engine, library, key, past, clock())
         clients[name] = visit(app)
         signed = Signer(SECRET, salt="learner").sign(key).decode()
-        clients[name].cookies.set(COOKIE, signed)
+        clients[name].cookies.set(SESSION_COOKIE, signed)
 
     def questions(name: str, address: str) -> list[str]:
         for _ in range(2):

@@ -8,14 +8,14 @@ from itsdangerous import Signer
 from app.content.library import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
-from app.web.visitor import COOKIE
+from app.web.visitor import SESSION_COOKIE
 from tests.conftest import Clock, visit
 
 
 def test_the_first_visit_gives_a_key_that_scripts_cannot_read(client: TestClient):
     line = client.get("/settings").headers["set-cookie"]
 
-    assert line.startswith(f"{COOKIE}=")
+    assert line.startswith(f"{SESSION_COOKIE}=")
     for word in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=34560000"):
         assert word in line
 
@@ -28,17 +28,17 @@ def test_the_second_visit_gives_none(client: TestClient):
 
 def test_a_write_renews_the_key(client: TestClient):
     client.get("/settings")
-    key = client.cookies[COOKIE]
+    key = client.cookies[SESSION_COOKIE]
 
     answer = client.post("/settings/codes")
 
-    assert f"{COOKIE}={key}" in answer.headers["set-cookie"]
+    assert f"{SESSION_COOKIE}={key}" in answer.headers["set-cookie"]
 
 
 def test_a_forged_key_is_replaced(client: TestClient):
     forged = Signer("guessed", salt="learner").sign("someone").decode()
 
-    answer = client.get("/settings", headers={"cookie": f"{COOKIE}={forged}"})
+    answer = client.get("/settings", headers={"cookie": f"{SESSION_COOKIE}={forged}"})
 
     assert answer.status_code == 200
     assert "someone" not in answer.headers["set-cookie"]
@@ -70,7 +70,7 @@ def test_a_cookie_given_over_tls_stays_on_tls_without_a_setting(app: FastAPI):
 def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient, settings: Settings):
     signed = Signer(settings.secret, salt="learner").sign("x" * 200).decode()
 
-    answer = client.get("/settings", headers={"cookie": f"{COOKIE}={signed}"})
+    answer = client.get("/settings", headers={"cookie": f"{SESSION_COOKIE}={signed}"})
 
     assert "x" * 200 not in answer.headers["set-cookie"]
 
@@ -131,7 +131,7 @@ def test_over_https_the_cookie_is_one_that_no_other_host_can_set(app: FastAPI):
     with visit(app, "https://study.example") as browser:
         line = browser.get("/settings").headers["set-cookie"]
 
-    assert line.startswith(f"__Host-{COOKIE}=")
+    assert line.startswith(f"__Host-{SESSION_COOKIE}=")
     assert "; Path=/;" in line
     assert "; Secure" in line
     assert "Domain" not in line
@@ -152,24 +152,24 @@ def test_without_https_or_below_a_path_the_cookie_has_its_plain_name(
         line = browser.get("/settings").headers["set-cookie"]
     app.state.engine.dispose()
 
-    assert line.startswith(f"{COOKIE}=")
+    assert line.startswith(f"{SESSION_COOKIE}=")
 
 
 def test_a_cookie_of_the_plain_name_counts_until_a_write_replaces_it(app: FastAPI):
     with visit(app) as browser:
         set_minutes(browser, 20)
-        old = browser.cookies[COOKIE]
+        old = browser.cookies[SESSION_COOKIE]
     with visit(app, "https://study.example") as browser:
-        browser.cookies.set(COOKIE, old, domain="study.example", path="/")
+        browser.cookies.set(SESSION_COOKIE, old, domain="study.example", path="/")
         page = browser.get("/settings")
         new, expired = set_minutes(browser, 40)
         again = browser.get("/settings")
 
         assert 'value="20"' in page.text
         assert "set-cookie" not in page.headers
-        assert new.startswith(f"__Host-{COOKIE}={old}; ")
-        assert expired.startswith(f"{COOKIE}=; Max-Age=0; Path=/;")
-        assert dict(browser.cookies) == {f"__Host-{COOKIE}": old}
+        assert new.startswith(f"__Host-{SESSION_COOKIE}={old}; ")
+        assert expired.startswith(f"{SESSION_COOKIE}=; Max-Age=0; Path=/;")
+        assert dict(browser.cookies) == {f"__Host-{SESSION_COOKIE}": old}
         assert 'value="40"' in again.text
 
 
@@ -177,10 +177,10 @@ def test_a_cookie_of_the_plain_name_counts_until_a_write_replaces_it(app: FastAP
 def test_a_cookie_of_another_host_does_not_count_beside_the_own_one(app: FastAPI, order: str):
     with visit(app, "https://study.example") as victim:
         set_minutes(victim, 20)
-        mine = f"__Host-{COOKIE}={victim.cookies[f'__Host-{COOKIE}']}"
+        mine = f"__Host-{SESSION_COOKIE}={victim.cookies[f'__Host-{SESSION_COOKIE}']}"
     with visit(app) as attacker:
         set_minutes(attacker, 40)
-        theirs = f"{COOKIE}={attacker.cookies[COOKIE]}"
+        theirs = f"{SESSION_COOKIE}={attacker.cookies[SESSION_COOKIE]}"
     both = {"cookie": order.format(mine=mine, theirs=theirs)}
     with visit(app, "https://study.example") as browser:
         assert 'value="20"' in browser.get("/settings", headers=both).text
@@ -192,7 +192,7 @@ def test_the_first_of_two_cookies_of_one_name_counts(app: FastAPI, lines: int):
     for minutes in (20, 40):
         with visit(app) as browser:
             set_minutes(browser, minutes)
-            cookies.append(f"{COOKIE}={browser.cookies[COOKIE]}")
+            cookies.append(f"{SESSION_COOKIE}={browser.cookies[SESSION_COOKIE]}")
     sent = ["; ".join(cookies)] if lines == 1 else cookies
     with visit(app) as browser:
         page = browser.get("/settings", headers=[("cookie", line) for line in sent])

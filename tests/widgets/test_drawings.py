@@ -134,7 +134,7 @@ def test_only_memory_has_the_colors_of_memory():
 
 def test_an_empty_bar_is_drawn_without_a_fault():
     drawing = draw_bar(StackedBar("Nothing", (), None, ""))
-    assert drawing.says.startswith("Nothing: nothing")
+    assert drawing.alt_text.startswith("Nothing: nothing")
 
 
 @given(
@@ -227,7 +227,7 @@ def test_points_that_no_axis_can_show_are_left_out():
 
 def test_a_chart_without_points_says_so():
     drawing = draw_line_chart(Chart("Empty", "x", "y", "", "", ()))
-    assert drawing.says == "Empty: no points."
+    assert drawing.alt_text == "Empty: no points."
 
 
 def test_the_table_behind_a_long_line_has_a_dozen_rows_from_end_to_end():
@@ -250,7 +250,7 @@ def test_a_timeline_has_a_lane_for_each_worker_and_hatches_hidden_work():
     drawing = draw_timeline(timeline)
     assert len(rects(drawing, "soft")) == 2
     assert len(rects(drawing, "none")) == 1
-    assert "all-reduce: 700 ms, hidden" in drawing.says.replace("\u00a0", " ")
+    assert "all-reduce: 700 ms, hidden" in drawing.alt_text.replace("\u00a0", " ")
     assert drawing.table.rows[1][3] == (pytest.approx(0.8), "s")
 
 

@@ -16,7 +16,7 @@ def test_no_two_neighbors_have_one_color(subtests: pytest.Subtests) -> None:
             for picture in entry.compute(parse_inputs(entry.inputs, {})).pictures:
                 if isinstance(picture, StackedBar):
                     looks = zip(picture.segments, segment_styles(picture), strict=True)
-                    colors = [look.key for part, look in looks if part.value]
+                    colors = [look.legend_class for part, look in looks if part.value]
                     assert all(a != b for a, b in itertools.pairwise(colors)), colors
 
 
