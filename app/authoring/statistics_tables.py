@@ -37,12 +37,12 @@ from app.authoring.store import (
 from app.authoring.to_do import (
     FixReason,
     ItemToFix,
+    assign_option_letters,
     build_item_to_fix,
     compute_blind_guess_percent,
     find_card_reasons,
     find_report_and_regrade_reasons,
     find_statistics_reasons,
-    letter_options,
 )
 from app.content.courses import SINGLE_COURSE
 from app.content.library import Library, LiveLibrary
@@ -123,7 +123,7 @@ class QuestionStatisticsRow:
         statistics = self.sufficient_statistics
         if statistics is None:
             return ()
-        letters = letter_options(self.question)
+        letters = assign_option_letters(self.question)
         shares = {o.key: o.share for o in statistics.options}
         return tuple(
             OptionShare(letters[o.key], o.right, shares.get(o.key, 0.0))
@@ -299,16 +299,16 @@ _DIGEST_FIELDS = ("type", "stem", "answer", "partial", "computed")
 _IGNORED_FOR_DIGEST = frozenset({"feedback", "why", "pinned", "html"})
 
 
-def digest_stem_options_key(question: Question) -> str:
+def hash_question_content(question: Question) -> str:
     fields = QUESTION.dump_python(question, mode="json")
     content = _without_ignored_fields({name: fields[name] for name in _DIGEST_FIELDS})
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def digest_stored_wording(body: str, revision: str) -> str:
+def hash_stored_question_content(body: str, revision: str) -> str:
     """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
-        return digest_stem_options_key(QUESTION.validate_json(body))
+        return hash_question_content(QUESTION.validate_json(body))
     except ValueError:
         return revision
 
@@ -337,7 +337,7 @@ def map_to_newest_equal_revisions(
     `stored` has the oldest first.
     """
     current = [
-        RevisionDigest(question.id, question.revision, digest_stem_options_key(question))
+        RevisionDigest(question.id, question.revision, hash_question_content(question))
         for question in questions.values()
     ]
     groups: dict[tuple[str, str], list[str]] = {}
@@ -420,7 +420,7 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    letters = letter_options(question)
+    letters = assign_option_letters(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
     rows = []
     for option in kind.options_for_statistics(question.answer):
@@ -516,11 +516,11 @@ def _compute_statistics(
     canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
         (
-            RevisionDigest(item, revision, digest_stored_wording(body, revision))
+            RevisionDigest(item, revision, hash_stored_question_content(body, revision))
             for item, revision, body in store.load_stored_revisions(db)
         ),
     )
-    answers = store.load_first_answers(db, course)
+    answers = store.load_first_attempts(db, course)
     items = compute_item_statistics_by_revision(answers, canonical)
     unregraded: dict[str, int] = {}
     for item, revision in items:

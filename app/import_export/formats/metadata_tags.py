@@ -10,7 +10,16 @@ from app.import_export.items import Item, ItemOption
 from app.import_export.markdown_text import remove_markdown_escapes
 from app.markup.text import is_slug
 
-_RULES = {"off", "net", "each", "lcs"}
+_FIELD_BY_TAG: dict[str, object] = {
+    **{f"difficulty:{number}": number for number in range(1, 6)},
+    **{f"partial:{rule}": rule for rule in ("off", "net", "each", "lcs")},
+    "partial:none": "",
+    "level:deeper": "deeper",
+    "use:exam": "exam",
+    "shuffle:no": False,
+    "case:yes": True,
+}
+"""The values of the fields that our tags stand for; a tag begins with the name of its field."""
 _SIDES = ("left", "right")
 # Some programs cut a tag at a comma or after 50 characters, QTI at a semicolon.
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
@@ -51,13 +60,17 @@ def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
     titles = dict(zip(_SIDES, item.titles, strict=True))
     for tag in tags:
         key, _, value = tag.partition(":")
-        if key in titles and value and item.kind == "match":
+        if tag in _FIELD_BY_TAG:
+            changes[key] = _FIELD_BY_TAG[tag]
+        elif key == "topic" and is_slug(value):
+            changes["topic"] = value
+        elif key in titles and value and item.kind == "match":
             titles[key] = value
         elif key == "objective" and value:
             objectives.append(value)
         elif key == "source" and value:
             sources.append(value)
-        elif not _apply_field_tag(key, value, changes):
+        else:
             other_tags.append(tag)
     changes |= {
         "titles": (titles["left"], titles["right"]),
@@ -71,24 +84,6 @@ def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
 def has_partial_credit_tag(tags: Iterable[str]) -> bool:
     """Return whether one of our tags names the rule of partial credit."""
     return any(tag.startswith("partial:") for tag in tags)
-
-
-def _apply_field_tag(key: str, value: str, changes: dict[str, object]) -> bool:
-    if key == "difficulty" and value in set("12345"):
-        changes["difficulty"] = int(value)
-    elif key == "partial" and value in _RULES | {"none"}:
-        changes["partial"] = "" if value == "none" else value
-    elif (key, value) in {("level", "deeper"), ("use", "exam")}:
-        changes[key] = value
-    elif (key, value) == ("shuffle", "no"):
-        changes["shuffle"] = False
-    elif (key, value) == ("case", "yes"):
-        changes["case"] = True
-    elif key == "topic" and is_slug(value):
-        changes["topic"] = value
-    else:
-        return False
-    return True
 
 
 _REASONS = "**Why.**"
