@@ -195,10 +195,13 @@ def sort_question_rows(
     """Return the rows sorted by a column of `SORTS`; those without a value come last."""
     if column == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=descending)
-    pairs = [(row.column_value(column), row) for row in rows]
-    pairs_with_value = [(value, row) for value, row in pairs if value is not None]
-    pairs_with_value.sort(key=lambda pair: pair[0], reverse=descending)
-    return [row for _, row in pairs_with_value] + [row for value, row in pairs if value is None]
+    sign = -1 if descending else 1
+
+    def sort_key(row: QuestionStatisticsRow) -> tuple[bool, float]:
+        value = row.column_value(column)
+        return value is None, sign * (value or 0.0)
+
+    return sorted(rows, key=sort_key)
 
 
 def list_items_to_fix(
@@ -239,18 +242,9 @@ def compute_exam_statistics(
 
 def write_questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """Return the table as CSV: one line per question, percentages as plain numbers."""
-    header = ("item", "type", "topic", "file", "line", "revision", *COLUMNS)
-    return _csv_text(
-        (
-            *header,
-            "discrimination_low",
-            "discrimination_high",
-            "answers_before",
-            "reports",
-            "options",
-        ),
-        map(_csv_row, rows),
-    )
+    identity = ("item", "type", "topic", "file", "line", "revision")
+    others = ("discrimination_low", "discrimination_high", "answers_before", "reports", "options")
+    return _csv_text((*identity, *COLUMNS, *others), map(_csv_row, rows))
 
 
 def write_exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:

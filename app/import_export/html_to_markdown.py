@@ -292,6 +292,7 @@ class HtmlReader(HTMLParser):
         self.lost: list[str] = []
 
     def finish_blocks(self) -> list[str]:
+        """Return the blocks, with items of one list as one block."""
         self._flush_line()
         return _join_blocks(self.blocks)
 
