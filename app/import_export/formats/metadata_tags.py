@@ -117,24 +117,23 @@ def build_explanation_with_extras(
 
 def restore_fields_from_explanation(item: Item) -> Item:
     """Move what `build_explanation_with_extras` appended to the explanation back to its own fields."""
-    text, has_label, mistake = _split_at_label_paragraph(item.explanation, _MISTAKE)
-    if has_label:
-        item = dataclasses.replace(item, explanation=text, mistake=mistake)
-    text, has_label, wrong_list = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
-    if has_label and item.kind == "order":
-        step_texts = [line.removeprefix("- ") for line in wrong_list.split("\n") if line.strip()]
+    if parts := _split_at_label_paragraph(item.explanation, _MISTAKE):
+        item = dataclasses.replace(item, explanation=parts.before, mistake=parts.after)
+    parts = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
+    if parts and item.kind == "order":
+        step_texts = [line.removeprefix("- ") for line in parts.after.split("\n") if line.strip()]
         wrong = tuple(ItemOption(name, right=False) for name in step_texts)
-        item = dataclasses.replace(item, explanation=text, options=wrong)
-    text, has_label, reasons = _split_at_label_paragraph(item.explanation, _REASONS)
-    if has_label and item.pairs:
-        lines = [line.removeprefix("- ") for line in reasons.split("\n")]
+        item = dataclasses.replace(item, explanation=parts.before, options=wrong)
+    parts = _split_at_label_paragraph(item.explanation, _REASONS)
+    if parts and item.pairs:
+        lines = [line.removeprefix("- ") for line in parts.after.split("\n")]
         pairs = tuple(
             dataclasses.replace(
                 pair, why=_find_text_after_prefix(f"{pair.left}: ", lines) or pair.why
             )
             for pair in item.pairs
         )
-        item = dataclasses.replace(item, explanation=text, pairs=pairs)
+        item = dataclasses.replace(item, explanation=parts.before, pairs=pairs)
     return _restore_hints_and_step_feedback(item)
 
 
@@ -142,28 +141,24 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
     """Move hints and remarks on steps from the explanation back to their own fields."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, has_label, labeled_text = _split_at_label_paragraph(text, f"**Step {number}.**")
-        if has_label:
-            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=labeled_text)
-    text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
-    while has_label:
-        hints.insert(len(item.hints), labeled_text)
-        text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
+        if parts := _split_at_label_paragraph(text, f"**Step {number}.**"):
+            text = parts.before
+            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=parts.after)
+    while parts := _split_at_label_paragraph(text, _HINT):
+        text = parts.before
+        hints.insert(len(item.hints), parts.after)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 
 class _SplitAtLabel(NamedTuple):
     before: str
-    has_label: bool
     after: str
 
 
-def _split_at_label_paragraph(text: str, label: str) -> _SplitAtLabel:
-    """Split at the last paragraph that consists of the label only."""
+def _split_at_label_paragraph(text: str, label: str) -> _SplitAtLabel | None:
+    """Split at the last paragraph that consists of the label only; None if there is none."""
     before, separator, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
-    if not separator:
-        return _SplitAtLabel(text, has_label=False, after="")
-    return _SplitAtLabel(before.strip("\n"), has_label=True, after=after)
+    return _SplitAtLabel(before.strip("\n"), after) if separator else None
 
 
 def _find_text_after_prefix(prefix: str, lines: list[str]) -> str:
