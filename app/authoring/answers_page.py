@@ -71,14 +71,8 @@ class AnswerFilterForm(BaseModel):
 
     @property
     def answer_filter(self) -> AnswerFilter:
-        return AnswerFilter(
-            self.since,
-            self.until,
-            self.joined_since,
-            self.joined_until,
-            self.context,
-            self.repeated,
-        )
+        days = (self.since, self.until, self.joined_since, self.joined_until)
+        return AnswerFilter(*days, self.context, self.repeated)
 
 
 class AcceptanceForm(BaseModel):

@@ -249,14 +249,13 @@ def list_due_content_reviews(library: Library, today: dt.date) -> list[DueConten
     """Return pages and sources due for review, longest overdue first, without drafts."""
     due = []
     for page in library.with_drafts().topics.values():
-        path, day = page.place.path, page.reviewed
+        day, reason = page.reviewed, ""
         if page.status == "review":
-            reason = "waits for a second reader"
-            due.append(DueContentReview(page.title, path, page.slug, None, reason))
-        elif page.status == "live" and (
-            reason := _explain_review_due(day, today, "was never reviewed")
-        ):
-            due.append(DueContentReview(page.title, path, page.slug, day, reason))
+            day, reason = None, "waits for a second reader"
+        elif page.status == "live":
+            reason = _explain_review_due(day, today, "was never reviewed")
+        if reason:
+            due.append(DueContentReview(page.title, page.place.path, page.slug, day, reason))
     due += [
         DueContentReview(source.key, source.path, "", source.read, reason)
         for source in library.sources.values()

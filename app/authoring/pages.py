@@ -36,19 +36,15 @@ from app.authoring.statistics_tables import (
     CurrentStatistics,
     QuestionRevision,
     VariantRow,
-    build_option_rows,
-    build_variant_row,
-    list_statistics_by_revision,
-    merge_equal_wordings,
 )
 from app.authoring.to_do import (
+    assign_option_letters,
     build_author_tasks,
     build_problem_key,
     build_problem_list,
     compute_blind_guess_percent,
     find_statistics_reasons,
     find_topic_of_path,
-    letter_options,
     list_problems_of_topic,
     list_unpublished_content,
     read_authoring_guide,
@@ -165,19 +161,22 @@ class StatisticsTableForm(BaseModel):
     format: Literal["html", "csv", "exams-csv"] = "html"
 
 
-class RegradePreviewForm(BaseModel):
-    """Which answers to regrade; `graded` says how many were just regraded."""
+class RegradeForm(BaseModel):
+    """Which answers to regrade, and which score then counts."""
 
     reworded: bool = False
     policy: RegradePolicy = RegradePolicy.KEY
+
+
+class RegradePreviewForm(RegradeForm):
+    """`graded` says how many answers were just regraded."""
+
     graded: int = Field(0, ge=0, le=2**31)
 
 
-class RegradeConfirmForm(BaseModel):
+class RegradeConfirmForm(RegradeForm):
     """Confirms regrading by the revision that the author saw."""
 
-    reworded: bool = False
-    policy: RegradePolicy = RegradePolicy.KEY
     revision: str = Field(max_length=64)
 
 
@@ -331,7 +330,7 @@ def show_question(
         )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
         outdated=location.path in library.outdated,
-        displayed_letters=letter_options(variant),
+        displayed_letters=assign_option_letters(variant),
         variants=_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
@@ -343,11 +342,13 @@ def show_question(
         reasons=sorted(
             find_statistics_reasons(question, current_statistics), key=lambda reason: -reason.weight
         ),
-        options=build_option_rows(question, current_statistics),
+        options=statistics_tables.build_option_rows(question, current_statistics),
         tallies=_count_response_habits(context, question),
-        wordings=list_statistics_by_revision(
+        wordings=statistics_tables.list_statistics_by_revision(
             question,
-            merge_equal_wordings(question, seen_wordings, statistics.canonical_revisions),
+            statistics_tables.merge_equal_wordings(
+                question, seen_wordings, statistics.canonical_revisions
+            ),
             statistics.items,
         ),
     )
@@ -415,7 +416,7 @@ def _solvable_variant_rows(question: Question) -> list[VariantRow]:
     variants = variants_up_to_limit(question)
     while True:
         try:
-            rows.append(build_variant_row(next(variants)))
+            rows.append(statistics_tables.build_variant_row(next(variants)))
         except (StopIteration, ExpressionError):
             return rows  # the course check names the combination without an answer
 

@@ -148,11 +148,8 @@ def add_question_or_card(course: ScaffoldTarget, slug: str, kind: str, name: str
     item = _fill_item_template(kind, name, topic.title, number)
     item = item.replace(id_line, id_line + draft_lines, 1)
     text_before = old_text.rstrip("\n") + "\n\n" if old_text else ""
-    svg_template = _STARTS / f"{kind}.svg"
-    if svg_template.exists():
-        _write_file_atomically(
-            path.with_name(f"{name}.svg"), svg_template.read_text(encoding="utf-8")
-        )
+    if (_STARTS / f"{kind}.svg").exists():
+        _write_file_atomically(path.with_name(f"{name}.svg"), _read_template(f"{kind}.svg"))
     _write_file_atomically(path, text_before + item)
     return AddedItemPlace(path, text_before.count("\n") + 1)
 

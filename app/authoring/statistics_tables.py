@@ -37,12 +37,12 @@ from app.authoring.store import (
 from app.authoring.to_do import (
     FixReason,
     ItemToFix,
+    assign_option_letters,
     build_item_to_fix,
     compute_blind_guess_percent,
     find_card_reasons,
     find_report_and_regrade_reasons,
     find_statistics_reasons,
-    letter_options,
 )
 from app.content.courses import SINGLE_COURSE
 from app.content.library import Library, LiveLibrary
@@ -123,7 +123,7 @@ class QuestionStatisticsRow:
         statistics = self.sufficient_statistics
         if statistics is None:
             return ()
-        letters = letter_options(self.question)
+        letters = assign_option_letters(self.question)
         shares = {o.key: o.share for o in statistics.options}
         return tuple(
             OptionShare(letters[o.key], o.right, shares.get(o.key, 0.0))
@@ -195,10 +195,13 @@ def sort_question_rows(
     """Return the rows sorted by a column of `SORTS`; those without a value come last."""
     if column == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=descending)
-    pairs = [(row.column_value(column), row) for row in rows]
-    pairs_with_value = [(value, row) for value, row in pairs if value is not None]
-    pairs_with_value.sort(key=lambda pair: pair[0], reverse=descending)
-    return [row for _, row in pairs_with_value] + [row for value, row in pairs if value is None]
+    sign = -1 if descending else 1
+
+    def sort_key(row: QuestionStatisticsRow) -> tuple[bool, float]:
+        value = row.column_value(column)
+        return value is None, sign * (value or 0.0)
+
+    return sorted(rows, key=sort_key)
 
 
 def list_items_to_fix(
@@ -239,18 +242,9 @@ def compute_exam_statistics(
 
 def write_questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """Return the table as CSV: one line per question, percentages as plain numbers."""
-    header = ("item", "type", "topic", "file", "line", "revision", *COLUMNS)
-    return _csv_text(
-        (
-            *header,
-            "discrimination_low",
-            "discrimination_high",
-            "answers_before",
-            "reports",
-            "options",
-        ),
-        map(_csv_row, rows),
-    )
+    identity = ("item", "type", "topic", "file", "line", "revision")
+    others = ("discrimination_low", "discrimination_high", "answers_before", "reports", "options")
+    return _csv_text((*identity, *COLUMNS, *others), map(_csv_row, rows))
 
 
 def write_exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
@@ -299,16 +293,16 @@ _DIGEST_FIELDS = ("type", "stem", "answer", "partial", "computed")
 _IGNORED_FOR_DIGEST = frozenset({"feedback", "why", "pinned", "html"})
 
 
-def digest_stem_options_key(question: Question) -> str:
+def hash_question_content(question: Question) -> str:
     fields = QUESTION.dump_python(question, mode="json")
     content = _without_ignored_fields({name: fields[name] for name in _DIGEST_FIELDS})
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def digest_stored_wording(body: str, revision: str) -> str:
+def hash_stored_question_content(body: str, revision: str) -> str:
     """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
-        return digest_stem_options_key(QUESTION.validate_json(body))
+        return hash_question_content(QUESTION.validate_json(body))
     except ValueError:
         return revision
 
@@ -337,7 +331,7 @@ def map_to_newest_equal_revisions(
     `stored` has the oldest first.
     """
     current = [
-        RevisionDigest(question.id, question.revision, digest_stem_options_key(question))
+        RevisionDigest(question.id, question.revision, hash_question_content(question))
         for question in questions.values()
     ]
     groups: dict[tuple[str, str], list[str]] = {}
@@ -420,7 +414,7 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    letters = letter_options(question)
+    letters = assign_option_letters(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
     rows = []
     for option in kind.options_for_statistics(question.answer):
@@ -516,11 +510,11 @@ def _compute_statistics(
     canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
         (
-            RevisionDigest(item, revision, digest_stored_wording(body, revision))
+            RevisionDigest(item, revision, hash_stored_question_content(body, revision))
             for item, revision, body in store.load_stored_revisions(db)
         ),
     )
-    answers = store.load_first_answers(db, course)
+    answers = store.load_first_attempts(db, course)
     items = compute_item_statistics_by_revision(answers, canonical)
     unregraded: dict[str, int] = {}
     for item, revision in items:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, bindparam, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col
 
 from app.clock import from_milliseconds, to_milliseconds
@@ -126,7 +127,7 @@ def read_answer_log_version(db: Session, course: str) -> AnswerLogVersion:
     return AnswerLogVersion(answers, int(sum_of_times), regrades, newest_regrade, sittings)
 
 
-def load_first_answers(db: Session, course: str) -> list[FirstAttempt]:
+def load_first_attempts(db: Session, course: str) -> list[FirstAttempt]:
     """Return first answers of all learners in a course, from practice and exams, in log order."""
     rows = db.execute(
         select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
@@ -177,12 +178,11 @@ def list_logged_answers(
         conditions.append(col(Attempt.first).is_(True))
     if answer_filter.context:
         conditions.append(col(Attempt.context) == answer_filter.context)
-    if answer_filter.since:
-        conditions.append(col(Attempt.at) >= _day_start(answer_filter.since))
-    if answer_filter.until:
-        conditions.append(col(Attempt.at) < _day_start(answer_filter.until + dt.timedelta(days=1)))
-    if answer_filter.joined_since or answer_filter.joined_until:
-        conditions.append(col(Attempt.learner_id).in_(_select_learners_who_joined(answer_filter)))
+    conditions += _limit_to_days(col(Attempt.at), answer_filter.since, answer_filter.until)
+    joined_since, joined_until = answer_filter.joined_since, answer_filter.joined_until
+    if joined_since or joined_until:
+        limits = _limit_to_days(col(Learner.created_at), joined_since, joined_until)
+        conditions.append(col(Attempt.learner_id).in_(select(col(Learner.id)).where(*limits)))
     rows = db.execute(
         select(
             col(Attempt.learner_id),
@@ -199,18 +199,18 @@ def list_logged_answers(
     return [LoggedAnswer(*row) for row in rows]
 
 
-def _select_learners_who_joined(answer_filter: AnswerFilter) -> Any:
-    query = select(col(Learner.id))
-    if answer_filter.joined_since:
-        query = query.where(col(Learner.created_at) >= _day_start(answer_filter.joined_since))
-    if answer_filter.joined_until:
-        end = answer_filter.joined_until + dt.timedelta(days=1)
-        query = query.where(col(Learner.created_at) < _day_start(end))
-    return query
+def _limit_to_days(
+    moment: Mapped[int], first: dt.date | None, last: dt.date | None
+) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions that limit a column of milliseconds to days in UTC."""
 
+    def day_start(day: dt.date) -> int:
+        return to_milliseconds(dt.datetime.combine(day, dt.time(), dt.UTC))
 
-def _day_start(day: dt.date) -> int:
-    return to_milliseconds(dt.datetime.combine(day, dt.time(), dt.UTC))
+    if first:
+        yield moment >= day_start(first)
+    if last:
+        yield moment < day_start(last + dt.timedelta(days=1))
 
 
 def list_learner_reports(
@@ -348,7 +348,7 @@ def _parse_chosen_options(parsed: str) -> tuple[str, ...]:
 
 
 _IN_COURSE = select(col(Learner.id)).where(col(Learner.course) == bindparam("course"))
-_ANSWERED = (
+_GRADED_BY_OTHER_REVISIONS = (
     select(
         ATTEMPT.c.id,
         ATTEMPT.c.learner_id,
@@ -361,10 +361,13 @@ _ANSWERED = (
         func.coalesce(REGRADE.c.id, 0),
     )
     .select_from(GRADED)
-    .where(ATTEMPT.c["item"] == bindparam("item"), ATTEMPT.c.learner_id.in_(_IN_COURSE))
+    .where(
+        ATTEMPT.c["item"] == bindparam("item"),
+        bindparam("excluded_revision") != REVISION,
+        ATTEMPT.c.learner_id.in_(_IN_COURSE),
+    )
     .order_by(ATTEMPT.c.id)
 )
-_ANSWERED_BEFORE = _ANSWERED.where(bindparam("revision") != REVISION)
 _ANSWERERS = (
     _IN_COURSE.where(
         col(Learner.id).in_(
@@ -405,14 +408,12 @@ class NewScore:
 
 
 def load_regradable_attempts(
-    db: Session, course: str, item: str, excluded_revision: str = ""
+    db: Session, course: str, item: str, excluded_revision: str
 ) -> list[RegradableAttempt]:
     """Return the answers to a question, without those graded by `excluded_revision`."""
-    values = {"course": course, "item": item}
-    statement = _ANSWERED
-    if excluded_revision:
-        statement, values = _ANSWERED_BEFORE, {**values, "revision": excluded_revision}
-    return [RegradableAttempt(*row) for row in db.connection().execute(statement, values)]
+    values = {"course": course, "item": item, "excluded_revision": excluded_revision}
+    rows = db.connection().execute(_GRADED_BY_OTHER_REVISIONS, values)
+    return [RegradableAttempt(*row) for row in rows]
 
 
 _SUBMITTED = (

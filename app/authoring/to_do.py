@@ -196,7 +196,7 @@ def compute_blind_guess_percent(question: Question) -> float | None:
     return types.type_of(question).guess_percent(question.answer)
 
 
-def letter_options(question: Question | Variant) -> dict[str, str]:
+def assign_option_letters(question: Question | Variant) -> dict[str, str]:
     """Return a letter for each option key: as authored, or as learners see the variant."""
     kind = types.type_of(question)
     if not kind.chosen:

@@ -21,8 +21,8 @@ from app.import_export.anki.package_writer import (
     AnkiNote,
     CardHistory,
     CollectionDates,
+    build_card_history,
     make_note_guid,
-    replay_for_anki,
     write_notes_to_package,
 )
 from app.import_export.course_files import attach_pictures
@@ -212,7 +212,7 @@ class _NoteBuilder:
         return AnkiNote(note, make_note_guid(note), self._deck_name(deck), faces, histories)
 
     def _card_history(self, card: str) -> CardHistory:
-        history = replay_for_anki(
+        history = build_card_history(
             card,
             self._studied.logs.get(card, ()),
             suspended=card in self._studied.suspended,

@@ -27,7 +27,7 @@ from app.import_export.items import (
     is_true_or_false,
     map_item_texts,
 )
-from app.import_export.markdown_text import code_span, escape_line_start, escape_markdown
+from app.import_export.markdown_text import escape_line_start, escape_markdown, write_code_span
 from app.import_export.markdown_to_html import tokens_to_markdown
 from app.import_export.text_conversion import make_range_around
 from app.markup import expressions
@@ -375,7 +375,7 @@ def _write_answers(item: Item) -> list[str]:
         return [item.text]
     options = item.options
     if item.kind == "short":
-        options = tuple(dataclasses.replace(o, text=code_span(o.text)) for o in options)
+        options = tuple(dataclasses.replace(o, text=write_code_span(o.text)) for o in options)
     return ["\n".join(map(_write_choice, options))]
 
 
@@ -394,7 +394,7 @@ def _write_choice(option: ItemOption) -> str:
 
 def _write_option(mark: str, option: ItemOption) -> str:
     text = (
-        code_span(format_range(option.span))
+        write_code_span(format_range(option.span))
         if option.span is not None
         else join_into_one_line(option.text)
     )

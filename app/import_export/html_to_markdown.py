@@ -29,13 +29,13 @@ from app.import_export.markdown_text import (
     escape_except_formulas,
     escape_line_start,
     escape_markdown,
-    fence_code,
     find_formulas,
     finish_inline_line,
     is_display_formula,
     make_emphasis_placeholder,
     make_formulas_inline,
     split_prose_code_tables,
+    write_code_block,
     write_code_span_per_line,
     write_code_spans_on_one_line,
     write_paragraph_line,
@@ -292,6 +292,7 @@ class HtmlReader(HTMLParser):
         self.lost: list[str] = []
 
     def finish_blocks(self) -> list[str]:
+        """Return the blocks, with items of one list as one block."""
         self._flush_line()
         return _join_blocks(self.blocks)
 
@@ -499,7 +500,7 @@ class HtmlReader(HTMLParser):
             text, self.pre = self.pre.strip("\n"), None
             if text.strip():
                 self._write_pending_label()
-                self._add_block(fence_code(text))
+                self._add_block(write_code_block(text))
             return
         if tag in _HEADINGS and self.line.strip():
             self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
@@ -627,7 +628,7 @@ def convert_plain_text(text: str, *, join_wrapped_lines: bool = False) -> str:
     blocks: list[str] = []
     for part in split_prose_code_tables(join_formula_lines(text)):
         if part.kind == "code":
-            blocks.append(fence_code("\n".join(part.lines)))
+            blocks.append(write_code_block("\n".join(part.lines)))
         elif part.kind == "table":
             head, _, *rows = [_parse_piped_row(line) for line in part.lines]
             blocks.append(write_table([head, *rows]))

@@ -565,14 +565,15 @@ def read_person_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
 
     The database reads all of them, so call this before a write transaction.
     """
-    return _select_picture_sizes(
-        db, PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id))
-    )
+    return _select_picture_sizes(db, _is_picture_of_person(learner_id))
+
+
+def _is_picture_of_person(learner_id: int) -> ColumnElement[bool]:
+    return PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id))
 
 
 def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> PictureSizes:
-    length = func.length(PICTURE.c.content)
-    columns = PICTURE.c.learner_id, PICTURE.c.name, length
+    columns = PICTURE.c.learner_id, PICTURE.c.name, func.length(PICTURE.c.content)
     rows = db.connection().execute(select(*columns).where(condition))
     return {_StoredPicture(owner, name): count * 3 // 4 for owner, name, count in rows}
 
@@ -607,9 +608,8 @@ def _refresh_picture_sizes(
     db: Session, learner_id: int, earlier_sizes: PictureSizes
 ) -> PictureSizes:
     """Return the current sizes; reads only the pictures not yet measured."""
-    all_names = select(PICTURE.c.learner_id, PICTURE.c.name)
-    query = all_names.where(PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id)))
-    present = {_StoredPicture(*row) for row in db.connection().execute(query)}
+    names = select(PICTURE.c.learner_id, PICTURE.c.name).where(_is_picture_of_person(learner_id))
+    present = {_StoredPicture(*row) for row in db.connection().execute(names)}
     sizes = {picture: earlier_sizes[picture] for picture in present & earlier_sizes.keys()}
     for picture in present - earlier_sizes.keys():
         is_it = (PICTURE.c.learner_id == picture.learner_id) & (PICTURE.c.name == picture.name)

@@ -41,10 +41,10 @@ def escape_line_start(line: str) -> str:
     return f"\\{line}" if _LEAD.match(line) else line
 
 
-def code_span(text: str) -> str:
+def write_code_span(text: str) -> str:
     """Return text as a code span, even if it contains backticks.
 
-    >>> code_span("a`b")
+    >>> write_code_span("a`b")
     '``a`b``'
     """
     runs = [len(r) for r in re.findall("`+", text)]
@@ -53,7 +53,7 @@ def code_span(text: str) -> str:
     return f"{fence}{edge}{text}{edge}{fence}"
 
 
-def fence_code(text: str) -> str:
+def write_code_block(text: str) -> str:
     """Return a code block, even if the text contains fences."""
     longest = max((len(r) for r in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -135,7 +135,7 @@ def make_formulas_inline(line: str) -> str:
 def write_code_spans_on_one_line(code: str) -> str:
     """Return code in one Markdown line: a span for each of its lines, indents kept."""
     lines = (line.rstrip(" \xa0") for line in code.split(BREAK))
-    return BREAK.join(code_span(_harden_indent(line)) for line in lines if line.strip())
+    return BREAK.join(write_code_span(_harden_indent(line)) for line in lines if line.strip())
 
 
 def write_code_span_per_line(code: str) -> str:
@@ -303,7 +303,7 @@ def _is_code_by_line(lines: Sequence[str]) -> list[bool]:
         indented = [
             n for n in paragraph if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])
         ]
-        for n in _paragraph_code_lines(lines, paragraph, indented):
+        for n in _find_code_lines_of_paragraph(lines, paragraph, indented):
             is_code[n] = True
         paragraph_start = at + 1
     is_next_code = False
@@ -316,7 +316,7 @@ def _is_code_by_line(lines: Sequence[str]) -> list[bool]:
     return is_code
 
 
-def _paragraph_code_lines(
+def _find_code_lines_of_paragraph(
     lines: Sequence[str], paragraph_range: range, indented_lines: list[int]
 ) -> Iterator[int]:
     """Yield the lines of a paragraph that are code; `indented_lines` are indented ones."""

@@ -45,9 +45,9 @@ def to_html(markdown: str) -> str:
     return tokens_to_html(parse_markdown(markdown))
 
 
-def to_html_with_pictures(markdown: str, urls: Mapping[str, str] = _NAMES_AS_URLS) -> str:
-    """Return HTML like `to_html`, with pictures; one without a URL in `urls` has its name."""
-    return tokens_to_html(parse_markdown(markdown), urls)
+def to_html_with_pictures(markdown: str, picture_urls: Mapping[str, str] = _NAMES_AS_URLS) -> str:
+    """Return HTML like `to_html`, with pictures; one without a URL in `picture_urls` has its name."""
+    return tokens_to_html(parse_markdown(markdown), picture_urls)
 
 
 def to_plain_text_or_html(markdown: str) -> str:

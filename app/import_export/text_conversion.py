@@ -138,9 +138,8 @@ class StemAndUnit(NamedTuple):
 def split_unit_from_stem(stem: str) -> StemAndUnit:
     """Return the stem without the unit that `add_unit_to_stem` appended, and the unit."""
     match = _UNIT.search(stem)
-    if match is None or not known_unit(match[1]):
-        return StemAndUnit(stem, "")
-    return StemAndUnit(stem[: match.start()], known_unit(match[1]) or "")
+    unit = known_unit(match[1]) if match else None
+    return StemAndUnit(stem[: match.start()], unit) if match and unit else StemAndUnit(stem, "")
 
 
 def add_default_feedback_as_mistake(item: Item, feedback: str, losses: PicturesAndLosses) -> Item:

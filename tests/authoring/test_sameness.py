@@ -6,8 +6,8 @@ import datetime as dt
 import pytest
 
 from app.authoring.statistics_tables import (
-    digest_stem_options_key,
-    digest_stored_wording,
+    hash_question_content,
+    hash_stored_question_content,
     map_to_newest_equal_revisions,
 )
 from app.content.library import load_library
@@ -45,14 +45,14 @@ def test_what_stands_beside_the_question_does_not_matter(folder, old, new):
     before, after = edited(folder, old, new)
 
     assert before.revision != after.revision
-    assert digest_stem_options_key(before) == digest_stem_options_key(after)
+    assert hash_question_content(before) == hash_question_content(after)
 
 
 @pytest.mark.parametrize(("old", "new"), MAJOR)
 def test_stem_and_options_matter(folder, old, new):
     before, after = edited(folder, old, new)
 
-    assert digest_stem_options_key(before) != digest_stem_options_key(after)
+    assert hash_question_content(before) != hash_question_content(after)
 
 
 def test_the_key_matters(library):
@@ -60,25 +60,25 @@ def test_the_key_matters(library):
     options = tuple(dataclasses.replace(o, right=not o.right) for o in question.answer.options)
     answer = dataclasses.replace(question.answer, options=options)
 
-    assert digest_stem_options_key(
+    assert hash_question_content(
         dataclasses.replace(question, answer=answer)
-    ) != digest_stem_options_key(question)
+    ) != hash_question_content(question)
 
 
 def test_a_kept_wording_is_compared_as_the_question_is(library):
     for question in library.questions.values():
         body = QUESTION.dump_json(question).decode()
-        assert digest_stored_wording(body, "x") == digest_stem_options_key(question)
+        assert hash_stored_question_content(body, "x") == hash_question_content(question)
 
 
 def test_a_wording_that_cannot_be_read_is_like_no_other():
-    assert digest_stored_wording("{}", "old") == "old"
-    assert digest_stored_wording("not JSON", "older") == "older"
+    assert hash_stored_question_content("{}", "old") == "old"
+    assert hash_stored_question_content("not JSON", "older") == "older"
 
 
 def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
     question = library.questions[ITEM]
-    same = digest_stem_options_key(question)
+    same = hash_question_content(question)
     known = [(ITEM, "first", same), (ITEM, "other", "x"), (ITEM, "third", "x")]
 
     found = map_to_newest_equal_revisions({ITEM: question}, known)

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import re
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from html import unescape
 from typing import Any, Literal, NamedTuple
@@ -50,12 +51,13 @@ def read_note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
 
 def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
-    rows: Iterable[tuple[Any, Any]]
-    if decks:
-        rows = [(deck.get("id"), deck.get("name")) for deck in _json_objects(decks)]
-    else:
+    if not decks:
         rows = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {_whole_number_or_minus_one(deck): _clean_deck_name(name) for deck, name in rows}
+        return {_whole_number_or_minus_one(deck): _clean_deck_name(name) for deck, name in rows}
+    return {
+        _whole_number_or_minus_one(deck.get("id")): _clean_deck_name(deck.get("name"))
+        for deck in _json_objects(decks)
+    }
 
 
 def _clean_deck_name(name: Any) -> str:
@@ -64,18 +66,15 @@ def _clean_deck_name(name: Any) -> str:
 
 
 def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> dict[int, NoteType]:
+    to_key = _whole_number_or_minus_one
     types = {}
     for model in models:
-        fields = sorted(
-            _dicts_only(model.get("flds")), key=lambda f: _whole_number_or_minus_one(f.get("ord"))
-        )
+        fields = sorted(_dicts_only(model.get("flds")), key=lambda f: to_key(f.get("ord")))
         templates = {
-            _whole_number_or_minus_one(t.get("ord")): CardTemplate(
-                str(t.get("qfmt", "")), str(t.get("afmt", ""))
-            )
+            to_key(t.get("ord")): CardTemplate(str(t.get("qfmt", "")), str(t.get("afmt", "")))
             for t in _dicts_only(model.get("tmpls"))
         }
-        types[_whole_number_or_minus_one(model.get("id"))] = NoteType(
+        types[to_key(model.get("id"))] = NoteType(
             str(model.get("name", "")),
             tuple(str(f.get("name", "")) for f in fields),
             templates,
@@ -85,26 +84,28 @@ def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> dict[int, NoteT
     return types
 
 
+class _OrderedField(NamedTuple):
+    ordinal: int
+    name: str
+
+
 def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Read note types from separate tables, with settings as protocol buffers."""
-    fields: dict[int, list[tuple[int, str]]] = {}
+    to_key = _whole_number_or_minus_one
+    fields = defaultdict[int, list[_OrderedField]](list)
     for note_type_id, ordinal, name in db.execute("SELECT ntid, ord, name FROM fields"):
-        fields.setdefault(_whole_number_or_minus_one(note_type_id), []).append(
-            (_whole_number_or_minus_one(ordinal), str(name))
-        )
-    templates: dict[int, dict[int, CardTemplate]] = {}
+        fields[to_key(note_type_id)].append(_OrderedField(to_key(ordinal), str(name)))
+    templates = defaultdict[int, dict[int, CardTemplate]](dict)
     for note_type_id, ordinal, config in db.execute("SELECT ntid, ord, config FROM templates"):
         parts = _decode_protobuf_message(config)
         template = CardTemplate(_decode_text(parts.get(1)), _decode_text(parts.get(2)))
-        templates.setdefault(_whole_number_or_minus_one(note_type_id), {})[
-            _whole_number_or_minus_one(ordinal)
-        ] = template
+        templates[to_key(note_type_id)][to_key(ordinal)] = template
     types = {}
     for note_type_id, name, config in db.execute("SELECT id, name, config FROM notetypes"):
-        key = _whole_number_or_minus_one(note_type_id)
-        names = tuple(name for _, name in sorted(fields.get(key, [])))
+        key = to_key(note_type_id)
+        names = tuple(field.name for field in sorted(fields[key]))
         cloze = _decode_protobuf_message(config).get(1) == _CLOZE
-        type_templates = templates.get(key, {})
+        type_templates = templates[key]
         types[key] = NoteType(
             str(name), names, type_templates, cloze, _longest_template_length(type_templates)
         )

@@ -149,7 +149,7 @@ class CardHistory:
         return bool(edit and edit.until and edit.until > day)
 
 
-def replay_for_anki(
+def build_card_history(
     card: str,
     log_entries: Iterable[ReviewWithDuration | DatedEdit],
     *,

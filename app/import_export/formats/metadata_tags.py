@@ -10,7 +10,16 @@ from app.import_export.items import Item, ItemOption
 from app.import_export.markdown_text import remove_markdown_escapes
 from app.markup.text import is_slug
 
-_RULES = {"off", "net", "each", "lcs"}
+_FIELD_BY_TAG: dict[str, object] = {
+    **{f"difficulty:{number}": number for number in range(1, 6)},
+    **{f"partial:{rule}": rule for rule in ("off", "net", "each", "lcs")},
+    "partial:none": "",
+    "level:deeper": "deeper",
+    "use:exam": "exam",
+    "shuffle:no": False,
+    "case:yes": True,
+}
+"""The values of the fields that our tags stand for; a tag begins with the name of its field."""
 _SIDES = ("left", "right")
 # Some programs cut a tag at a comma or after 50 characters, QTI at a semicolon.
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
@@ -51,13 +60,17 @@ def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
     titles = dict(zip(_SIDES, item.titles, strict=True))
     for tag in tags:
         key, _, value = tag.partition(":")
-        if key in titles and value and item.kind == "match":
+        if tag in _FIELD_BY_TAG:
+            changes[key] = _FIELD_BY_TAG[tag]
+        elif key == "topic" and is_slug(value):
+            changes["topic"] = value
+        elif key in titles and value and item.kind == "match":
             titles[key] = value
         elif key == "objective" and value:
             objectives.append(value)
         elif key == "source" and value:
             sources.append(value)
-        elif not _apply_field_tag(key, value, changes):
+        else:
             other_tags.append(tag)
     changes |= {
         "titles": (titles["left"], titles["right"]),
@@ -71,24 +84,6 @@ def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
 def has_partial_credit_tag(tags: Iterable[str]) -> bool:
     """Return whether one of our tags names the rule of partial credit."""
     return any(tag.startswith("partial:") for tag in tags)
-
-
-def _apply_field_tag(key: str, value: str, changes: dict[str, object]) -> bool:
-    if key == "difficulty" and value in set("12345"):
-        changes["difficulty"] = int(value)
-    elif key == "partial" and value in _RULES | {"none"}:
-        changes["partial"] = "" if value == "none" else value
-    elif (key, value) in {("level", "deeper"), ("use", "exam")}:
-        changes[key] = value
-    elif (key, value) == ("shuffle", "no"):
-        changes["shuffle"] = False
-    elif (key, value) == ("case", "yes"):
-        changes["case"] = True
-    elif key == "topic" and is_slug(value):
-        changes["topic"] = value
-    else:
-        return False
-    return True
 
 
 _REASONS = "**Why.**"
@@ -122,24 +117,23 @@ def build_explanation_with_extras(
 
 def restore_fields_from_explanation(item: Item) -> Item:
     """Move what `build_explanation_with_extras` appended to the explanation back to its own fields."""
-    text, has_label, mistake = _split_at_label_paragraph(item.explanation, _MISTAKE)
-    if has_label:
-        item = dataclasses.replace(item, explanation=text, mistake=mistake)
-    text, has_label, wrong_list = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
-    if has_label and item.kind == "order":
-        step_texts = [line.removeprefix("- ") for line in wrong_list.split("\n") if line.strip()]
+    if parts := _split_at_label_paragraph(item.explanation, _MISTAKE):
+        item = dataclasses.replace(item, explanation=parts.before, mistake=parts.after)
+    parts = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
+    if parts and item.kind == "order":
+        step_texts = [line.removeprefix("- ") for line in parts.after.split("\n") if line.strip()]
         wrong = tuple(ItemOption(name, right=False) for name in step_texts)
-        item = dataclasses.replace(item, explanation=text, options=wrong)
-    text, has_label, reasons = _split_at_label_paragraph(item.explanation, _REASONS)
-    if has_label and item.pairs:
-        lines = [line.removeprefix("- ") for line in reasons.split("\n")]
+        item = dataclasses.replace(item, explanation=parts.before, options=wrong)
+    parts = _split_at_label_paragraph(item.explanation, _REASONS)
+    if parts and item.pairs:
+        lines = [line.removeprefix("- ") for line in parts.after.split("\n")]
         pairs = tuple(
             dataclasses.replace(
                 pair, why=_find_text_after_prefix(f"{pair.left}: ", lines) or pair.why
             )
             for pair in item.pairs
         )
-        item = dataclasses.replace(item, explanation=text, pairs=pairs)
+        item = dataclasses.replace(item, explanation=parts.before, pairs=pairs)
     return _restore_hints_and_step_feedback(item)
 
 
@@ -147,28 +141,24 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
     """Move hints and remarks on steps from the explanation back to their own fields."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, has_label, labeled_text = _split_at_label_paragraph(text, f"**Step {number}.**")
-        if has_label:
-            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=labeled_text)
-    text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
-    while has_label:
-        hints.insert(len(item.hints), labeled_text)
-        text, has_label, labeled_text = _split_at_label_paragraph(text, _HINT)
+        if parts := _split_at_label_paragraph(text, f"**Step {number}.**"):
+            text = parts.before
+            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=parts.after)
+    while parts := _split_at_label_paragraph(text, _HINT):
+        text = parts.before
+        hints.insert(len(item.hints), parts.after)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 
 class _SplitAtLabel(NamedTuple):
     before: str
-    has_label: bool
     after: str
 
 
-def _split_at_label_paragraph(text: str, label: str) -> _SplitAtLabel:
-    """Split at the last paragraph that consists of the label only."""
+def _split_at_label_paragraph(text: str, label: str) -> _SplitAtLabel | None:
+    """Split at the last paragraph that consists of the label only; None if there is none."""
     before, separator, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
-    if not separator:
-        return _SplitAtLabel(text, has_label=False, after="")
-    return _SplitAtLabel(before.strip("\n"), has_label=True, after=after)
+    return _SplitAtLabel(before.strip("\n"), after) if separator else None
 
 
 def _find_text_after_prefix(prefix: str, lines: list[str]) -> str:

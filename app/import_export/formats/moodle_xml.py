@@ -371,8 +371,8 @@ def _read_unit(node: ET.Element, losses: PicturesAndLosses) -> str:
     for unit in node.findall("units/unit"):
         name = unit.findtext("unit_name", "").strip()
         if unit.findtext("multiplier", "1").strip() in {"1", "1.0"}:
-            if known_unit(name):
-                return known_unit(name) or ""
+            if known := known_unit(name):
+                return known
             losses.add(f"the unit “{name}” is not known here: name it in the question")
     return ""
 

@@ -125,7 +125,7 @@ class QtiBuilder:
         return node
 
     def add_markdown(self, parent: ET.Element, markdown: str, *, as_paragraphs: bool) -> None:
-        element = parse_own_html(to_html_with_pictures(markdown))
+        element = parse_rendered_html(to_html_with_pictures(markdown))
         if as_paragraphs and _has_inline_content(element):
             paragraph = ET.SubElement(parent, "p")
             paragraph.text, paragraph[:] = element.text, list(element)
@@ -141,7 +141,7 @@ class QtiBuilder:
         self, parent: ET.Element, markdown: str, outcome: str, outcome_value: str
     ) -> None:
         """Add feedback in the body, shown when the outcome has the value."""
-        is_inline = _has_inline_content(parse_own_html(to_html_with_pictures(markdown)))
+        is_inline = _has_inline_content(parse_rendered_html(to_html_with_pictures(markdown)))
         name = "feedback_inline" if is_inline else "feedback_block"
         node = self._add_shown_for_outcome(parent, name, outcome, outcome_value)
         if is_inline:
@@ -189,7 +189,7 @@ def _has_inline_content(element: ET.Element) -> bool:
     return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
 
 
-def parse_own_html(text: str) -> ET.Element:
+def parse_rendered_html(text: str) -> ET.Element:
     """Parse HTML of our own into one element; formulas become MathML."""
     parts = _CODE.split(text)
     parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]

@@ -133,21 +133,37 @@ def read_text_entry_options(
     Conditions that compare with a value come first, as our export writes them; then the mapping and
     the declared answer.
     """
-    options = _read_options_from_conditions(root, response, feedback_by_id, unit)
-    if options:
+
+    def build_option(
+        value: str, score_share: float, test: ET.Element | None, feedback: str = ""
+    ) -> ItemOption:
+        if not response.is_number:
+            return build_scored_option(value, score_share, 1, feedback)
+        span = _read_tested_range(read_number(value), test, unit)
+        return build_scored_option("", score_share, 1, feedback, span)
+
+    conditions = _read_scored_conditions(root, feedback_by_id)
+    if conditions:
+        best = max(condition.score for condition in conditions)
+        options = [
+            build_option(c.value, c.score / best if best > 0 else 0.0, c.test, c.feedback)
+            for c in conditions
+        ]
         return tuple(sorted(options, key=lambda o: not o.right))
     test = first_below(root, "equal")
     right = (
         response.correct_values[:1] if response.base_type != "string" else response.full_mark_values
     )
     partial = response.partial_credit_by_value
-    options = [_build_option(value, 1.0, "", response, test, unit) for value in right]
-    options += [
-        _build_option(value, partial.get(value, 0.0), "", response, test, unit)
+    others = [
+        value
         for value, _ in response.mapped_scores
         if value not in right and (value in partial or response.base_type == "string")
     ]
-    return tuple(options)
+    return (
+        *(build_option(value, 1.0, test) for value in right),
+        *(build_option(value, partial.get(value, 0.0), test) for value in others),
+    )
 
 
 class _ScoredCondition(NamedTuple):
@@ -157,9 +173,9 @@ class _ScoredCondition(NamedTuple):
     test: ET.Element
 
 
-def _read_options_from_conditions(
-    root: ET.Element, response: ResponseDeclaration, feedback_by_id: dict[str, str], unit: str
-) -> list[ItemOption]:
+def _read_scored_conditions(
+    root: ET.Element, feedback_by_id: dict[str, str]
+) -> list[_ScoredCondition]:
     conditions: list[_ScoredCondition] = []
     for branch in elements_below(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
@@ -176,28 +192,7 @@ def _read_options_from_conditions(
             elif outcome_value in feedback_by_id:
                 note = feedback_by_id[outcome_value]
         conditions.append(_ScoredCondition(value, score, note, test))
-    best = max((condition.score for condition in conditions), default=0.0)
-    return [
-        _build_option(
-            c.value, c.score / best if best > 0 else 0.0, c.feedback, response, c.test, unit
-        )
-        for c in conditions
-    ]
-
-
-def _build_option(
-    value: str,
-    score_share: float,
-    feedback: str,
-    response: ResponseDeclaration,
-    test: ET.Element | None,
-    unit: str,
-) -> ItemOption:
-    """Return the option for a value that earns a share of the full score."""
-    if not response.is_number:
-        return build_scored_option(value, score_share, 1, feedback)
-    span = _read_tested_range(read_number(value), test, unit)
-    return build_scored_option("", score_share, 1, feedback, span)
+    return conditions
 
 
 def _read_tested_range(center: float, test: ET.Element | None, unit: str) -> NumberRange:

@@ -27,7 +27,7 @@ from app.import_export.formats.xlsx_table import (
     QUESTION,
     format_column_letters,
     read_difficulty,
-    read_own_table_row,
+    read_exported_row,
     split_list_cell,
 )
 from app.import_export.html_to_markdown import convert_plain_text
@@ -318,26 +318,23 @@ class _SheetTable:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.readable_cell_or_empty("answer") for row in self.rows if not row.has_choices())
         self.may_use_decimal_comma = may_use_decimal_comma or any(map(has_decimal_comma, typed))
-        self.answers_are_labels = self._are_answers_labels()
-
-    def _are_answers_labels(self) -> bool:
-        """Return whether some answers can only be labels, and none only text."""
         named = [row.find_choices_named_by_answer() for row in self.rows if row.has_choices()]
-        some_are_labels = any(n.by_label and not n.by_text for n in named)
-        return some_are_labels and not any(n.by_text and not n.by_label for n in named)
+        # Some answers can only be labels, and none only text.
+        self.answers_are_labels = any(n.by_label and not n.by_text for n in named) and not any(
+            n.by_text and not n.by_label for n in named
+        )
 
     def list_source_items(self, prefix: str = "") -> Iterator[SourceItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
             name = " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
-            read: Callable[[PicturesAndLosses], Item] = functools.partial(
-                row.read_item,
-                may_use_decimal_comma=self.may_use_decimal_comma,
-                answers_are_labels=self.answers_are_labels,
+            read = functools.partial(row.read_item, self)
+            is_of_own_format = QUESTION in row.header.titles
+            yield SourceItem(
+                f"{prefix}{name}",
+                row.line,
+                row.read_exported_item if is_of_own_format else read,
             )
-            if QUESTION in row.header.titles:
-                read = row.read_item_of_own_format
-            yield SourceItem(f"{prefix}{name}", row.line, read)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -365,10 +362,10 @@ class _SheetRow:
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
-    def read_item_of_own_format(self, _losses: PicturesAndLosses) -> Item:
+    def read_exported_item(self, _losses: PicturesAndLosses) -> Item:
         """Return the question of a row of a table that we wrote."""
         titles = enumerate(self.header.titles)
-        return read_own_table_row(
+        return read_exported_row(
             {title: self.require_readable_cell(column) for column, title in titles if title}
         )
 
@@ -393,17 +390,13 @@ class _SheetRow:
         columns = self.header.choice_columns.items()
         return {label: text for label, column in columns if (text := read_cell(column))}
 
-    def read_item(
-        self, _losses: PicturesAndLosses, *, may_use_decimal_comma: bool, answers_are_labels: bool
-    ) -> Item:
-        """Return the question of this row; raises ItemSkippedError."""
+    def read_item(self, table: _SheetTable, _losses: PicturesAndLosses) -> Item:
+        """Return the question of this row of a table; raises ItemSkippedError."""
         if not self.require_readable_cell("question"):
             raise ItemSkippedError("it has no question")
         losses = tuple(self._describe_unread_cells())
         try:
-            kind, options = self._read_answer(
-                may_use_decimal_comma=may_use_decimal_comma, answers_are_labels=answers_are_labels
-            )
+            kind, options = self._read_answer(table)
         except ItemSkippedError as error:
             raise ItemSkippedError("; ".join((str(error), *losses))) from None
         hint = convert_plain_text(self.require_readable_cell("hint"))
@@ -454,16 +447,14 @@ class _SheetRow:
                 )
             yield f"the column {name} is not read: copy it by hand if it is needed"
 
-    def _read_answer(
-        self, *, may_use_decimal_comma: bool, answers_are_labels: bool
-    ) -> KindAndOptions:
+    def _read_answer(self, table: _SheetTable) -> KindAndOptions:
         answer = self.require_readable_cell("answer")
         if not answer:
             raise ItemSkippedError("it has no answer")
         if self.has_choices():
-            return self._read_choices(answer, answers_are_labels=answers_are_labels)
+            return self._read_choices(answer, answers_are_labels=table.answers_are_labels)
         return self._build_choices_with_distractors(answer) or read_answer_without_choices(
-            answer, may_use_decimal_comma=may_use_decimal_comma
+            answer, may_use_decimal_comma=table.may_use_decimal_comma
         )
 
     def _read_choices(self, answer: str, *, answers_are_labels: bool) -> KindAndOptions:

@@ -131,7 +131,7 @@ def format_column_letters(column: int) -> str:
     return number_to_letters(column + 1, string.ascii_uppercase)
 
 
-def read_own_table_row(cells: Mapping[str, str]) -> Item:
+def read_exported_row(cells: Mapping[str, str]) -> Item:
     """Return the question of a row; raises ItemSkippedError."""
     row = {name: cell.strip() for name, cell in cells.items()}
     kind = row.get("type", "") or "single"
