@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from anyio import from_thread
@@ -35,6 +35,7 @@ from app.exams.forms import (
     EVERY_KIND,
     FACTORS,
     ExamAnswerForm,
+    PostedAnswerAgain,
     PostedExamAnswer,
     PostedExamStart,
     StartExamDraft,
@@ -84,9 +85,16 @@ from app.quiz.question_page import (
     NextLinks,
     attach_card_of_question,
     build_feedback,
+    questions_excluded_from_practice,
     refuse_if_excluded_from_practice,
 )
-from app.quiz.store import RecordedAttempt, load_exact_revision, load_past_attempts
+from app.quiz.store import (
+    NewPracticeRun,
+    RecordedAttempt,
+    load_exact_revision,
+    load_past_attempts,
+    save_new_run,
+)
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
 from app.web.dependencies import RowNumber
@@ -163,7 +171,7 @@ def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
     return assembly.DomainQuestionCounts(all_counts, missed_counts)
 
 
-def _list_missed_questions(ctx: RequestContext, questions: Sequence[Question]) -> list[Question]:
+def _list_missed_questions(ctx: RequestContext, questions: Iterable[Question]) -> list[Question]:
     attempts = load_past_attempts(ctx.db, ctx.learner.id)
     return [q for q in questions if q.id in attempts and attempts[q.id].missed]
 
@@ -439,6 +447,10 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         paper=paper,
         missed_card_count=_count_missed_questions_with_card(ctx, paper),
         again=to_repeat,
+        practicable={
+            "missed": len(_practicable_items(ctx, report.missed)),
+            "open": len(_practicable_items(ctx, report.open)),
+        },
         titles={
             row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
             for row in to_repeat
@@ -452,6 +464,31 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         late=late,
         token=new_submission_token(),
     )
+
+
+@router.post("/sittings/{sitting}/practice")
+def practice_questions_of_exam(
+    ctx: WriteContext, sitting: RowNumber, form: PostedAnswerAgain
+) -> Response:
+    """Start a practice run of what was missed, or left open, in a closed exam."""
+    state = _load_sitting_closing_overdue_in_write(ctx, sitting)
+    if state.closed_at is None:
+        raise ConflictError("This exam is not over yet.", "End it first.")
+    report = build_score_report(load_graded_items(ctx.db, ctx.library, state))
+    items = _practicable_items(ctx, report.missed if form.pick == "missed" else report.open)
+    if not items:
+        raise ConflictError("None of these questions can be practiced now.")
+    token = f"{form.token or new_submission_token()}.{form.pick}"
+    run = NewPracticeRun(token, "exam", str(state.id), items)
+    run_id = save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
+    return RedirectResponse(f"/quiz/runs/{run_id}", 303)
+
+
+def _practicable_items(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[str]:
+    """Return the questions that practice can ask, in learning order."""
+    excluded = questions_excluded_from_practice(ctx)
+    items = sort_in_course_order(ctx.library, [row.item for row in rows])
+    return [item for item in items if item not in excluded]
 
 
 def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[GradedItem]:
