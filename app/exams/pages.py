@@ -122,6 +122,7 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
         if full_exams
         else [],
         "missed_count": question_pool.count_missed_for(full_exams[0]) if full_exams else 0,
+        "all_missed_count": len(_list_missed_questions(ctx, ctx.library.questions.values())),
         "running": running,
         "resume_url": _resume_url(ctx, running) if running else "",
         "finished": finished,
