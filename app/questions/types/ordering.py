@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from markdown_it.token import Token
@@ -202,10 +202,23 @@ class OrderingType(QuestionType[OrderSpec]):
             score=order_credit(right, given, credit_rule),
             score_basis=_describe_order_credit(right, given, credit_rule),
             parsed={"order": given},
-            marks=_grade_steps(answer, given),
+            marks=_grade_steps(answer, places),
             said=_ordering_verdict(answer, given),
             wanted="",
         )
+
+    def describe_empty_places(self, answer: OrderSpec, raw: SubmittedFields) -> str:
+        """Return which places a response left empty, and that later ones move up; or nothing."""
+        places = _read_places(answer, raw)
+        if isinstance(places, UnreadableResponse):
+            return ""
+        last = max(places.values())
+        empty = sorted({*range(1, max(last, len(answer.steps)) + 1)} - {*places.values()})
+        if not empty:
+            return ""
+        noun = "place" if len(empty) == 1 else "places"
+        text = f"You left {noun} {' and '.join(map(str, empty))} empty"
+        return f"{text}, so what stands behind moves up." if empty[0] < last else f"{text}."
 
     def describe_missing_input(
         self, answer: OrderSpec, raw: SubmittedFields, stem: RichText
@@ -371,31 +384,34 @@ def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | Un
     return places
 
 
-def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
-    """Return the steps in the right order, then the distractors placed."""
-    place_by_key = {key: number for number, key in enumerate(given, 1)}
-    steps = [
-        _grade_step(step, str(place), place_by_key.get(step.key))
-        for place, step in enumerate(answer.steps, 1)
-    ]
-    placed_distractors = [
-        _grade_step(distractor, "", place_by_key.get(distractor.key))
-        for distractor in answer.distractors
-    ]
-    return (*steps, *placed_distractors)
+def _grade_steps(answer: OrderSpec, places: Mapping[str, int]) -> tuple[PartResult, ...]:
+    """Return the steps in the right order, then the distractors.
+
+    Places that were left empty don't count.
+    """
+    ranks = {key: rank for rank, key in enumerate(sorted(places, key=lambda k: places[k]), 1)}
+    right_places = {step.key: place for place, step in enumerate(answer.steps, 1)}
+    return tuple(
+        _grade_step(item, right_places.get(item.key), ranks.get(item.key), places.get(item.key))
+        for item in (*answer.steps, *answer.distractors)
+    )
 
 
-def _grade_step(step: Choice, right_place: str, given_place: int | None) -> PartResult:
-    given = str(given_place) if given_place else ""
+def _grade_step(
+    step: Choice, right_place: int | None, rank: int | None, typed_place: int | None
+) -> PartResult:
+    given = str(rank or "")
+    if rank != typed_place:
+        given = f"{typed_place}, counts as {rank}"
     return PartResult(
         key=step.key,
-        label=right_place,
+        label=str(right_place or ""),
         text=step.text,
-        chosen=given_place is not None,
-        wanted_chosen=bool(right_place),
-        good=given == right_place,
+        chosen=rank is not None,
+        wanted_chosen=right_place is not None,
+        good=rank == right_place,
         given=escape_typed_text(given),
-        wanted=escape_typed_text(right_place),
+        wanted=escape_typed_text(str(right_place or "")),
         feedback=step.feedback,
     )
 
