@@ -646,9 +646,9 @@ def _render_solution(
         ctx, load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision)
     )
     paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
-    missed = _in_learning_order(ctx, build_score_report(list(paper.values())).questions_to_repeat)
-    missed_numbers = [row.number for row in missed]
-    index = missed_numbers.index(slot.number) if slot.number in missed_numbers else -1
+    to_repeat = build_score_report(list(paper.values())).questions_to_repeat
+    numbers = [row.number for row in _in_learning_order(ctx, to_repeat)]
+    index = numbers.index(slot.number) if slot.number in numbers else -1
     return ctx.page(
         "exams/solution.html",
         outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
@@ -658,9 +658,9 @@ def _render_solution(
         palette=[paper[s.number] for s in sitting.slots],
         result=paper[slot.number].result,
         place=index + 1,
-        missed_count=len(missed_numbers),
-        next_missed=missed_numbers[index + 1] if index + 1 < len(missed_numbers) else 0,
-        previous_missed=missed_numbers[index - 1] if index > 0 else 0,
+        repeat_count=len(numbers),
+        next_number=numbers[index + 1] if index + 1 < len(numbers) else 0,
+        previous_number=numbers[index - 1] if index > 0 else 0,
     )
 
 

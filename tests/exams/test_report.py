@@ -218,10 +218,12 @@ def test_j_leads_from_one_missed_question_to_the_next(rosa: TestClient, right) -
     save(rosa, sitting, number, **fields)
     finish(rosa, sitting)
     shown, seen = rosa.get(f"{sitting}/report").text, []
+    assert "the 4 you left open" in shown
     key = re.compile(r'href="([^"]+)"\s+data-key="j"')
 
     while (address := key.search(shown)) and not address[1].endswith("/report"):
         seen.append(int(address[1].rpartition("/")[2]))
         shown = rosa.get(address[1]).text
+        assert f"{len(seen)} of 4 to go over" in shown
 
     assert sorted(seen) == [n for n in range(1, 6) if n != number]
