@@ -22,7 +22,6 @@ from app.content.item_rules import (
 from app.content.item_splitter import (
     ProseRegion,
     Region,
-
     find_heading_after,
     find_stray_answers,
     match_unspaced_heading,

@@ -63,7 +63,8 @@ class PracticeRun(_Row, table=True):
     """A practice run. `items` is a JSON list of question ids.
 
     `mode` is how the questions were selected and `scope` from where: a topic, an
-    objective, the run whose missed questions are repeated, the study day of a list, or empty.
+    objective, the run or sitting whose missed questions are repeated, the study day of a list,
+    or empty.
     """
 
     __tablename__ = "practice_run"

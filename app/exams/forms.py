@@ -2,10 +2,11 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Depends, Request
+from fastapi import Depends, Form, Request
+from pydantic import BaseModel, Field
 
 from app.exams.answer_merge import AnswerState, is_entered
 from app.quiz.forms import parse_submission_fields
@@ -77,6 +78,13 @@ class ExamAnswerForm:
     shown: "ExamAnswerForm | None" = None
 
 
+class AnswerAgainForm(BaseModel):
+    """A request to practice what was missed in an exam, or what was left open."""
+
+    pick: Literal["missed", "open"]
+    token: str = Field("", max_length=64)
+
+
 async def _parse_start_form(request: Request) -> StartExamDraft:
     fields = await request.form()
     return StartExamDraft(
@@ -136,4 +144,5 @@ def _parse_count(typed: str) -> int:
 
 
 PostedExamStart = Annotated[StartExamDraft, Depends(_parse_start_form)]
+PostedAnswerAgain = Annotated[AnswerAgainForm, Form()]
 PostedExamAnswer = Annotated[ExamAnswerForm, Depends(_parse_answer_form)]

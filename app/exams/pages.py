@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from anyio import from_thread
@@ -35,6 +35,7 @@ from app.exams.forms import (
     EVERY_KIND,
     FACTORS,
     ExamAnswerForm,
+    PostedAnswerAgain,
     PostedExamAnswer,
     PostedExamStart,
     StartExamDraft,
@@ -84,9 +85,16 @@ from app.quiz.question_page import (
     NextLinks,
     attach_card_of_question,
     build_feedback,
+    questions_excluded_from_practice,
     refuse_if_excluded_from_practice,
 )
-from app.quiz.store import RecordedAttempt, load_exact_revision, load_past_attempts
+from app.quiz.store import (
+    NewPracticeRun,
+    RecordedAttempt,
+    load_exact_revision,
+    load_past_attempts,
+    save_new_run,
+)
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
 from app.web.dependencies import RowNumber
@@ -114,6 +122,7 @@ def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[s
         if full_exams
         else [],
         "missed_count": question_pool.count_missed_for(full_exams[0]) if full_exams else 0,
+        "all_missed_count": len(_list_missed_questions(ctx, ctx.library.questions.values())),
         "running": running,
         "resume_url": _resume_url(ctx, running) if running else "",
         "finished": finished,
@@ -163,7 +172,7 @@ def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
     return assembly.DomainQuestionCounts(all_counts, missed_counts)
 
 
-def _list_missed_questions(ctx: RequestContext, questions: Sequence[Question]) -> list[Question]:
+def _list_missed_questions(ctx: RequestContext, questions: Iterable[Question]) -> list[Question]:
     attempts = load_past_attempts(ctx.db, ctx.learner.id)
     return [q for q in questions if q.id in attempts and attempts[q.id].missed]
 
@@ -439,6 +448,10 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         paper=paper,
         missed_card_count=_count_missed_questions_with_card(ctx, paper),
         again=to_repeat,
+        practicable={
+            "missed": len(_practicable_items(ctx, report.missed)),
+            "open": len(_practicable_items(ctx, report.open)),
+        },
         titles={
             row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
             for row in to_repeat
@@ -452,6 +465,31 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         late=late,
         token=new_submission_token(),
     )
+
+
+@router.post("/sittings/{sitting}/practice")
+def practice_questions_of_exam(
+    ctx: WriteContext, sitting: RowNumber, form: PostedAnswerAgain
+) -> Response:
+    """Start a practice run of what was missed, or left open, in a closed exam."""
+    state = _load_sitting_closing_overdue_in_write(ctx, sitting)
+    if state.closed_at is None:
+        raise ConflictError("This exam is not over yet.", "End it first.")
+    report = build_score_report(load_graded_items(ctx.db, ctx.library, state))
+    items = _practicable_items(ctx, report.missed if form.pick == "missed" else report.open)
+    if not items:
+        raise ConflictError("None of these questions can be practiced now.")
+    token = f"{form.token or new_submission_token()}.{form.pick}"
+    run = NewPracticeRun(token, "exam", str(state.id), items)
+    run_id = save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
+    return RedirectResponse(f"/quiz/runs/{run_id}", 303)
+
+
+def _practicable_items(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[str]:
+    """Return the questions that practice can ask, in learning order."""
+    excluded = questions_excluded_from_practice(ctx)
+    items = sort_in_course_order(ctx.library, [row.item for row in rows])
+    return [item for item in items if item not in excluded]
 
 
 def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[GradedItem]:
@@ -608,9 +646,9 @@ def _render_solution(
         ctx, load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision)
     )
     paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
-    missed = _in_learning_order(ctx, build_score_report(list(paper.values())).questions_to_repeat)
-    missed_numbers = [row.number for row in missed]
-    index = missed_numbers.index(slot.number) if slot.number in missed_numbers else -1
+    to_repeat = build_score_report(list(paper.values())).questions_to_repeat
+    numbers = [row.number for row in _in_learning_order(ctx, to_repeat)]
+    index = numbers.index(slot.number) if slot.number in numbers else -1
     return ctx.page(
         "exams/solution.html",
         outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
@@ -620,9 +658,9 @@ def _render_solution(
         palette=[paper[s.number] for s in sitting.slots],
         result=paper[slot.number].result,
         place=index + 1,
-        missed_count=len(missed_numbers),
-        next_missed=missed_numbers[index + 1] if index + 1 < len(missed_numbers) else 0,
-        previous_missed=missed_numbers[index - 1] if index > 0 else 0,
+        repeat_count=len(numbers),
+        next_number=numbers[index + 1] if index + 1 < len(numbers) else 0,
+        previous_number=numbers[index - 1] if index > 0 else 0,
     )
 
 

@@ -307,7 +307,8 @@ def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) 
 
 def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
     wish = form.request
-    token, scope = form.token or new_submission_token(), wish.scope
+    # The buttons of a page share its token, and each starts a run of its own.
+    token, scope = f"{form.token or new_submission_token()}.{form.pick}.{form.count}", wish.scope
     if wish.mode == "today":  # from whichever tab and however often: it is one run
         token, scope = f"today.{ctx.learner.key}.{ctx.day}", ctx.day.isoformat()
     run = NewPracticeRun(token, wish.mode, scope, items)

@@ -157,6 +157,22 @@ def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Sessio
     assert "Only what you missed" in rosa.get(f"{again}/report").text
 
 
+def test_missed_questions_that_exams_do_not_ask_are_counted_apart(
+    rosa: TestClient, live_library: HandLibrary
+) -> None:
+    held = live_library.held
+    deeper = dataclasses.replace(held.questions["q1.1-0"], level="deeper")
+    questions = {**held.questions, "q1.1-0": deeper}
+    live_library.held = dataclasses.replace(held, questions=questions, version="2")
+    for item in ("q1.1-0", "q1.1-1"):
+        rosa.post(f"/quiz/t/{item}/attempts", data={"seed": "1", "answer": "b"})
+
+    practice, exams = (re.sub(r"\s+", " ", rosa.get(page).text) for page in ("/quiz", "/exams"))
+
+    assert "2 questions whose last answer was not right" in practice
+    assert "1 question that you missed; 1 more is not asked in exams" in exams
+
+
 @pytest.mark.parametrize(
     "exam", ["mock~", "mock~long", "mock~domain-9", "mock~missed", "other~short", "x"]
 )

@@ -188,16 +188,42 @@ def test_a_paper_of_which_no_time_is_known_has_no_chart_of_it(
     assert ">Seconds</th>" in known
 
 
+@pytest.mark.parametrize(
+    ("pick", "words", "count"),
+    [("missed", "Answer the 1 you missed again", 1), ("open", "Answer the 4 you left open", 4)],
+)
+def test_what_was_missed_and_what_was_left_open_are_each_answered_again(
+    rosa: TestClient, library: Library, session: Session, pick: str, words: str, count: int
+) -> None:
+    sitting = begin(rosa)
+    _, bad = _single(library, session)
+    save(rosa, sitting, 1, answer=bad)
+    early = rosa.post(f"{sitting}/practice", data={"pick": pick})
+    report = rosa.get(finish(rosa, sitting).headers["location"]).text
+
+    body = {"pick": pick, "token": "t"}
+    runs = {rosa.post(f"{sitting}/practice", data=body).headers["location"] for _ in range(2)}
+    other = rosa.post(f"{sitting}/practice", data={**body, "pick": "openmissed".replace(pick, "")})
+
+    assert early.status_code == 409
+    assert words in report
+    (run,) = runs
+    assert f"</b> of {count}<" in rosa.get(f"{run}/1").text
+    assert other.headers["location"] != run
+
+
 def test_j_leads_from_one_missed_question_to_the_next(rosa: TestClient, right) -> None:
     sitting = begin(rosa)
     number, fields = next(iter(right().items()))
     save(rosa, sitting, number, **fields)
     finish(rosa, sitting)
     shown, seen = rosa.get(f"{sitting}/report").text, []
+    assert "the 4 you left open" in shown
     key = re.compile(r'href="([^"]+)"\s+data-key="j"')
 
     while (address := key.search(shown)) and not address[1].endswith("/report"):
         seen.append(int(address[1].rpartition("/")[2]))
         shown = rosa.get(address[1]).text
+        assert f"{len(seen)} of 4 to go over" in shown
 
     assert sorted(seen) == [n for n in range(1, 6) if n != number]

@@ -194,6 +194,27 @@ def test_in_a_run_a_number_in_the_wrong_unit_leaves_the_question_open(
     assert attempts(session) == []
 
 
+@pytest.mark.parametrize(
+    ("places", "said", "shown"),
+    [
+        ("1 2 3 5", "You left place 4 empty, so what stands behind moves up.", "5, counts as 4"),
+        ("2 1 3 ", "You left place 4 empty.", "no step"),
+        ("5 1 3 ", "You left places 2 and 4 empty, so what stands behind moves up.", "5, counts"),
+    ],
+)
+def test_an_order_names_the_places_that_were_left_empty(
+    client, form, places: str, said: str, shown: str
+) -> None:
+    keys = [f"place.{key}" for key in ("zzzz", "yyyy", "xxxx", "wwww")]
+    raw = {**dict(zip(keys, places.split(" "), strict=True)), "place.vvvv": ""}
+
+    answered = answer(client, form, "/quiz/kv-cache/order", **raw)
+
+    html = client.get(answered.headers["location"]).text
+    assert said in html
+    assert shown in html
+
+
 def test_an_unknown_question_is_404(client) -> None:
     for address in ("/quiz/kv-cache/nope", "/quiz/nope/single"):
         assert client.get(address).status_code == 404

@@ -258,6 +258,13 @@ def test_starting_twice_from_one_page_starts_once(client, session) -> None:
     assert len(session.exec(select(PracticeRun)).all()) == 1
 
 
+def test_who_goes_back_and_chooses_another_way_gets_another_run(client) -> None:
+    first = begin(client, token="x")
+
+    assert begin(client, "topic:kv-cache", token="x") != first
+    assert begin(client, count=2, token="x") != first
+
+
 @pytest.mark.parametrize("pick", ["topic:nope", "objective:9.9", "missed"])
 def test_nothing_to_practice_is_said_and_not_an_error_page(client, pick: str) -> None:
     refused = client.post("/quiz/runs", data={"pick": pick})

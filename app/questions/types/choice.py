@@ -431,7 +431,7 @@ class MultipleChoiceType(ChoiceType):
         right = {o.key for o in answer.options if o.right}
         if credit_rule == "each":
             boxes = len(answer.options)
-            return f"{boxes - len(right ^ chosen)} of {boxes} options rightly ticked or left"
+            return f"{boxes - len(right ^ chosen)} of {boxes} boxes as they should be"
         if credit_rule in {"", "off"}:
             return "only the whole answer counts"
         return f"{len(right & chosen)} right less {len(chosen - right)} wrong, of {len(right)}"

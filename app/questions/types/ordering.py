@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from markdown_it.token import Token
@@ -201,18 +201,32 @@ class OrderingType(QuestionType[OrderSpec]):
 
         Positions count from 1; an empty one leaves the item out.
         """
-        given = _read_order(answer, raw)
-        if isinstance(given, UnreadableResponse):
-            return given
+        places = _read_places(answer, raw)
+        if isinstance(places, UnreadableResponse):
+            return places
+        given = list(places)
         right = [step.key for step in answer.steps]
         return GradeResult(
             score=order_credit(right, given, credit_rule),
             score_basis=_describe_order_credit(right, given, credit_rule),
             parsed={"order": given},
-            marks=_grade_steps(answer, given),
+            marks=_grade_steps(answer, places),
             said=_ordering_verdict(answer, given),
             wanted="",
         )
+
+    def describe_empty_places(self, answer: OrderSpec, raw: SubmittedFields) -> str:
+        """Return which places a response left empty, and that later ones move up; or nothing."""
+        places = _read_places(answer, raw)
+        if isinstance(places, UnreadableResponse):
+            return ""
+        last = max(places.values())
+        empty = sorted({*range(1, max(last, len(answer.steps)) + 1)} - {*places.values()})
+        if not empty:
+            return ""
+        noun = "place" if len(empty) == 1 else "places"
+        text = f"You left {noun} {' and '.join(map(str, empty))} empty"
+        return f"{text}, so what stands behind moves up." if empty[0] < last else f"{text}."
 
     def describe_missing_input(
         self, answer: OrderSpec, raw: SubmittedFields, stem: RichText
@@ -346,8 +360,8 @@ def _shuffle_unlike(keys: list[str], right: list[str], mixer: random.Random) -> 
     return mixed
 
 
-def _read_order(answer: OrderSpec, raw: SubmittedFields) -> list[str] | UnreadableResponse:
-    """Return the keys of the items that have a place, in the order of their places."""
+def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | UnreadableResponse:
+    """Return the places of the items that have one by their keys, first place first."""
     item_by_place: dict[int, Choice] = {}
     for item in answer.items:
         typed = first_value(raw, f"place.{item.key}")
@@ -361,30 +375,37 @@ def _read_order(answer: OrderSpec, raw: SubmittedFields) -> list[str] | Unreadab
             return UnreadableResponse(f"{both} both stand at place {typed}.", "Move one of them.")
     if not item_by_place:
         return UnreadableResponse("No step has a place.", "Give each step its place.")
-    return [item.key for _, item in sorted(item_by_place.items())]
+    return {item.key: place for place, item in sorted(item_by_place.items())}
 
 
-def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
-    """Return the steps in the right order, then the distractors placed."""
-    place_by_key = {key: number for number, key in enumerate(given, 1)}
-    right_places = [*map(str, range(1, len(answer.steps) + 1)), *[""] * len(answer.distractors)]
+def _grade_steps(answer: OrderSpec, places: Mapping[str, int]) -> tuple[PartResult, ...]:
+    """Return the steps in the right order, then the distractors.
+
+    Places that were left empty don't count.
+    """
+    ranks = {key: rank for rank, key in enumerate(places, 1)}
+    right_places = {step.key: place for place, step in enumerate(answer.steps, 1)}
     return tuple(
-        _grade_step(item, right_place, place_by_key.get(item.key))
-        for item, right_place in zip(answer.items, right_places, strict=True)
+        _grade_step(item, right_places.get(item.key), ranks.get(item.key), places.get(item.key))
+        for item in answer.items
     )
 
 
-def _grade_step(step: Choice, right_place: str, given_place: int | None) -> PartResult:
-    given = str(given_place) if given_place else ""
+def _grade_step(
+    step: Choice, right_place: int | None, rank: int | None, typed_place: int | None
+) -> PartResult:
+    given = str(rank or "")
+    if rank != typed_place:
+        given = f"{typed_place}, counts as {rank}"
     return PartResult(
         key=step.key,
-        label=right_place,
+        label=str(right_place or ""),
         text=step.text,
-        chosen=given_place is not None,
-        wanted_chosen=bool(right_place),
-        good=given == right_place,
+        chosen=rank is not None,
+        wanted_chosen=right_place is not None,
+        good=rank == right_place,
         given=escape_typed_text(given),
-        wanted=escape_typed_text(right_place),
+        wanted=escape_typed_text(str(right_place or "")),
         feedback=step.feedback,
     )
 
