@@ -272,7 +272,7 @@ def save_plan_settings(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = settings_as_typed(learner).model_copy(update=changed)
-    values, problems = typed.parse_values(ctx.day, learner.exam_day)
+    values, problems = typed.parse_values(ctx.day, learner.exam_day, learner.plan_begun)
     if problems:
         return render_settings_page(request, learner, db, typed, problems)
     change_settings(db, learner.id, values)
