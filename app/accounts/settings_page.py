@@ -161,11 +161,17 @@ class SettingsForm(BaseModel):
     reminder_hour: Annotated[str, _optional_number(0, 23, "hours")] = ""
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
-    def parse_values(self, today: dt.date, saved_exam_day: dt.date | None = None) -> ParsedSettings:
+    def parse_values(
+        self,
+        today: dt.date,
+        saved_exam_day: dt.date | None = None,
+        plan_begun: dt.date | None = None,
+    ) -> ParsedSettings:
         """Return column values, and problems for fields with invalid values.
 
         An exam day in the past is accepted only if it equals `saved_exam_day`, the current one. Any
-        other exam day also sets the dates of its mock exams.
+        other exam day also sets the dates of its mock exams, which follow from it and `plan_begun`,
+        the day on which the plan began; one whose exam is over or has no day begins today.
         """
         values: dict[str, Any] = {}
         problems: Problems = []
@@ -182,10 +188,12 @@ class SettingsForm(BaseModel):
         exam = dt.date.fromisoformat(values["exam_day"]) if values.get("exam_day") else None
         if exam != saved_exam_day and not problems:
             weekdays_off = frozenset(map(int, values["days_off"]))
-            mock_exam_days = plan_mock_exam_days(today, exam, weekdays_off) if exam else ()
+            is_ahead = saved_exam_day is not None and saved_exam_day > today
+            begin = plan_begun if plan_begun and is_ahead else today
+            mock_exam_days = plan_mock_exam_days(begin, exam, weekdays_off) if exam else ()
             values["exam_result"] = ""
-            values["plan_begun"] = today.isoformat() if exam else None
-            values["mock_days"] = " ".join(day.isoformat() for day in mock_exam_days)
+            values["plan_begun"] = begin.isoformat() if exam else None
+            values["mock_days"] = " ".join(d.isoformat() for d in mock_exam_days if d >= today)
         return ParsedSettings(values, problems)
 
 
@@ -260,7 +268,7 @@ def show_settings(ctx: ReadContext) -> HTMLResponse:
 
 @router.post("/settings")
 def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]) -> Response:
-    parsed = form.parse_values(ctx.day, ctx.learner.exam_day)
+    parsed = form.parse_values(ctx.day, ctx.learner.exam_day, ctx.learner.plan_begun)
     if parsed.problems:
         return render_settings_page(ctx, form, parsed.problems)
     learner_store.change_settings(ctx.db, ctx.learner.id, parsed.values)

@@ -352,6 +352,10 @@ def show_course(
         if (page := measure_progress_if_on_route(topic, route, sections_read.get(slug, ())))
     }
     read = _pages_read(library, sections_read) & pages.keys()
+    left_out = library.topics.keys() - pages
+    next_page = find_next_page(library, newest, read | left_out, route)
+    if next_page.topic is None:  # today's list is read
+        next_page = find_next_page(library, None, read | left_out, route)
     progress = domain_progress(
         library,
         newest.ready if newest else (),
@@ -372,7 +376,7 @@ def show_course(
         ready={domain.domain.number: domain.count("ready") for domain in progress},
         progress=pages,
         read=read,
-        next=find_next_page(library, newest, read | (library.topics.keys() - pages), route),
+        next=next_page,
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
         minutes={

@@ -270,7 +270,7 @@ def save_plan_settings(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = build_settings_form(ctx.learner).model_copy(update=changed)
-    parsed = typed.parse_values(ctx.day, ctx.learner.exam_day)
+    parsed = typed.parse_values(ctx.day, ctx.learner.exam_day, ctx.learner.plan_begun)
     if parsed.problems:
         return render_settings_page(ctx, typed, parsed.problems)
     change_settings(ctx.db, ctx.learner.id, parsed.values)

@@ -224,8 +224,12 @@ _REASONS = {
 }
 
 
-def _describe_reading(task: TaskProgress, page: PageToRead) -> str:
-    parts = [_REASONS[page.reason], "Essentials only" if page.short else ""]
+def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
+    reason = _REASONS[page.reason]
+    if reason and page.required_by in library.topics:
+        title = library.topics[page.required_by].title
+        reason = f"Comes before “{title}”: {reason[0].lower()}{reason[1:]}"
+    parts = [reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done} of {task.total} pages read"] if task.done else []
     return f"{NBSP}· ".join(filter(None, parts))
 
@@ -257,7 +261,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
             minutes,
             is_done,
             tuple(library.topics[page.slug].title for page in pages),
-            "" if is_done or not pages else _describe_reading(task, pages[0]),
+            "" if is_done or not pages else _describe_reading(task, pages[0], library),
             f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
         )
     if task.kind == "mock":
@@ -286,7 +290,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "new": (
             "Learn {}",
             "{} learned",
-            "Your own, missed questions, and cards of your pages",
+            "Your own, and those of pages you read and questions you missed",
         ),
         "review": ("Review {}", "{} reviewed", "Due now, before you forget"),
     }[task.kind]

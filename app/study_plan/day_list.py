@@ -39,13 +39,15 @@ _REASONS: tuple[ReadReason, ...] = get_args(ReadReason)
 class PageToRead:
     """A page on the list: the minutes for what is unread of it, and why it was chosen.
 
-    Of a `short` one only the essential sections are to be read.
+    Of a `short` one only the essential sections are to be read. A page may be chosen because
+    another one, for which the reason holds, requires it; else `required_by` is empty.
     """
 
     slug: str
     minutes: float
     reason: ReadReason
     short: bool = False
+    required_by: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -336,9 +338,13 @@ def _choose_pages(
         fitting = [slug for slug in fitting if any(gain(slug)[:3])] or fitting
         domains = sorted({course.pages[slug].domain for slug in fitting})
         domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
-        page = first[max((s for s in fitting if course.pages[s].domain == domain), key=gain)]
-        reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
-        chosen.append(dataclasses.replace(page, reason=reason))
+        goal = max((s for s in fitting if course.pages[s].domain == domain), key=gain)
+        page = first[goal]
+        own = any(gain(page.slug)[:3]) or goal == page.slug
+        holding = gain(page.slug if own else goal)
+        reason = next(r for r, holds in zip(_REASONS, holding, strict=True) if holds)
+        required_by = "" if own else goal
+        chosen.append(dataclasses.replace(page, reason=reason, required_by=required_by))
         unread.remove(page)
         minutes_left -= page.minutes
         reading[course.pages[page.slug].domain] += page.minutes

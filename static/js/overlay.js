@@ -12,7 +12,7 @@
     search.querySelector("input").select();
   });
   document.addEventListener("htmx:afterSettle", () => {
-    if (!overlay?.querySelector("form") || overlay.open) return;
+    if (!overlay?.querySelector("div form") || overlay.open) return;
     overlay.showModal();
     overlay.querySelector("textarea").focus();
   });

@@ -26,6 +26,23 @@ def test_a_term_is_looked_up_without_leaving_the_text(page: Page, server: Server
     assert page.url == server.url + PAGE
 
 
+def test_on_a_phone_the_search_is_closed_by_a_button_that_stays_in_view(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 700})
+    page.goto(server.url + PAGE)
+    page.locator("[data-search]").click()
+    page.get_by_role("searchbox").press_sequentially("memory")
+    page.locator("[data-result]").last.scroll_into_view_if_needed()
+    close = page.locator("#search").get_by_role("button", name="Close")
+    expect(close).to_be_in_viewport()
+
+    close.click()
+
+    expect(page.locator("#search")).to_be_hidden()
+    assert page.url == server.url + PAGE
+
+
 def test_a_card_is_written_from_anywhere_and_the_place_is_kept(page: Page, server: Server) -> None:
     page.goto(server.url + PAGE)
     page.keyboard.press("n")

@@ -141,6 +141,7 @@ def test_a_day_whose_tasks_are_all_done_is_done(
 
     page = text_of(reader)
     assert "Done for today" in page
+    assert '<a href="/course">pages</a>' in page  # all of them are read
     assert '<li class="did now">' in page
     assert page.count('<li class="did">') == 3
     assert "btn main" not in page
@@ -171,6 +172,21 @@ def test_a_task_begun_says_what_is_left_of_it(library: Library):
     assert (view.detail, view.minutes) == ("3 of 17 done", 14)
 
 
+def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
+    first, second = library.topics
+    page = PageToRead(first, 4.0, "missed in the placement test", required_by=second)
+
+    cards = build_task_view(TaskProgress(Task("new", 2.0, cards=("a",)), 0, 1), library)
+    reading = build_task_view(
+        TaskProgress(Task("read", 4.0, pages=(page,)), 0, 1, (page,)), library
+    )
+
+    assert cards.detail == "Your own, and those of pages you read and questions you missed"
+    assert reading.detail == (
+        f"Comes before “{library.topics[second].title}”: missed in the placement test"
+    )
+
+
 def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
     reader.get("/flashcards")
     before = lists(session)[0].tasks
@@ -193,6 +209,24 @@ def test_mock_exams_are_dated_when_the_exam_day_is_set_and_never_again(
         reader.post("/settings", data={"exam_day": "2026-07-03", "minutes_a_day": "45"})
         session.rollback()
         assert session.exec(select(Learner.mock_days)).one() == dates
+
+
+def test_an_exam_day_moved_there_and_back_brings_the_mock_exams_back(
+    reader: TestClient, session: Session, clock: Clock
+):
+    def dates_for(exam_day: str) -> str:
+        reader.post("/plan", data={"exam_day": exam_day, "minutes_a_day": "30"})
+        session.rollback()
+        return session.exec(select(Learner.mock_days)).one()
+
+    before = dates_for("2026-07-03")
+    for days, expected in (5, before), (10, "2026-06-26 2026-07-01"):
+        clock.tick(days=days)
+        assert dates_for("2026-07-10") != before
+        assert dates_for("2026-07-03") == expected
+
+    clock.tick(days=10)  # the exam is over: a second try begins a new plan
+    assert dates_for("2026-07-28") == "2026-07-14 2026-07-21 2026-07-26"
 
 
 def test_a_mock_exam_can_be_moved(reader: TestClient, session: Session):

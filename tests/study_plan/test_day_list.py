@@ -376,3 +376,17 @@ def test_pages_missed_in_the_placement_test_come_before_others(course: CourseFac
 
     assert {page.slug for page in pages[:2]} == set(missed)
     assert {page.reason for page in pages[:2]} == {"missed in the placement test"}
+
+
+def test_a_page_that_a_missed_one_requires_says_so(course: CourseFacts) -> None:
+    missed = next(q for q in course.questions.values() if q.page == "cooling")
+    answers = [FirstAnswerFact(missed.id, 0, DAY, 1, "placement")]
+
+    pages = pages_on(a_list(course, LearnerFacts(DAY, answers=answers), minutes=90))
+
+    goal = [page.slug for page in pages].index("cooling")
+    assert goal > 0
+    assert {(page.reason, page.required_by) for page in pages[:goal]} == {
+        ("missed in the placement test", "cooling")
+    }
+    assert (pages[goal].reason, pages[goal].required_by) == ("missed in the placement test", "")
