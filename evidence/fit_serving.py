@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from app.estimator import data_files as catalogue
-from app.estimator.estimates.latency import LatencyInputs, place_requested_model
+from app.estimator.estimates.latency import LatencyInputs, place_requested_model, resolve_inputs
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
@@ -344,7 +344,8 @@ def format_measurement_counts(rows: Iterable[FitCase]) -> str:
     for case in single.cases:
         query = translate(case, single) if case.kind == "decode_tpot" else None
         if isinstance(query, CalculatorQuery):
-            placed.append(place_requested_model(parse_inputs(LatencyInputs, query.typed)))
+            inputs = resolve_inputs(parse_inputs(LatencyInputs, query.typed))
+            placed.append(place_requested_model(inputs))
     keys = Counter(" ".join(measured_setup_class(one)) for one in placed)
     lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]
     return _COUNTS_HEADER + "".join(lines)

@@ -20,6 +20,9 @@ from app.estimator.models.number_formats import (
     GGUF_FORMATS,
     PUBLISHED,
     PUBLISHED_CHOICES,
+    PUBLISHED_OR_FP8,
+    resolve_cache_format,
+    usual_gguf_file,
 )
 from app.estimator.serving import engine
 from app.estimator.training.flops import recomputed_flops_per_token
@@ -114,6 +117,17 @@ tensor_parallel_input = partial(
     help="GPUs that share every layer.",
     term="tensor-parallelism",
 )
+
+
+def default_shared_gpus_input(usual: Callable[[Any], int], help_text: str, **spec: Any) -> Any:
+    """Declare the GPUs that share a served model; the estimate fills in an empty field."""
+    label = "GPUs that share the model"
+    help_text = f"GPUs of one replica. Left empty: {help_text}"
+    return tensor_parallel_input(
+        default=None, kind="count", label=label, help=help_text, usual=usual, **spec
+    )
+
+
 gpus_input = partial(
     HARDWARE.add_input, label="GPUs", unit="GPU", limits=(1, 1_000_000), help="All GPUs of the job."
 )
@@ -416,6 +430,17 @@ usable_share_input = partial(
     help="The share of GPU memory that the engine may take.",
     topic="inference-memory",
 )
+
+
+def resolve_published_formats(inputs: Any) -> Any:
+    """Return the inputs with the formats that “as published” means for their model and engine."""
+    changes = {}
+    if getattr(inputs, "cache", "") == PUBLISHED:
+        changes["cache"] = resolve_cache_format(find_model(inputs.model), PUBLISHED)
+    published = getattr(inputs, "weights", "") in (PUBLISHED, PUBLISHED_OR_FP8)
+    if published and getattr(inputs, "engine", "") == LLAMA_CPP:
+        changes["weights"] = usual_gguf_file(find_model(inputs.model))
+    return dataclasses.replace(inputs, **changes) if changes else inputs
 
 
 def reject_gguf_without_llama_cpp(weights: str, engine_id: str) -> None:

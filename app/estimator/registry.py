@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.estimator.common_inputs import LLAMA_CPP
+from app.estimator.common_inputs import resolve_published_formats
 from app.estimator.inputs import input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
@@ -16,13 +16,7 @@ from app.estimator.models.lookup import (
     read_pasted_config,
     unread_sizes_warning,
 )
-from app.estimator.models.number_formats import (
-    GGUF_FORMATS,
-    PUBLISHED,
-    PUBLISHED_OR_FP8,
-    resolve_cache_format,
-    usual_gguf_file,
-)
+from app.estimator.models.number_formats import GGUF_FORMATS, PUBLISHED
 from app.estimator.result import Estimate, OutputSpec
 
 
@@ -52,21 +46,16 @@ class EstimateSpec:
 
     def compute(self, inputs: Any) -> Estimate:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
-        cache = ""
-        if getattr(inputs, "cache", "") == PUBLISHED:
-            cache = resolve_cache_format(find_model(inputs.model), PUBLISHED)
-            inputs = dataclasses.replace(inputs, cache=cache)
-        file = _usual_file_of_llama_cpp(inputs)
-        inputs = dataclasses.replace(inputs, weights=file) if file else inputs
+        typed, inputs = inputs, resolve_published_formats(inputs)
+        cache = inputs.cache if getattr(typed, "cache", "") == PUBLISHED else ""
         estimate = self.answer(inputs)
         model = _requested_model(inputs)
         if model is None:
             return estimate
         counted = _weight_format_note(model, inputs)
-        if file:
-            counted = (
-                f"llama.cpp loads GGUF files: {GGUF_FORMATS[file]}, the usual one, is counted."
-            )
+        if getattr(typed, "weights", "") != getattr(inputs, "weights", ""):
+            file = GGUF_FORMATS[inputs.weights]
+            counted = f"llama.cpp loads GGUF files: {file}, the usual one, is counted."
         if cache not in ("", "bf16"):
             counted = f"{counted} KV cache as published: {cache.upper()}."
         notes = model_caveats(model)
@@ -90,14 +79,6 @@ def _requested_model(inputs: Any) -> Architecture | None:
         return read_pasted_config(pasted)
     name = getattr(inputs, "model", "")
     return find_model(name) if name else None
-
-
-def _usual_file_of_llama_cpp(inputs: Any) -> str:
-    """Return the file that llama.cpp loads instead of a published checkpoint; else empty."""
-    published = getattr(inputs, "weights", "") in (PUBLISHED, PUBLISHED_OR_FP8)
-    if not published or getattr(inputs, "engine", "") != LLAMA_CPP:
-        return ""
-    return usual_gguf_file(find_model(inputs.model))
 
 
 def _weight_format_note(model: Architecture, inputs: Any) -> str:

@@ -355,7 +355,7 @@ def build_form_fields(
                 term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
                 changed=name in typed and (inputs is None or meant != defaults[name]),
-                usual=f"{spec.usual(inputs):,}" if spec.usual and inputs is not None else "",
+                usual=f"{spec.usual(inputs):,}" if spec.usual and inputs and not problems else "",
             )
         )
     return tuple(fields)

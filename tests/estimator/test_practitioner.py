@@ -198,10 +198,35 @@ def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
 
 
 def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
-    for gpu, gpus in (("h200", 3), ("mi300x", 3)):
-        load = {"model": "llama-3.3-70b", "gpu": gpu, "concurrent": 50}
-        whole, part = ask("deployment", **load), ask("serving-capacity", **load, tensor_parallel=1)
+    loads = (
+        ({"model": "llama-3.3-70b", "gpu": "h200", "concurrent": 50}, 3),
+        ({"model": "llama-3.3-70b", "gpu": "mi300x", "concurrent": 50}, 3),
+        ({"model": "llama-3.1-70b", "gpu": "h100", "concurrent": 500}, 16),
+        ({"model": "qwen3-235b-a22b", "gpu": "h200", "weights": "fp8-block", "concurrent": 100}, 8),
+    )
+    for load, gpus in loads:
+        whole, part = (ask(name, **load) for name in ("deployment", "serving-capacity"))
         assert number(whole, "gpus") == number(part, "gpus") == gpus
+
+
+def test_the_gpus_that_share_a_model_are_by_default_the_fewest_that_load_it() -> None:
+    typed = {"model": "llama-3.1-405b", "weights": "fp8", "gpu": "h100"}
+    alone = {name: ask(name, **typed, **load) for name, load in _ONE_REQUEST.items()}
+    assert "of 8 H100" in alone["serving-capacity"].verdict.text
+    assert "memory of 8 H100" in alone["latency"].verdict.text
+    for name, load in _ONE_REQUEST.items():
+        assert alone[name].figures == ask(name, **typed, **load, tensor_parallel=8).figures
+    # Experts of 1,536 in blocks of 128 are no whole blocks over 8 GPUs.
+    typed = {"model": "Qwen/Qwen3-235B-A22B-FP8", "gpu": "l40s"}
+    qwen = ask("serving-capacity", **typed, **_ONE_REQUEST["serving-capacity"])
+    assert "1 replica of 8 L40S" in qwen.verdict.text
+    assert any("divided whole over 8 GPUs" in note for note in qwen.notes)
+
+
+_ONE_REQUEST = {
+    "serving-capacity": {"concurrent": 1, "ttft_target": "", "tpot_target": "", "spare": 0},
+    "latency": {},
+}
 
 
 def test_a_rack_is_offered_prefill_and_decode_apart() -> None:

@@ -322,8 +322,8 @@ def _served(**asked: Any) -> Any:
 
 
 def test_requests_beyond_the_cache_wait_instead_of_having_no_answer() -> None:
-    most = int(_served(concurrent=1)["max_concurrent"].value)
-    full, twice = _served(concurrent=most), _served(concurrent=2 * most)
+    most = int(_served(concurrent=1, tensor_parallel=4)["max_concurrent"].value)
+    full, twice = (_served(concurrent=n * most, tensor_parallel=4) for n in (1, 2))
     assert twice["throughput"].value == pytest.approx(full["throughput"].value, rel=0.02)
     assert twice["tpot_p50"].value == pytest.approx(full["tpot_p50"].value, rel=0.02)
     each = full["tpot_p50"].value * 300

@@ -49,7 +49,7 @@ def test_a_site_that_is_nearly_full_is_told_what_it_has() -> None:
 
 
 def test_a_model_too_large_is_told_what_memory_would_bring() -> None:
-    text = ask("latency", model="llama-3.1-405b").verdict.text
+    text = ask("latency", model="llama-3.1-405b", tensor_parallel=1).verdict.text
     assert text.startswith("Too large for 1 H100 SXM5 80GB. With enough memory: first ")
 
 

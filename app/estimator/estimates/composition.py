@@ -1,7 +1,8 @@
 """Estimates that are made of others: sections, their inputs, and figures read from them."""
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -134,13 +135,24 @@ class SectionComposer:
         `values` are the others, and those that differ.
         """
         entry = require_estimate(name)
-        specs = input_specs(entry.inputs)
+        with self.name_own_inputs():
+            inputs = self.parse_section_inputs(name, values)
+            return SubEstimate(heading, name, inputs, entry.compute(inputs))
+
+    def parse_section_inputs(self, name: str, values: Mapping[str, Any]) -> Any:
+        """Return the inputs of a section; see `compute_section`."""
+        inputs_type = require_estimate(name).inputs
+        specs = input_specs(inputs_type)
         shared = {name: value for name, value in self._values.items() if name in specs}
         # An emptied input is no value, where a missing one is the default.
         emptied = {name: "" for name in shared if shared[name] is None and specs[name].clearable}
+        return parse_inputs(inputs_type, {**shared, **emptied, **values})
+
+    @contextlib.contextmanager
+    def name_own_inputs(self) -> Iterator[None]:
+        """Raise the errors of a section anew, with an input of the composed estimate."""
         try:
-            inputs = parse_inputs(entry.inputs, {**shared, **emptied, **values})
-            return SubEstimate(heading, name, inputs, entry.compute(inputs))
+            yield
         except InvalidInputsError as error:
             problem = error.problems[0]
             field = problem.field if problem.field in self._values else "gpu"

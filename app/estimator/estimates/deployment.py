@@ -20,14 +20,18 @@ from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
 from app.estimator.estimates.inference_memory import DATA_PARALLEL, DIVIDED, InferenceMemoryInputs
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
-from app.estimator.estimates.serving_capacity import ServingCapacityInputs
-from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs, resolve_inputs
+from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
-from app.estimator.memory.parallel_layout import quantization_block_problem, tensor_parallel_problem
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import resolve_published_or_fp8
 from app.estimator.result import SubEstimate
 from app.estimator.units import NBSP, parse_quantity
+
+
+def _usual_shared_gpus(inputs: Any) -> int:
+    gpus: int = _resolve_capacity_inputs(SectionComposer(inputs))["tensor_parallel"]
+    return gpus
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,12 +40,8 @@ class DeploymentInputs:
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
     requests_per_second: float | None = reuse_input(ServingCapacityInputs, "requests_per_second")
-    tensor_parallel: int | None = common_inputs.tensor_parallel_input(
-        default=None,
-        kind="count",
-        label="GPUs that share the model",
-        help="GPUs of one replica. Left empty: the number with which the fewest GPUs in all keep "
-        "the targets.",
+    tensor_parallel: int | None = reuse_input(
+        ServingCapacityInputs, "tensor_parallel", usual=_usual_shared_gpus
     )
     weights: str = reuse_input(ServingCapacityInputs, "weights")
     cache: str = reuse_input(ServingCapacityInputs, "cache")
@@ -95,14 +95,13 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
-    capacity = _find_capacity_with_fewest_gpus(run, system)
-    width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
+    resolved = _resolve_capacity_inputs(run)
+    width = resolved["tensor_parallel"]
+    capacity = run.compute_section("Latency", "serving-capacity", resolved)
     relaxed = _relax_targets(capacity)
     if relaxed:
-        capacity = _compute_capacity_section(
-            run, width, expert_parallel=capacity.inputs.expert_parallel, **relaxed
-        )
-        estimate = capacity.estimate
+        capacity = run.compute_section("Latency", "serving-capacity", {**resolved, **relaxed})
+    estimate = capacity.estimate
     weights = {
         "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
         "tensor_parallel": 1 if inputs.decode_gpus else width,
@@ -149,60 +148,19 @@ def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
     }
 
 
-def _find_capacity_with_fewest_gpus(
-    composer: SectionComposer, system: System | None
-) -> SubEstimate:
-    """Return the capacity with the fewest GPUs in all that keep the targets.
-
-    Tried are the fewest for a replica that hold one request, and twice as many up to a whole
-    system. If none keeps the targets, it is the last of them. Experts whose parts engines do
-    not load are divided whole.
-    """
-    inputs = composer.inputs
-    if inputs.tensor_parallel:
-        return _compute_capacity_section(composer, inputs.tensor_parallel)
-    if inputs.decode_gpus or inputs.prefill_gpus or inputs.attention_parallel > 1:
-        return _compute_capacity_section(composer, 1)
-    memory = composer.compute_section("Memory", "inference-memory", _memory_inputs(inputs, 1, 1))
-    fewest = memory.estimate["fewest_gpus"].value
-    width = fewest if isinstance(fewest, int) else 1
-    sections = [_compute_loadable_capacity(composer, width)]
-    most = system.gpus if system else 8
-    while (
-        2 * width <= most and tensor_parallel_problem(find_model(inputs.model), 2 * width) is None
-    ):
-        width *= 2
-        sections.append(_compute_loadable_capacity(composer, width))
-    keeping = [s for s in sections if s.estimate["fits"].value]
-    return min(keeping, key=_count_gpus) if keeping else sections[-1]
-
-
-def _compute_loadable_capacity(composer: SectionComposer, width: int) -> SubEstimate:
-    inputs = composer.inputs
-    model, weights = (
-        find_model(inputs.model),
-        resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
-    )
-    if inputs.expert_parallel == 1 and quantization_block_problem(model, weights, width, width):
-        return _compute_capacity_section(composer, width, expert_parallel=width)
-    return _compute_capacity_section(composer, width)
-
-
-def _count_gpus(section: SubEstimate) -> int:
-    """Return the GPUs of a capacity that keeps the targets, spare ones included."""
-    return int(section.estimate["gpus"].value or 0)
-
-
 # Engines of the memory by those of the speed.
 _MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
 
 
-def _compute_capacity_section(
-    composer: SectionComposer, tensor_parallel: int, **changes: int | str
-) -> SubEstimate:
-    price = composer.inputs.usd_per_gpu_hour
-    values = {"tensor_parallel": tensor_parallel, "cost_per_gpu_hour": price, **changes}
-    return composer.compute_section("Latency", "serving-capacity", values)
+def _resolve_capacity_inputs(composer: SectionComposer) -> dict[str, Any]:
+    """Return the inputs of serving-capacity that the deployment does not have or leaves open."""
+    values = {"cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour}
+    if composer.inputs.system:
+        values["gpus_per_node"] = find_system(composer.inputs.system).gpus
+    with composer.name_own_inputs():
+        inputs = resolve_inputs(composer.parse_section_inputs("serving-capacity", values))
+    split = {name: getattr(inputs, name) for name in ("tensor_parallel", "expert_parallel")}
+    return {**values, **split}
 
 
 def _memory_inputs(

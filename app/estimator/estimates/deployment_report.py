@@ -9,6 +9,7 @@ from app.estimator.estimates.deployment import (
     compute_deployment,
 )
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
+from app.estimator.estimates.serving_capacity_report import whole_expert_notes
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
@@ -79,7 +80,9 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         steps=(_gpu_step(result),),
         notes=(
             NOTE,
-            *_split_notes(result),
+            *whole_expert_notes(
+                result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
+            ),
             *result.missing_notes,
             *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
@@ -128,18 +131,6 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
         "Even one request misses the targets on this hardware, so it is sized for half again what "
         f"one takes: {' and '.join(changes)}."
     )
-
-
-def _split_notes(result: DeploymentResult) -> tuple[str, ...]:
-    """Return a note on experts that are divided whole because engines load them only so."""
-    parts = _capacity_section(result).inputs.expert_parallel
-    if parts == result.inputs.expert_parallel:
-        return ()
-    note = (
-        f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
-        "do not load parts of these."
-    )
-    return (note,)
 
 
 def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:

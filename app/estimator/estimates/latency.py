@@ -15,7 +15,12 @@ from app.estimator.common_inputs import (
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.memory.parallel_layout import serving_pipeline_problem, shared_model_problem
+from app.estimator.memory.parallel_layout import (
+    default_shared_gpu_counts,
+    quantization_block_problem,
+    serving_pipeline_problem,
+    shared_model_problem,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -49,7 +54,10 @@ class LatencyInputs:
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.tensor_parallel_input()
+    tensor_parallel: int = common_inputs.default_shared_gpus_input(
+        lambda inputs: resolve_inputs(inputs).tensor_parallel,
+        "the fewest on which the engine loads the model and the sequences fit.",
+    )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
     beyond_heads: bool = HARDWARE.add_folded_input(
         False,
@@ -153,16 +161,37 @@ def validate_inputs(
         raise input_error("tensor_parallel", tensor, problem)
 
 
-def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
-    """Return the model on its GPUs; raises InvalidInputsError if they cannot run it."""
+def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
+    """Return the inputs with formats and GPUs that they leave open.
+
+    Raises InvalidInputsError if the model cannot run on the GPUs.
+    """
     reject_transformers_engine(inputs.engine)
+    inputs = common_inputs.resolve_published_formats(inputs)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
+    tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel or 1
     validate_inputs(model, gpu, inputs.weights, tensor, inputs.engine)
     problem = serving_pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
     reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
+    if inputs.tensor_parallel:
+        return inputs
+
+    def is_enough(gpus: int) -> bool:
+        changed = dataclasses.replace(inputs, tensor_parallel=gpus)
+        if quantization_block_problem(model, inputs.weights, gpus, gpus):
+            return False
+        context = inputs.prompt + inputs.answer
+        return max_sequences(place_requested_model(changed), context) >= inputs.batch
+
+    counts = default_shared_gpu_counts(model, inputs.engine, 1, is_enough)
+    return dataclasses.replace(inputs, tensor_parallel=counts[0])
+
+
+def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
+    """Return the model on its GPUs, of resolved inputs."""
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     serving = ServingSetup(
         weights=inputs.weights,

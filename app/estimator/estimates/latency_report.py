@@ -10,6 +10,7 @@ from app.estimator.estimates.latency import (
     compute_latency,
     find_flips,
     place_requested_model,
+    resolve_inputs,
 )
 from app.estimator.formula_steps import StepBuilder, Term, format_exact_sum, format_term
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
@@ -106,6 +107,7 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
 def estimate(inputs: LatencyInputs) -> Estimate:
+    inputs = resolve_inputs(inputs)
     placed = place_requested_model(inputs)
     result = compute_latency(inputs, placed)
     return Estimate(
@@ -134,14 +136,14 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         f"after {first}, then one every {format_value(result.time_per_output_token, 's')} "
         f"({format_number(1 / result.time_per_output_token)} tokens/s for each sequence)."
     )
+    where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
     if not result.fits:
-        where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
     return Verdict(
         "info",
         _LEADS[result.bound],
-        f"First token {then} It fits in memory.{_describe_other_acceptances(result)}"
+        f"First token {then} It fits in the memory of {where}.{_describe_other_acceptances(result)}"
         f"{_describe_refusal(result.placed)}",
     )
 

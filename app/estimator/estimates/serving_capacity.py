@@ -5,13 +5,22 @@ import math
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.common_inputs import (
+    ENGINE,
+    HARDWARE,
+    LOAD,
+    input_error,
+    reject_gguf_without_llama_cpp,
+    reject_transformers_engine,
+)
 from app.estimator.data_files import error_range
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
+from app.estimator.estimates.latency import validate_inputs
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.parallel_layout import (
+    default_shared_gpu_counts,
     quantization_block_problem,
     serving_pipeline_problem,
     tensor_parallel_choices,
@@ -44,6 +53,7 @@ from app.estimator.serving.replica import (
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
     MeasurementCoverage,
+    PlacedModel,
     SpeculativeDecoding,
     measurement_coverage,
     place_model,
@@ -96,8 +106,10 @@ class ServingCapacityInputs:
     )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.tensor_parallel_input(
-        default=4, label="GPUs that share the model", replaced_by="decode_gpus"
+    tensor_parallel: int = common_inputs.default_shared_gpus_input(
+        lambda inputs: resolve_inputs(inputs).tensor_parallel,
+        "the number with which the fewest GPUs in all keep the targets.",
+        replaced_by="decode_gpus",
     )
     attention_parallel: int = HARDWARE.add_folded_input(
         1,
@@ -277,11 +289,7 @@ class CapacityResult:
 
     @property
     def refusal(self) -> str | None:
-        """Return why engines do not load the weights divided so; None if they do."""
-        serving = self.profile.placed.serving
-        return quantization_block_problem(
-            self.profile.placed.model, serving.weights, serving.tensor, serving.expert_tensor
-        )
+        return find_refusal(self.profile.placed)
 
     @property
     def has_targets(self) -> bool:
@@ -367,19 +375,100 @@ class CapacityResult:
         return rate * self.inputs.output_tokens
 
 
-def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
+def resolve_inputs(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
+    """Return the inputs with formats and GPUs that they leave open.
+
+    Raises InvalidInputsError if the model cannot run on the GPUs.
+    """
+    reject_transformers_engine(inputs.engine)
+    reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
+    inputs = common_inputs.resolve_published_formats(inputs)
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    shared = 1 if inputs.decode_gpus else inputs.tensor_parallel or 1
+    validate_inputs(model, gpu, inputs.weights, shared, inputs.engine)
+    validate_expert_split(model, inputs)
+    validate_pipeline(model, inputs)
+    validate_prefill_decode_split(model, inputs)
+    return inputs if inputs.tensor_parallel else _fill_in_split(model, inputs)
+
+
+def _fill_in_split(model: Architecture, inputs: ServingCapacityInputs) -> ServingCapacityInputs:
+    """Return the inputs with the GPUs that share the model, as the fewest in all keep the targets.
+
+    If no number keeps them, with the most that are tried. Experts whose parts engines do not load
+    are divided whole, unless a split of them is given.
+    """
+    if inputs.decode_gpus:
+        return dataclasses.replace(inputs, tensor_parallel=1)
+
+    def divide_over(gpus: int) -> ServingCapacityInputs:
+        split = dataclasses.replace(inputs, tensor_parallel=gpus, simulate=False)
+        if inputs.expert_parallel > 1 or inputs.expert_tensor_parallel:
+            return split
+        return find_loadable_split(model, split) or split
+
+    def is_enough(gpus: int) -> bool:
+        split = divide_over(gpus)
+        return not find_refusal(place_replica(split)) and has_room_for_request(split)
+
+    server = inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
+    most = max(1, server // inputs.attention_parallel)
+    counts = default_shared_gpu_counts(model, inputs.engine, most, is_enough)
+    splits = [divide_over(gpus) for gpus in counts]
+    tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
+    keeping = [result for result in tried if result.targets_met]
+    best = min(keeping, key=lambda result: result.gpus or 0) if keeping else tried[-1]
+    return dataclasses.replace(best.inputs, simulate=inputs.simulate)
+
+
+def find_loadable_split(
+    model: Architecture, inputs: ServingCapacityInputs
+) -> ServingCapacityInputs | None:
+    """Return the inputs, with experts divided whole if engines load them only so; None if never."""
+    gpus = inputs.tensor_parallel * inputs.attention_parallel
+    whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
+    for split in (inputs, whole):
+        setup = serving_setup(split)
+        tensor, expert = setup.tensor, setup.expert_tensor
+        if not quantization_block_problem(model, inputs.weights, tensor, expert):
+            return split
+    return None
+
+
+def find_refusal(placed: PlacedModel) -> str | None:
+    """Return why engines do not load the weights divided so; None if they do."""
+    serving = placed.serving
+    return quantization_block_problem(
+        placed.model, serving.weights, serving.tensor, serving.expert_tensor
+    )
+
+
+def has_room_for_request(inputs: ServingCapacityInputs, **changes: Any) -> bool:
+    """Return whether weights and one request fit in a replica with changed inputs."""
+    inputs = dataclasses.replace(inputs, **changes)
+    context = _request_pattern(inputs).mean_context
+    return max_sequences(place_replica(inputs), context, inputs.memory_utilization) >= 1
+
+
+def place_replica(inputs: ServingCapacityInputs) -> PlacedModel:
     gpu = find_accelerator(inputs.gpu)
     fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
-    model = find_model(inputs.model)
-    placed = place_model(model, gpu, fabric, serving_setup(inputs))
+    return place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
+
+
+def _request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
     cached = inputs.prompt_tokens * inputs.cached_share
-    requests = RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached)
-    traffic = RequestPattern(
-        requests,
+    return RequestPattern(
+        RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached),
         inputs.prompt_variation,
         inputs.answer_variation,
         open_arrivals=inputs.requests_per_second is not None,
     )
+
+
+def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
+    placed, traffic = place_replica(inputs), _request_pattern(inputs)
+    model, gpu, fabric = placed.model, placed.gpu, placed.fabric
     draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
     prefill = None
     if inputs.prefill_gpus and inputs.decode_gpus:
@@ -537,18 +626,13 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
     """Return the fewest GPUs per replica that fit the weights and one request."""
-    model, gpu = profile.placed.model, profile.placed.gpu
     if profile.prefill:
         return None
-    for tensor in tensor_parallel_choices(model):
-        if tensor <= inputs.tensor_parallel:
-            continue
-        serving = serving_setup(dataclasses.replace(inputs, tensor_parallel=tensor))
-        wider = place_model(model, gpu, profile.placed.fabric, serving)
-        context = profile.traffic.mean_context
-        if max_sequences(wider, context, inputs.memory_utilization) >= 1:
-            return tensor
-    return None
+    counts = tensor_parallel_choices(profile.placed.model)
+    wider = (gpus for gpus in counts if gpus > inputs.tensor_parallel)
+    return next(
+        (gpus for gpus in wider if has_room_for_request(inputs, tensor_parallel=gpus)), None
+    )
 
 
 def find_replica_bounds(result: CapacityResult) -> CountBounds | None:

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.serving_capacity import (
@@ -15,17 +15,14 @@ from app.estimator.estimates.serving_capacity import (
     build_replica_profile,
     compute_capacity,
     fewest_replicas,
+    find_loadable_split,
+    has_room_for_request,
     latency_targets,
-    serving_setup,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory.parallel_layout import (
-    quantization_block_problem,
-    tensor_parallel_problem,
-)
+from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.memory_verdict import round_past_limit
-from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import CACHE_BITS, CACHE_CHOICES
 from app.estimator.result import FieldChange, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.replica import (
@@ -381,7 +378,7 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
             continue
         if best is not None and tensor * (1 + inputs.spare) >= best:
             break  # Even one replica of so many takes no fewer.
-        other = _loadable_split(model, dataclasses.replace(inputs, tensor_parallel=tensor))
+        other = find_loadable_split(model, dataclasses.replace(inputs, tensor_parallel=tensor))
         if other is None:
             continue
         profile = build_replica_profile(other)
@@ -426,19 +423,13 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     field, label = "memory_utilization", "Usable share of memory"
     usable_share = VerdictFlip(field, label, now, then, becomes)
     flips = []
-    if _has_room(inputs, max_sequences=fewer):
+    if has_room_for_request(inputs, max_sequences=fewer):
         flips.append(sequences)
-    if _has_room(inputs, memory_utilization=larger):
+    if has_room_for_request(inputs, memory_utilization=larger):
         flips.append(usable_share)
-    if not flips and _has_room(inputs, max_sequences=fewer, memory_utilization=larger):
+    if not flips and has_room_for_request(inputs, max_sequences=fewer, memory_utilization=larger):
         flips.append(dataclasses.replace(sequences, also=(FieldChange(field, label, then),)))
     return tuple(flips)
-
-
-def _has_room(inputs: ServingCapacityInputs, **changes: Any) -> bool:
-    """Return whether weights and one request fit with changed inputs."""
-    changed = dataclasses.replace(inputs, **changes)
-    return build_replica_profile(changed).max_batch >= 1
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -449,30 +440,16 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     now, label = str(inputs.tensor_parallel), "GPUs that share the model"
     also: tuple[FieldChange, ...] = ()
     wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
-    split = _loadable_split(result.profile.placed.model, wider)
+    split = find_loadable_split(result.profile.placed.model, wider)
     if split and split.expert_parallel != inputs.expert_parallel:
         also = (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
     return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
 
 
-def _loadable_split(
-    model: Architecture, inputs: ServingCapacityInputs
-) -> ServingCapacityInputs | None:
-    """Return the inputs, with experts divided whole if engines load them only so; None if never."""
-    gpus = inputs.tensor_parallel * inputs.attention_parallel
-    whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
-    for split in (inputs, whole):
-        setup = serving_setup(split)
-        tensor, expert = setup.tensor, setup.expert_tensor
-        if not quantization_block_problem(model, inputs.weights, tensor, expert):
-            return split
-    return None
-
-
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return experts divided whole, for an engine that does not load their parts."""
     inputs = result.inputs
-    split = _loadable_split(result.profile.placed.model, inputs)
+    split = find_loadable_split(result.profile.placed.model, inputs)
     if split is None:
         return ()
     now, then = str(inputs.expert_parallel), str(split.expert_parallel)

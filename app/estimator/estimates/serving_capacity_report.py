@@ -4,8 +4,6 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-from app.estimator.common_inputs import reject_gguf_without_llama_cpp, reject_transformers_engine
-from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
@@ -14,18 +12,14 @@ from app.estimator.estimates.serving_capacity import (
     compute_capacity,
     find_replica_bounds,
     replica_load,
+    resolve_inputs,
     serving_setup,
-    validate_expert_split,
-    validate_pipeline,
-    validate_prefill_decode_split,
 )
 from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find_flips
 from app.estimator.formula_steps import StepBuilder, format_term
-from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.memory_verdict import capacity_note
-from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -108,14 +102,7 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
-    reject_transformers_engine(inputs.engine)
-    reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    shared = 1 if inputs.decode_gpus else inputs.tensor_parallel
-    validate_inputs(model, gpu, inputs.weights, shared, inputs.engine)
-    validate_expert_split(model, inputs)
-    validate_pipeline(model, inputs)
-    validate_prefill_decode_split(model, inputs)
+    given, inputs = inputs, resolve_inputs(inputs)
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
     result = dataclasses.replace(result, replica_bounds=find_replica_bounds(result))
@@ -128,6 +115,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         tables=build_load_and_simulation_tables(result),
         notes=(
             *_build_notes(result),
+            *whole_expert_notes(given.expert_parallel, inputs.expert_parallel),
             *list_price_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             capacity_note(profile.placed.gpu),
         ),
@@ -580,6 +568,17 @@ def _build_notes(result: CapacityResult) -> list[str]:
         served = format_number(result.simulation.requests_per_second)
         notes.append(f"The simulated replica served {served} requests/s.")
     return notes
+
+
+def whole_expert_notes(given_parts: int, parts: int) -> tuple[str, ...]:
+    """Return a note on experts that are divided whole because engines load them only so."""
+    if parts == given_parts:
+        return ()
+    note = (
+        f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
+        "do not load parts of these."
+    )
+    return (note,)
 
 
 ENTRY = EstimateSpec(

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from app.estimator.models.architecture import Architecture, count_layers, fill_in_counts
@@ -285,6 +285,20 @@ def shared_model_problem(model: Architecture, gpus: int, engine: str) -> str | N
     if gpus > model.layers:
         return f"{model.name} has {model.layers} layers, too few for {gpus} GPUs."
     return None
+
+
+def default_shared_gpu_counts(
+    model: Architecture, engine: str, most: int, is_enough: Callable[[int], bool]
+) -> tuple[int, ...]:
+    """Return the numbers of GPUs to share a model that are tried if none is given.
+
+    The fewest that `is_enough` says the engine loads and that hold the load, and twice as many
+    up to `most`; 1 if there are none up to 64.
+    """
+    counts = [n for n in range(1, 65) if shared_model_problem(model, n, engine) is None]
+    fewest = next(filter(is_enough, counts), 1)
+    doubled = (fewest * 2**step for step in range(1, 7))
+    return fewest, *(n for n in doubled if n <= most and n in counts and is_enough(n))
 
 
 def quantization_block_problem(
