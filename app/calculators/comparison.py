@@ -274,16 +274,12 @@ def compute_scenarios(
     return scenarios
 
 
-def minimal_query_inputs(scenario: Scenario) -> QueryInputs:
-    """Return the shortest query of a scenario; the input as typed if it has problems."""
-    if scenario.inputs is None:
-        return scenario.typed
-    return inputs_to_query(scenario.inputs)
-
-
 def comparison_links(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, str]:
     """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
-    inputs_by_letter = {letter: minimal_query_inputs(s) for letter, s in scenarios.items()}
+    inputs_by_letter = {
+        letter: s.typed if s.inputs is None else inputs_to_query(s.inputs)
+        for letter, s in scenarios.items()
+    }
     a, b = inputs_by_letter["a"], inputs_by_letter["b"]
     views = {
         "here": inputs_by_letter,

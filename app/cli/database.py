@@ -90,7 +90,9 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         make_database_private(engine)
         make_file_private(installation.secret_file)
     except UnusableDatabaseError as error:
-        raise InstallationError(f"{error}{_describe_newest_backup(installation)}") from None
+        backups = installation.backup_folder and list_automatic_backups(installation.backup_folder)
+        newest = f" The newest copy is {list(backups)[-1]}." if backups else ""
+        raise InstallationError(f"{error}{newest}") from None
     except DBAPIError as error:
         if error.orig is not None and is_disk_full_error(error.orig):
             raise InstallationError(describe_full_disk(installation.data_folder)) from None
@@ -120,13 +122,6 @@ def _vacuum_after_erasure(engine: Engine) -> None:
             vacuum_if_marked(sqlite_file(engine), LARGEST_AT_START, exclusive=True)
     except sqlite3.Error as error:
         _log.warning("What erased learners left is not removed yet: %s.", error)
-
-
-def _describe_newest_backup(installation: Installation) -> str:
-    backups = (
-        list_automatic_backups(installation.backup_folder) if installation.backup_folder else {}
-    )
-    return f" The newest copy is {list(backups)[-1]}." if backups else ""
 
 
 def installation_from_settings(settings: Settings) -> Installation:

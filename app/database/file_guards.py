@@ -163,7 +163,7 @@ def make_private_folder(path: Path) -> None:
     for folder in reversed(new):
         handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _chown_if_root_owned(folder.name, handle, folder.parent.stat())
+            _chown_if_root_owned(folder.name, handle, _folder_owner(folder.parent))
         finally:
             os.close(handle)
 
@@ -177,8 +177,8 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
     """
     if os.geteuid() != _ROOT or not folder.is_dir():
         return
-    owner = folder.stat()
-    if owner.st_uid == _ROOT:
+    owner = _folder_owner(folder)
+    if owner.user_id == _ROOT:
         return
     for path, folders, files, handle in os.fwalk(folder):
         if prefixes and Path(path) == folder:
@@ -190,7 +190,17 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
                 _chown_if_root_owned(name, handle, owner)
 
 
-def _chown_if_root_owned(name: str, folder_descriptor: int, owner: os.stat_result) -> None:
+class FileOwner(NamedTuple):
+    user_id: int
+    group_id: int
+
+
+def _folder_owner(folder: Path) -> FileOwner:
+    status = folder.stat()
+    return FileOwner(status.st_uid, status.st_gid)
+
+
+def _chown_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) -> None:
     """Give one file or folder that root owns to `owner`.
 
     Skips a file with several hard links: the folder's owner could have linked a system
@@ -204,7 +214,7 @@ def _chown_if_root_owned(name: str, folder_descriptor: int, owner: os.stat_resul
         status = os.fstat(handle)
         has_one_link = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
         if status.st_uid == _ROOT and (has_one_link or stat.S_ISDIR(status.st_mode)):
-            os.fchown(handle, owner.st_uid, owner.st_gid)
+            os.fchown(handle, *owner)
     finally:
         os.close(handle)
 

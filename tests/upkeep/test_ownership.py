@@ -151,7 +151,7 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[set[str]]
         names.add(str(path.relative_to(tmp_path)))
 
     monkeypatch.setattr(files, "_ROOT", os.geteuid())
-    monkeypatch.setattr(files, "_folder_owner", lambda _folder: (OWNER, OWNER))
+    monkeypatch.setattr(files, "_folder_owner", lambda _folder: files.FileOwner(OWNER, OWNER))
     monkeypatch.setattr(files.os, "fchown", note)
     return names
 
