@@ -361,7 +361,7 @@ class SourceFile:
         self, code: str, needle: str, first: int, last: int, message: str, hint: str = ""
     ) -> None:
         """Report a problem at `needle` in lines first..last, or at the first of these lines."""
-        self.report_text(code, needle, first, last, message, hint)
+        self.report(code, *self.locate_text(needle, first, last), message, hint)
 
     def locate_text(self, needle: str, first: int, last: int) -> TextPosition:
         """Return the position of `needle` in lines first..last (from 1), or of the first line."""
