@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner
-from app.content.course_facts import domain_by_objective
+from app.content.course_facts import cache_by_library, domain_by_objective
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.engine import WRITING
@@ -119,7 +119,7 @@ def close_sitting(
         ]
         store.record_graded_answers(db, sitting, graded, at)
         missed = _cards_of_missed_questions(library, sitting, graded, max(answers, default=0))
-        store.readd_missed_cards_if_wanted(db, sitting, missed, at)
+        store.schedule_missed_questions_if_wanted(db, sitting, missed, at)
         store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
 
@@ -189,19 +189,10 @@ def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer)
     return _grade_slot(question, slot, first).score
 
 
-_asked: list[tuple[Library, tuple[Question, ...]]] = []
-_FEW = 6  # courses, or versions of one
-
-
+@cache_by_library
 def solvable_questions(library: Library) -> tuple[Question, ...]:
-    """Return the questions of a course that have an answer, computed once per version."""
-    for cached_library, questions in tuple(_asked):
-        if cached_library is library:
-            return questions
-    solvable = tuple(filter(has_solvable_variant, library.questions.values()))
-    _asked.insert(0, (library, solvable))
-    del _asked[_FEW:]
-    return solvable
+    """Return the questions of a course that have an answer."""
+    return tuple(filter(has_solvable_variant, library.questions.values()))
 
 
 def has_solvable_variant(question: Question) -> bool:

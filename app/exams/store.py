@@ -341,7 +341,7 @@ def record_graded_answers(
         add_to_day_totals(db, sitting.learner_id, day, totals)
 
 
-def readd_missed_cards_if_wanted(
+def schedule_missed_questions_if_wanted(
     db: Session, sitting: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
     """Make the questions missed in a closed sitting due again, if the learner wants that."""

@@ -31,6 +31,7 @@ from app.questions.question_form import OpenQuestion, new_submission_token, seed
 from app.questions.question_type import (
     GradeResult,
     QuestionType,
+    ResultColumnTitles,
     UnreadableResponse,
     name_result,
 )
@@ -97,7 +98,7 @@ class AnswerFeedback:
         return types.type_of(self.variant)
 
     @property
-    def columns(self) -> tuple[str, str]:
+    def columns(self) -> ResultColumnTitles:
         return self.kind.result_column_titles(self.variant.answer)
 
     @property
@@ -256,7 +257,7 @@ class RunFrame:
 
 
 def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
-    scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
+    scores = tuple(run.answers[item].score if item in run.answers else None for item in run.items)
     results = tuple(
         "unknown" if item in run.unknown else "" if score is None else name_result(score)
         for item, score in zip(run.items, scores, strict=True)
@@ -289,9 +290,12 @@ def questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
 
 
 def open_question(
-    ctx: RequestContext, question: Question, submission: QuestionSubmission
+    ctx: RequestContext,
+    question: Question,
+    submission: QuestionSubmission,
+    run: PracticeRunState | None = None,
 ) -> OpenQuestion:
-    """Return the question for this request: its seed, and the response so far."""
+    """Return the question for this request: its seed, the response so far, its place in a run."""
     form, raw = submission.form, submission.raw
     seed = form.seed
     if seed is None:
@@ -306,6 +310,7 @@ def open_question(
         context=form.context,
         back=form.back,
         run=form.run,
+        place=run.items.index(question.id) + 1 if run else 0,
         hints=min(form.hints + form.more, len(variant.hints)),
         since=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
@@ -481,9 +486,8 @@ def show_question_fragment(
 ) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     refuse_if_excluded_from_practice(ctx, question)
-    asked = _set_place_in_run(
-        open_question(ctx, question, submission), _find_answered_run(ctx, question, submission)
-    )
+    run = _find_answered_run(ctx, question, submission)
+    asked = open_question(ctx, question, submission, run)
     return render_page(ctx.request, "quiz/_question.html", open_question=asked)
 
 
@@ -496,7 +500,8 @@ async def submit_attempt(
     The feedback is rendered after the commit: that takes longer than saving, and other writers
     would have to wait for it.
     """
-    submission = _drop_response_if_dont_know(submission)
+    if submission.form.unknown:
+        submission = QuestionSubmission(submission.form, {})
     async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
@@ -514,7 +519,7 @@ def _submit_answer(
     """
     refuse_if_excluded_from_practice(ctx, question)
     run = _find_answered_run(ctx, question, submission)
-    asked = _set_place_in_run(open_question(ctx, question, submission), run)
+    asked = open_question(ctx, question, submission, run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
@@ -556,11 +561,6 @@ def report_question(ctx: WriteContext, question: QuestionOfPath, form: PostedRep
     return render_fragment_or_redirect(
         ctx.request, "quiz/_reported.html", redirect_url=f"{where}{sign}reported=1"
     )
-
-
-def _drop_response_if_dont_know(submission: QuestionSubmission) -> QuestionSubmission:
-    """Return the submission without a response if the learner chose “I don't know”."""
-    return QuestionSubmission(submission.form, {}) if submission.form.unknown else submission
 
 
 def _grade_or_reject(
@@ -649,8 +649,3 @@ def _run_frame_of(
     if attempt is not None:
         run = run.with_answer(attempt)
     return build_run_frame(run, run.items.index(question.id) + 1)
-
-
-def _set_place_in_run(open_question: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
-    place = run.items.index(open_question.question.id) + 1 if run else 0
-    return dataclasses.replace(open_question, place=place)
