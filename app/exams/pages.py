@@ -51,7 +51,7 @@ from app.exams.report import (
     objective_short_names,
 )
 from app.exams.sitting import (
-    NOTHING,
+    NO_CONFLICT,
     AnswerConflictNote,
     Filter,
     SittingRequest,
@@ -582,7 +582,7 @@ def _open_exam_question(
 
 
 def _build_exam_frame(
-    ctx: RequestContext, sitting: SittingState, number: int, note: AnswerConflictNote = NOTHING
+    ctx: RequestContext, sitting: SittingState, number: int, note: AnswerConflictNote = NO_CONFLICT
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
     answers = store.load_answers(ctx.db, sitting.id)

@@ -276,7 +276,7 @@ class AnswerConflictNote:
         return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
 
 
-NOTHING = AnswerConflictNote()
+NO_CONFLICT = AnswerConflictNote()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -351,8 +351,8 @@ def compute_exam_pace(sitting: SittingState, answered: int, now: dt.datetime) ->
     return ExamPace(time_share, answered / question_count, difference)
 
 
-_EVERY = 30.0
-_GAP = 0.003  # seconds
+_SECONDS_BETWEEN_CHECKS = 30.0
+_PAUSE_SECONDS = 0.003
 _log = logging.getLogger("headroom")
 
 
@@ -388,7 +388,7 @@ def close_overdue_sittings(
             db.connection(execution_options=WRITING)
             close_sitting(db, library.current(), sitting, "time", sitting.deadline)
             db.commit()
-        time.sleep(_GAP)
+        time.sleep(_PAUSE_SECONDS)
     return len(overdue)
 
 
@@ -396,7 +396,7 @@ async def _watch_deadlines(
     engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
 ) -> None:
     while True:
-        await asyncio.sleep(_EVERY)
+        await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
         try:
             for name, live in courses.libraries.items():
                 await asyncio.to_thread(close_overdue_sittings, engine, live, clock(), name)

@@ -23,7 +23,7 @@ from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questio
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals
 
 _MAX_MILLISECONDS = 60 * 60 * 1000
-_POINTS = (
+_ITEM_SCORES = (
     plain_select(
         ATTEMPT.c["item"],
         ATTEMPT.c.id,
@@ -354,7 +354,7 @@ def schedule_missed_questions_if_wanted(
 
 def load_item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
     """Return the score of each answered question, after the end."""
-    rows = db.connection().execute(_POINTS, {"sitting": sitting.id})
+    rows = db.connection().execute(_ITEM_SCORES, {"sitting": sitting.id})
     return {item: ItemScore(*values) for item, *values in rows}
 
 

@@ -253,7 +253,7 @@ def _domain_practices(
 
 
 runs_router = APIRouter()
-_NOTHING = {
+_NOTHING_TO_PRACTICE = {
     "missed": "Nothing is left to retry: every last answer was right.",
     "retry": "Every question of that run was answered rightly.",
     "flagged": "No question is flagged.",
@@ -281,7 +281,7 @@ def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) 
     choose = _missed_in_run if practice.mode == "retry" else _choose_questions
     items = choose(ctx, practice)
     if not items:
-        words = _NOTHING.get(practice.mode, "This course has no questions yet.")
+        words = _NOTHING_TO_PRACTICE.get(practice.mode, "This course has no questions yet.")
         raise ConflictError(words, "Choose another way to practice.")
     return items
 

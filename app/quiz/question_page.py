@@ -327,23 +327,23 @@ def build_recorded_feedback(
     seen: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to a saved answer, with links to the next step."""
+    back = submission.form.back
     if frame is not None:
-        last = frame.next_url.endswith("result")
+        back, onward = frame.resume_url, frame.next_url
+        last = onward.endswith("result")
         words = "See the result" if last else "Next missed" if frame.review else "Next question"
-        way = NextLinks(frame.resume_url, frame.next_url, words)
     elif submission.form.context == "page":
-        way = NextLinks(submission.form.back)
-        if submission.form.back and not is_htmx_request(ctx.request):
-            way = dataclasses.replace(way, onward=way.back, words=f"Back to {_PAGE}")
-    elif (home := _back_link_label(submission.form.back)) in {_PRACTICE, _CARDS}:
-        way = NextLinks(submission.form.back, submission.form.back, f"Back to {home}")
+        onward = "" if is_htmx_request(ctx.request) else back
+        words = f"Back to {_PAGE}"
+    elif (home := _back_link_label(back)) in {_PRACTICE, _CARDS}:
+        onward, words = back, f"Back to {home}"
     else:
-        topic = ctx.library.questions.get(attempt.item)
-        onward = f"/quiz/{topic.topic}" if topic else "/quiz"
-        way = NextLinks(submission.form.back, onward, "All questions of this topic")
+        question = ctx.library.questions.get(attempt.item)
+        onward = f"/quiz/{question.topic}" if question else "/quiz"
+        words = "All questions of this topic"
     here = build_feedback_url(attempt, frame, submission)
-    way = dataclasses.replace(way, here=here, token=new_submission_token())
-    outcome = build_feedback(ctx.db, ctx.library, attempt, way, seen)
+    links = NextLinks(back, onward, words, here, new_submission_token())
+    outcome = build_feedback(ctx.db, ctx.library, attempt, links, seen)
     return attach_card_of_question(ctx, outcome)
 
 

@@ -26,7 +26,7 @@ from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
 _LONGEST_WAIT = 60 * 60 * 1000
-_GIVEN = (
+_ATTEMPT_COLUMNS = (
     ATTEMPT.c.id,
     ATTEMPT.c["item"],
     ATTEMPT.c.topic,
@@ -187,7 +187,7 @@ def elapsed_milliseconds(since: int, now: dt.datetime) -> int | None:
 def load_attempt(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
     """Return an attempt of this learner; raises NotFoundError if it has no such attempt."""
     row = db.execute(
-        select(*_GIVEN)
+        select(*_ATTEMPT_COLUMNS)
         .select_from(GRADED)
         .where(
             col(Attempt.id) == attempt,
