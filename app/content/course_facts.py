@@ -2,7 +2,9 @@
 
 import collections
 import dataclasses
-from collections.abc import Collection, Mapping
+import functools
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
 
 from app.content.library import Library
 from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction, reading_minutes_on_route
@@ -283,15 +285,24 @@ def _describe_objective(
     )
 
 
-_recent: list[tuple[Library, CourseFacts]] = []
+T = TypeVar("T")
 
 
-def cached_course_facts(library: Library) -> CourseFacts:
-    """Return the facts of a course, computed once for each state of it."""
-    for cached_library, facts in tuple(_recent):
-        if cached_library is library:
-            return facts
-    facts = compute_course_facts(library)
-    _recent.insert(0, (library, facts))
-    del _recent[_COURSES:]
-    return facts
+def cache_by_library(compute: Callable[[Library], T]) -> Callable[[Library], T]:
+    """Return the function computing once for each state of a course, for the latest few."""
+    recent: list[tuple[Library, T]] = []
+
+    @functools.wraps(compute)
+    def compute_once(library: Library) -> T:
+        for cached_library, value in tuple(recent):
+            if cached_library is library:
+                return value
+        value = compute(library)
+        recent.insert(0, (library, value))
+        del recent[_COURSES:]
+        return value
+
+    return compute_once
+
+
+cached_course_facts = cache_by_library(compute_course_facts)

@@ -58,9 +58,8 @@ def assemble_paper(
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted_count in blueprint.domains.items():
-        picked = _pick_questions(
-            questions_by_domain.get(domain, []), wanted_count, (times_seen, previous_questions), rng
-        )
+        candidates = questions_by_domain.get(domain, [])
+        picked = _pick_questions(candidates, wanted_count, times_seen, previous_questions, rng)
         chosen += [(domain, question) for question in picked]
         if len(picked) < wanted_count:
             missing[domain] = wanted_count - len(picked)
@@ -94,14 +93,14 @@ def keep_common_exam_types(questions: Iterable[Question]) -> list[Question]:
 def _pick_questions(
     candidates: Sequence[Question],
     wanted: int,
-    seen_and_previous: tuple[Mapping[str, int], Collection[str]],
+    times_seen: Mapping[str, int],
+    previous: Collection[str],
     rng: random.Random,
 ) -> list[Question]:
     """Choose questions not in the previous paper, least seen first, then objectives in turn.
 
     Ties go to questions reserved for exams, then to chance.
     """
-    times_seen, previous = seen_and_previous
     tie_breaker = {q.id: rng.random() for q in candidates}
     remaining = list(candidates)
     objective_counts: Counter[str] = Counter()

@@ -15,7 +15,7 @@ FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
 EVERY_KIND = "all"
 _MOST_STRUCK = 40  # options of one question
 _MOST_FIELDS = 500  # fields of a form in `shown`
-_ALLOWED = {f"{f:g}": f for f in FACTORS}
+_FACTOR_BY_TEXT = {f"{f:g}": f for f in FACTORS}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class StartExamDraft:
     def problems(self) -> list[dict[str, str]]:
         """The invalid fields."""
         messages = []
-        if self.factor not in _ALLOWED:
-            message = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
+        if self.factor not in _FACTOR_BY_TEXT:
+            message = f"Time factor: “{self.factor}” is not one of {', '.join(_FACTOR_BY_TEXT)}."
             messages.append({"field": "factor", "message": message})
         if self.kinds not in {"", EVERY_KIND}:
             message = f"Kinds of questions: “{self.kinds}” is neither empty nor all."
@@ -53,7 +53,7 @@ class StartExamDraft:
     @property
     def validated_form(self) -> StartExamForm:
         """The validated form. Call only without problems."""
-        return StartExamForm(self.token, _ALLOWED[self.factor], self.kinds == EVERY_KIND)
+        return StartExamForm(self.token, _FACTOR_BY_TEXT[self.factor], self.kinds == EVERY_KIND)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

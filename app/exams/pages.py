@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyio import from_thread
 from fastapi import APIRouter, Request
@@ -51,7 +51,7 @@ from app.exams.report import (
     objective_short_names,
 )
 from app.exams.sitting import (
-    NOTHING,
+    NO_CONFLICT,
     AnswerConflictNote,
     Filter,
     SittingRequest,
@@ -109,27 +109,6 @@ class ExamOffer:
     questions: Sequence[Question]
 
 
-def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[str, Any]:
-    """Return the template variables of the exam home."""
-    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
-    finished = [
-        _build_past_sitting(ctx.library, sitting) for sitting in _list_finished_sittings(ctx)
-    ]
-    question_pool = _count_all_and_missed(ctx)
-    return {
-        "full_exams": full_exams,
-        "derived_exams": list(_derived_exams(ctx, full_exams[0], question_pool))
-        if full_exams
-        else [],
-        "missed_count": question_pool.count_missed_for(full_exams[0]) if full_exams else 0,
-        "all_missed_count": len(_list_missed_questions(ctx, ctx.library.questions.values())),
-        "running": running,
-        "resume_url": _resume_url(ctx, running) if running else "",
-        "finished": finished,
-        "trend": build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
-    }
-
-
 def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     """Return the exam in the URL, or the derived one; raises NotFoundError."""
     questions = solvable_questions(ctx.library)
@@ -161,24 +140,22 @@ def _derived_exams(
 
 
 def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
-    questions, domain_of = solvable_questions(ctx.library), domain_by_objective(ctx.library)
-    all_counts, missed_counts = (
-        {
-            domain: len(drawable)
-            for domain, drawable in drawable_questions_by_domain(candidates, domain_of).items()
-        }
-        for candidates in (questions, _list_missed_questions(ctx, questions))
+    questions = solvable_questions(ctx.library)
+    missed = _list_missed_questions(ctx, questions)
+    return assembly.DomainQuestionCounts(
+        _count_by_domain(ctx, questions), _count_by_domain(ctx, missed)
     )
-    return assembly.DomainQuestionCounts(all_counts, missed_counts)
+
+
+def _count_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Counter[str]:
+    """Return how many of the questions an exam can draw from each domain."""
+    drawable = drawable_questions_by_domain(questions, domain_by_objective(ctx.library))
+    return Counter({domain: len(candidates) for domain, candidates in drawable.items()})
 
 
 def _list_missed_questions(ctx: RequestContext, questions: Iterable[Question]) -> list[Question]:
     attempts = load_past_attempts(ctx.db, ctx.learner.id)
     return [q for q in questions if q.id in attempts and attempts[q.id].missed]
-
-
-def _list_finished_sittings(ctx: RequestContext) -> list[store.FinishedSitting]:
-    return store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
 
 
 def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> PastSitting:
@@ -203,12 +180,24 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 @router.get("")
 def list_exams(ctx: ReadContext) -> HTMLResponse:
     """The mock exams of the course, and the learner's sittings."""
+    running = _find_running_sitting(ctx)
+    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
+    sittings = store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
+    finished = [_build_past_sitting(ctx.library, sitting) for sitting in sittings]
+    counts = _count_all_and_missed(ctx)
     return ctx.page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
         token=new_submission_token(),
         planned=min((d for d in ctx.learner.mock_days if d >= ctx.day), default=None),
-        **build_exam_home(ctx, _find_running_sitting(ctx)),
+        full_exams=full_exams,
+        derived_exams=list(_derived_exams(ctx, full_exams[0], counts)) if full_exams else [],
+        missed_count=counts.count_missed_for(full_exams[0]) if full_exams else 0,
+        all_missed_count=len(_list_missed_questions(ctx, ctx.library.questions.values())),
+        running=running,
+        resume_url=_resume_url(ctx, running) if running else "",
+        finished=finished,
+        trend=build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
     )
 
 
@@ -222,34 +211,24 @@ def show_exam(ctx: ReadContext, exam: str) -> HTMLResponse:
 
 def _propose_question_types(ctx: RequestContext, offer: ExamOffer) -> str:
     """Return all kinds if choices alone give a shorter paper, else choices."""
-    choice_counts, all_counts = _count_choices_and_all(ctx, offer)
-    return (
-        EVERY_KIND
-        if _count_drawable_for_exam(offer, choice_counts)
-        < _count_drawable_for_exam(offer, all_counts)
-        else ""
-    )
+    drawn = _count_drawn(ctx, offer)
+    return EVERY_KIND if drawn.choices < drawn.all_kinds else ""
 
 
-def _count_choices_and_all(
-    ctx: RequestContext, offer: ExamOffer
-) -> tuple[Counter[str], Counter[str]]:
-    """Return how many single and multiple choices each domain has, and questions of all kinds."""
-    domain_of = domain_by_objective(ctx.library)
-    choice_counts, all_counts = (
-        Counter(
-            {
-                d: len(drawable)
-                for d, drawable in drawable_questions_by_domain(questions, domain_of).items()
-            }
-        )
+class DrawnCounts(NamedTuple):
+    """The length of a paper of single and multiple choices, and of one of all kinds."""
+
+    choices: int
+    all_kinds: int
+
+
+def _count_drawn(ctx: RequestContext, offer: ExamOffer) -> DrawnCounts:
+    available = (
+        _count_by_domain(ctx, questions)
         for questions in (keep_common_exam_types(offer.questions), offer.questions)
     )
-    return choice_counts, all_counts
-
-
-def _count_drawable_for_exam(offer: ExamOffer, available: Counter[str]) -> int:
-    return sum(min(available[domain], wanted) for domain, wanted in offer.exam.domains.items())
+    wanted = Counter(offer.exam.domains)
+    return DrawnCounts(*((counts & wanted).total() for counts in available))
 
 
 def _start_page(
@@ -260,7 +239,6 @@ def _start_page(
     status: int,
 ) -> HTMLResponse:
     exam = offer.exam
-    choice_counts, all_counts = _count_choices_and_all(ctx, offer)
     running = _find_running_sitting(ctx)
     return ctx.page(
         "exams/start.html",
@@ -268,12 +246,9 @@ def _start_page(
         exam=exam,
         is_exam_of_missed=is_exam_of_missed_questions(exam.slug),
         domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
-        choice_counts=choice_counts,
-        all_counts=all_counts,
-        drawn=(
-            _count_drawable_for_exam(offer, choice_counts),
-            _count_drawable_for_exam(offer, all_counts),
-        ),
+        choice_counts=_count_by_domain(ctx, keep_common_exam_types(offer.questions)),
+        all_counts=_count_by_domain(ctx, offer.questions),
+        drawn=_count_drawn(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
         resume_url=_resume_url(ctx, running) if running else "",
@@ -294,7 +269,7 @@ async def add_sitting(request: Request, exam: str, typed: PostedExamStart) -> Re
     sitting_id = await run_in_write_transaction(
         request, lambda ctx: _resume_or_start_sitting(ctx, drawn)
     )
-    return _redirect_to_first(sitting_id)
+    return RedirectResponse(f"/exams/sittings/{sitting_id}/questions/1", 303)
 
 
 def _draw_or_refuse(
@@ -311,10 +286,8 @@ def _draw_or_refuse(
         typed = dataclasses.replace(typed, kinds=_propose_question_types(ctx, offer))
     problems = typed.problems
     if not (typed.kinds or problems or is_exam_of_missed_questions(exam)):
-        choice_counts, all_counts = _count_choices_and_all(ctx, offer)
-        if not _count_drawable_for_exam(offer, choice_counts) and _count_drawable_for_exam(
-            offer, all_counts
-        ):
+        drawn = _count_drawn(ctx, offer)
+        if not drawn.choices and drawn.all_kinds:
             message = "Kinds of questions: this exam has no single or multiple choice. Choose all."
             problems = [{"field": "kinds", "message": message}]
     if problems:
@@ -330,10 +303,6 @@ def _resume_or_start_sitting(ctx: RequestContext, sitting: DrawnSitting) -> int:
     if running is not None:
         return running.id
     return start_sitting(ctx.db, ctx.library, ctx.learner.id, sitting, ctx.now)
-
-
-def _redirect_to_first(sitting: int) -> RedirectResponse:
-    return RedirectResponse(f"/exams/sittings/{sitting}/questions/1", 303)
 
 
 def _resume_url(ctx: RequestContext, sitting: SittingState) -> str:
@@ -431,8 +400,8 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     if state.closed_at is None:
         return RedirectResponse(_resume_url(ctx, state), 303)
     paper = load_graded_items(ctx.db, ctx.library, state)
-    earlier_scores = [
-        (finished.sitting, finished.score)
+    earlier = [
+        finished
         for finished in store.load_finished_sittings(ctx.db, ctx.learner.id)
         if finished.sitting.exam == state.exam and finished.sitting.started_at < state.started_at
     ]
@@ -461,7 +430,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         topics=first_topic_by_objective(ctx.library),
         names=objective_short_names(ctx.library),
         page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
-        earlier=earlier_scores[:5],
+        earlier=earlier[:5],
         late=late,
         token=new_submission_token(),
     )
@@ -613,7 +582,7 @@ def _open_exam_question(
 
 
 def _build_exam_frame(
-    ctx: RequestContext, sitting: SittingState, number: int, note: AnswerConflictNote = NOTHING
+    ctx: RequestContext, sitting: SittingState, number: int, note: AnswerConflictNote = NO_CONFLICT
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
     answers = store.load_answers(ctx.db, sitting.id)

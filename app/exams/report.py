@@ -1,9 +1,11 @@
 """Score report, charts, trend."""
 
+import collections
 import dataclasses
 import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -84,6 +86,13 @@ class PartScore:
         return self.count - self.score
 
 
+class AnswerChanges(NamedTuple):
+    """A result of changing an answer, such as “wrong to right”, and the questions that had it."""
+
+    way: str
+    numbers: tuple[int, ...]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreReport:
     """The score report. `low` and `high` are the score range of a similar paper.
@@ -104,7 +113,7 @@ class ScoreReport:
     missed: tuple[GradedItem, ...]
     open: tuple[GradedItem, ...] = ()
     weakest: tuple[PartScore, ...] = ()
-    changes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    changes: tuple[AnswerChanges, ...] = ()
     mended: int = 0
     before: float = 0.0
 
@@ -138,7 +147,10 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         missed=tuple(m for m in answered if m.score < 1),
         open=tuple(m for m in graded if not m.answered),
         weakest=largest_losses(_part_scores((m.objective, m.score) for m in answered)),
-        changes=tuple((change, _changed_question_numbers(graded, change)) for change in CHANGES),
+        changes=tuple(
+            AnswerChanges(way, tuple(m.number for m in graded if m.change == way))
+            for way in CHANGES
+        ),
         mended=sum(m.was_regraded for m in graded),
         before=sum(
             m.score if m.score_before_regrade is None else m.score_before_regrade for m in graded
@@ -156,11 +168,6 @@ def largest_losses(shares: Iterable[PartScore]) -> tuple[PartScore, ...]:
     return tuple(sorted(candidates, key=lambda s: (-s.lost, s.score / s.count))[:3])
 
 
-def _changed_question_numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:
-    """Return the numbers of the questions whose answer was changed this way."""
-    return tuple(m.number for m in marked if m.change == change)
-
-
 def score_interval_in_points(score: float, count: int) -> tuple[float, float]:
     """Return the score range that a similar paper would give, in points.
 
@@ -176,11 +183,11 @@ def score_interval_in_points(score: float, count: int) -> tuple[float, float]:
 
 
 def _part_scores(parts: Iterable[tuple[str, float]]) -> tuple[PartScore, ...]:
-    sums: dict[str, tuple[float, int]] = {}
+    scores: dict[str, list[float]] = collections.defaultdict(list)
     for name, score in parts:
-        total, count = sums.get(name, (0.0, 0))
-        sums[name] = (total + score, count + 1)
-    return tuple(PartScore(name, *sums[name]) for name in sorted(sums, key=_objective_sort_key))
+        scores[name].append(score)
+    names = sorted(scores, key=_objective_sort_key)
+    return tuple(PartScore(name, sum(scores[name]), len(scores[name])) for name in names)
 
 
 def _objective_sort_key(name: str) -> tuple[float | str, ...]:

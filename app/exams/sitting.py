@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner
-from app.content.course_facts import domain_by_objective
+from app.content.course_facts import cache_by_library, domain_by_objective
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.engine import WRITING
@@ -119,7 +119,7 @@ def close_sitting(
         ]
         store.record_graded_answers(db, sitting, graded, at)
         missed = _cards_of_missed_questions(library, sitting, graded, max(answers, default=0))
-        store.readd_missed_cards_if_wanted(db, sitting, missed, at)
+        store.schedule_missed_questions_if_wanted(db, sitting, missed, at)
         store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
 
@@ -189,19 +189,10 @@ def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer)
     return _grade_slot(question, slot, first).score
 
 
-_asked: list[tuple[Library, tuple[Question, ...]]] = []
-_FEW = 6  # courses, or versions of one
-
-
+@cache_by_library
 def solvable_questions(library: Library) -> tuple[Question, ...]:
-    """Return the questions of a course that have an answer, computed once per version."""
-    for cached_library, questions in tuple(_asked):
-        if cached_library is library:
-            return questions
-    solvable = tuple(filter(has_solvable_variant, library.questions.values()))
-    _asked.insert(0, (library, solvable))
-    del _asked[_FEW:]
-    return solvable
+    """Return the questions of a course that have an answer."""
+    return tuple(filter(has_solvable_variant, library.questions.values()))
 
 
 def has_solvable_variant(question: Question) -> bool:
@@ -285,7 +276,7 @@ class AnswerConflictNote:
         return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
 
 
-NOTHING = AnswerConflictNote()
+NO_CONFLICT = AnswerConflictNote()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -360,8 +351,8 @@ def compute_exam_pace(sitting: SittingState, answered: int, now: dt.datetime) ->
     return ExamPace(time_share, answered / question_count, difference)
 
 
-_EVERY = 30.0
-_GAP = 0.003  # seconds
+_SECONDS_BETWEEN_CHECKS = 30.0
+_PAUSE_SECONDS = 0.003
 _log = logging.getLogger("headroom")
 
 
@@ -397,7 +388,7 @@ def close_overdue_sittings(
             db.connection(execution_options=WRITING)
             close_sitting(db, library.current(), sitting, "time", sitting.deadline)
             db.commit()
-        time.sleep(_GAP)
+        time.sleep(_PAUSE_SECONDS)
     return len(overdue)
 
 
@@ -405,7 +396,7 @@ async def _watch_deadlines(
     engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
 ) -> None:
     while True:
-        await asyncio.sleep(_EVERY)
+        await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
         try:
             for name, live in courses.libraries.items():
                 await asyncio.to_thread(close_overdue_sittings, engine, live, clock(), name)

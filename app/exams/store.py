@@ -23,7 +23,7 @@ from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questio
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals
 
 _MAX_MILLISECONDS = 60 * 60 * 1000
-_POINTS = (
+_ITEM_SCORES = (
     plain_select(
         ATTEMPT.c["item"],
         ATTEMPT.c.id,
@@ -341,7 +341,7 @@ def record_graded_answers(
         add_to_day_totals(db, sitting.learner_id, day, totals)
 
 
-def readd_missed_cards_if_wanted(
+def schedule_missed_questions_if_wanted(
     db: Session, sitting: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
     """Make the questions missed in a closed sitting due again, if the learner wants that."""
@@ -354,7 +354,7 @@ def readd_missed_cards_if_wanted(
 
 def load_item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
     """Return the score of each answered question, after the end."""
-    rows = db.connection().execute(_POINTS, {"sitting": sitting.id})
+    rows = db.connection().execute(_ITEM_SCORES, {"sitting": sitting.id})
     return {item: ItemScore(*values) for item, *values in rows}
 
 

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 from urllib.parse import quote
 
 from app.clock import round_minutes
@@ -20,16 +21,10 @@ from app.web.formatting import NBSP, format_count_with_noun
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicResult:
-    """How a topic went: `right` of `count` questions were fully right."""
+    """A topic of which `count` questions were asked, and all were fully right."""
 
-    slug: str
     title: str
-    right: int
     count: int
-
-    @property
-    def missed(self) -> int:
-        return self.count - self.right
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +57,7 @@ class RunSummary:
     `costliest_domain` is that whose misses cost most in the exam, None if nothing was missed.
     """
 
-    domains_without_miss: tuple[TopicResult, ...]
+    topics_without_miss: tuple[TopicResult, ...]
     missed: tuple[MissedQuestion, ...]
     costliest_domain: DomainResult | None = None
 
@@ -73,19 +68,19 @@ def summarize_run(
     items: list[str],
 ) -> RunSummary:
     """Return the summary; `scores` has the answered questions, `items` all in their order."""
-    ordered = sort_in_course_order(library, scores)
-    topics = [
-        _topic_result(library, slug, [scores[item] for item in group])
-        for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
-    ]
-    missed = [item for item in items if scores.get(item, 1) < 1]
+    scores_by_topic: dict[str, list[float]] = collections.defaultdict(list)
+    for item in sort_in_course_order(library, scores):
+        scores_by_topic[library.questions[item].topic].append(scores[item])
     return RunSummary(
-        domains_without_miss=tuple(topic for topic in topics if not topic.missed),
+        topics_without_miss=tuple(
+            TopicResult(library.topics[slug].title, len(topic_scores))
+            for slug, topic_scores in scores_by_topic.items()
+            if min(topic_scores) >= 1
+        ),
         missed=tuple(
-            MissedQuestion(
-                items.index(item) + 1, library.topics[library.questions[item].topic].title
-            )
-            for item in missed
+            MissedQuestion(place, library.topics[library.questions[item].topic].title)
+            for place, item in enumerate(items, 1)
+            if scores.get(item, 1) < 1
         ),
         costliest_domain=_costliest_domain(library, scores),
     )
@@ -113,21 +108,20 @@ def sort_in_course_order(library: Library, items: Iterable[str]) -> list[str]:
     return sorted(known, key=lambda item: _learning_position(library, item))
 
 
-def _learning_position(library: Library, item: str) -> tuple[int, str, int]:
+class LearningPosition(NamedTuple):
+    """Where the course asks a question: a sort key."""
+
+    topic_index: int
+    topic: str
+    question_index: int
+
+
+def _learning_position(library: Library, item: str) -> LearningPosition:
     topics, slug = library.syllabus.topics, library.questions[item].topic
+    questions = library.topics[slug].questions
     topic_index = topics.index(slug) if slug in topics else len(topics)
-    topic_questions = library.topics[slug].questions
-    return (
-        topic_index,
-        slug,
-        topic_questions.index(item) if item in topic_questions else len(topic_questions),
-    )
-
-
-def _topic_result(library: Library, slug: str, scores: list[float]) -> TopicResult:
-    topic = library.topics[slug]
-    right = sum(score >= 1 for score in scores)
-    return TopicResult(slug, topic.title, right, len(scores))
+    question_index = questions.index(item) if item in questions else len(questions)
+    return LearningPosition(topic_index, slug, question_index)
 
 
 _WORD = re.compile(r"[^\W_]{2,}")

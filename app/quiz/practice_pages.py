@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -46,6 +46,7 @@ from app.quiz.selection import (
     PastAttempts,
     PracticeRequest,
     draw_placement_test,
+    load_objective_estimates,
     load_todays_questions,
     objectives_by_exam_gain,
     select_questions,
@@ -101,14 +102,10 @@ class DomainPractice:
     tally: QuestionCount
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _OpenRun:
-    """An unfinished run: how many of its questions are answered, of how many."""
-
-    id: int
-    mode: str
-    answered: int
-    count: int
+class TopicPractice(NamedTuple):
+    slug: str
+    title: str
+    tally: QuestionCount
 
 
 @router.get("")
@@ -119,8 +116,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     kept = _questions_reserved_for_exams(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
     order = objectives_by_exam_gain(ctx)
-    plan = load_plan(ctx)
-    known = plan.estimate.objectives if plan and plan.estimate else {}
+    known = load_objective_estimates(ctx)
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
     return ctx.page(
         "quiz/index.html",
@@ -137,7 +133,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         ],
         weakest=names[order[0]] if order and past else None,
         weakest_percent=known[order[0]].percent if order and order[0] in known else None,
-        run=_open_run_or_none(newest),
+        run=build_run_frame(newest, 0) if newest and newest.is_open else None,
         flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
         token=new_submission_token(),
     )
@@ -224,28 +220,23 @@ def _count_questions(
     return QuestionCount(len(pool), len(seen), sum(not p.missed for p in seen))
 
 
-def _topic_counts(
-    ctx: RequestContext, past: Mapping[str, PastAttempts]
-) -> list[tuple[str, str, QuestionCount]]:
-    """Return the topics with questions in reading order: slug, title, counts."""
+def _topic_counts(ctx: RequestContext, past: Mapping[str, PastAttempts]) -> list[TopicPractice]:
+    """Return the topics with questions, in reading order."""
     library = ctx.library
     order = [s for s in library.syllabus.topics if s in library.topics]
-    order += [s for s in library.topics if s not in order]
-    rows = []
-    for slug in order:
-        pool = questions_of_topic(library, slug)
-        if pool:
-            rows.append((slug, library.topics[slug].title, _count_questions(pool, past)))
-    return rows
+    return [
+        TopicPractice(slug, library.topics[slug].title, _count_questions(pool, past))
+        for slug in dict.fromkeys([*order, *library.topics])
+        if (pool := questions_of_topic(library, slug))
+    ]
 
 
 def _domain_practices(
     ctx: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
-    parts, there = [], domain_by_objective(ctx.library)
-    home = {q.id: q.domain(there) for q in ctx.library.questions.values()}
-    plan = load_plan(ctx)
-    known = plan.estimate.objectives if plan and plan.estimate else {}
+    parts, domains = [], domain_by_objective(ctx.library)
+    questions = ctx.library.questions.values()
+    known = load_objective_estimates(ctx)
     for domain in ctx.library.syllabus.domains:
         goals = [
             ObjectivePractice(
@@ -256,20 +247,13 @@ def _domain_practices(
             for objective in domain.objectives
             if (pool := questions_of_objective(ctx.library, objective.number))
         ]
-        whole = [q for q, at in home.items() if at == domain.number]
-        mine = _count_questions((ctx.library.questions[q] for q in whole), past)
-        parts.append(DomainPractice(domain, tuple(goals), mine))
+        mine = [q for q in questions if q.domain(domains) == domain.number]
+        parts.append(DomainPractice(domain, tuple(goals), _count_questions(mine, past)))
     return [part for part in parts if part.goals]
 
 
-def _open_run_or_none(run: PracticeRunState | None) -> _OpenRun | None:
-    if run is None or len(run.answers) >= len(run.items):
-        return None
-    return _OpenRun(run.id, run.mode, len(run.answers), len(run.items))
-
-
 runs_router = APIRouter()
-_NOTHING = {
+_NOTHING_TO_PRACTICE = {
     "missed": "Nothing is left to retry: every last answer was right.",
     "retry": "Every question of that run was answered rightly.",
     "flagged": "No question is flagged.",
@@ -294,13 +278,10 @@ async def begin_practice_run(request: Request, wanted: PostedRunRequest) -> Resp
 
 def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
-    items = (
-        _missed_in_run(ctx, practice)
-        if practice.mode == "retry"
-        else _choose_questions(ctx, practice)
-    )
+    choose = _missed_in_run if practice.mode == "retry" else _choose_questions
+    items = choose(ctx, practice)
     if not items:
-        words = _NOTHING.get(practice.mode, "This course has no questions yet.")
+        words = _NOTHING_TO_PRACTICE.get(practice.mode, "This course has no questions yet.")
         raise ConflictError(words, "Choose another way to practice.")
     return items
 
@@ -363,7 +344,7 @@ def _first_pages_of_list(plan: StudyPlan | None, library: Library) -> list[PageT
 
 
 def _run_scores(run: PracticeRunState) -> dict[str, float]:
-    return {item: run.answers[item][1] for item in run.items if item in run.answers}
+    return {item: run.answers[item].score for item in run.items if item in run.answers}
 
 
 @runs_router.get("/runs/{run}/{place}")
@@ -386,9 +367,8 @@ def show_run_question(
     refuse_if_excluded_from_practice(ctx, question)
     answered = state.answers.get(question.id)
     if answered is None:
-        asked = open_question(ctx, question, submission)
-        return render_question_page(ctx, dataclasses.replace(asked, place=place), frame)
-    given = store.load_attempt(ctx.db, ctx.learner.id, answered[0])
+        return render_question_page(ctx, open_question(ctx, question, submission, state), frame)
+    given = store.load_attempt(ctx.db, ctx.learner.id, answered.attempt)
     given = dataclasses.replace(given, context=kind)  # it may be from another page of today
     outcome = build_recorded_feedback(ctx, given, frame, submission)
     return render_question_page(ctx, outcome, frame, reported=submission.form.reported)
@@ -427,5 +407,7 @@ def _missed_in_run(ctx: RequestContext, practice: PracticeRequest) -> tuple[str,
     run = _require_run(ctx, int(practice.scope))
     hidden = questions_excluded_from_practice(ctx)
     return tuple(
-        item for item in run.items if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
+        item
+        for item in run.items
+        if item not in hidden and (item not in run.answers or run.answers[item].score < 1)
     )

@@ -30,6 +30,7 @@ from app.questions.question_form import OpenQuestion, new_submission_token, seed
 from app.questions.question_type import (
     GradeResult,
     QuestionType,
+    ResultColumnTitles,
     UnreadableResponse,
     name_result,
 )
@@ -96,7 +97,7 @@ class AnswerFeedback:
         return types.type_of(self.variant)
 
     @property
-    def columns(self) -> tuple[str, str]:
+    def columns(self) -> ResultColumnTitles:
         return self.kind.result_column_titles(self.variant.answer)
 
     @property
@@ -255,7 +256,7 @@ class RunFrame:
 
 
 def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
-    scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
+    scores = tuple(run.answers[item].score if item in run.answers else None for item in run.items)
     results = tuple(
         "unknown" if item in run.unknown else "" if score is None else name_result(score)
         for item, score in zip(run.items, scores, strict=True)
@@ -290,9 +291,12 @@ def questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
 
 
 def open_question(
-    ctx: RequestContext, question: Question, submission: QuestionSubmission
+    ctx: RequestContext,
+    question: Question,
+    submission: QuestionSubmission,
+    run: PracticeRunState | None = None,
 ) -> OpenQuestion:
-    """Return the question for this request: its seed, and the response so far."""
+    """Return the question for this request: its seed, the response so far, its place in a run."""
     form, raw = submission.form, submission.raw
     seed = form.seed
     if seed is None:
@@ -307,6 +311,7 @@ def open_question(
         context=form.context,
         back=form.back,
         run=form.run,
+        place=run.items.index(question.id) + 1 if run else 0,
         hints=min(form.hints + form.more, len(variant.hints)),
         since=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
@@ -323,23 +328,23 @@ def build_recorded_feedback(
     seen: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to a saved answer, with links to the next step."""
+    back = submission.form.back
     if frame is not None:
-        last = frame.next_url.endswith("result")
+        back, onward = frame.resume_url, frame.next_url
+        last = onward.endswith("result")
         words = "See the result" if last else "Next missed" if frame.review else "Next question"
-        way = NextLinks(frame.resume_url, frame.next_url, words)
     elif submission.form.context == "page":
-        way = NextLinks(submission.form.back)
-        if submission.form.back and not is_htmx_request(ctx.request):
-            way = dataclasses.replace(way, onward=way.back, words=f"Back to {_PAGE}")
-    elif (home := _back_link_label(submission.form.back)) in {_PRACTICE, _CARDS}:
-        way = NextLinks(submission.form.back, submission.form.back, f"Back to {home}")
+        onward = "" if is_htmx_request(ctx.request) else back
+        words = f"Back to {_PAGE}"
+    elif (home := _back_link_label(back)) in {_PRACTICE, _CARDS}:
+        onward, words = back, f"Back to {home}"
     else:
-        topic = ctx.library.questions.get(attempt.item)
-        onward = f"/quiz/{topic.topic}" if topic else "/quiz"
-        way = NextLinks(submission.form.back, onward, "All questions of this topic")
+        question = ctx.library.questions.get(attempt.item)
+        onward = f"/quiz/{question.topic}" if question else "/quiz"
+        words = "All questions of this topic"
     here = build_feedback_url(attempt, frame, submission)
-    way = dataclasses.replace(way, here=here, token=new_submission_token())
-    outcome = build_feedback(ctx.db, ctx.library, attempt, way, seen)
+    links = NextLinks(back, onward, words, here, new_submission_token())
+    outcome = build_feedback(ctx.db, ctx.library, attempt, links, seen)
     return attach_card_of_question(ctx, outcome)
 
 
@@ -482,9 +487,8 @@ def show_question_fragment(
 ) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     refuse_if_excluded_from_practice(ctx, question)
-    asked = _set_place_in_run(
-        open_question(ctx, question, submission), _find_answered_run(ctx, question, submission)
-    )
+    run = _find_answered_run(ctx, question, submission)
+    asked = open_question(ctx, question, submission, run)
     return render_page(ctx.request, "quiz/_question.html", open_question=asked)
 
 
@@ -497,7 +501,8 @@ async def submit_attempt(
     The feedback is rendered after the commit: that takes longer than saving, and other writers
     would have to wait for it.
     """
-    submission = _drop_response_if_dont_know(submission)
+    if submission.form.unknown:
+        submission = QuestionSubmission(submission.form, {})
     async with open_write_context(request) as ctx:
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
     async with read_only_session(request) as db:
@@ -514,7 +519,7 @@ def _submit_answer(
     """
     refuse_if_excluded_from_practice(ctx, question)
     run = _find_answered_run(ctx, question, submission)
-    asked = _set_place_in_run(open_question(ctx, question, submission), run)
+    asked = open_question(ctx, question, submission, run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
@@ -556,11 +561,6 @@ def report_question(ctx: WriteContext, question: QuestionOfPath, form: PostedRep
     return render_fragment_or_redirect(
         ctx.request, "quiz/_reported.html", redirect_url=f"{where}{sign}reported=1"
     )
-
-
-def _drop_response_if_dont_know(submission: QuestionSubmission) -> QuestionSubmission:
-    """Return the submission without a response if the learner chose “I don't know”."""
-    return QuestionSubmission(submission.form, {}) if submission.form.unknown else submission
 
 
 def _grade_or_reject(
@@ -649,8 +649,3 @@ def _run_frame_of(
     if attempt is not None:
         run = run.with_answer(attempt)
     return build_run_frame(run, run.items.index(question.id) + 1)
-
-
-def _set_place_in_run(open_question: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
-    place = run.items.index(open_question.question.id) + 1 if run else 0
-    return dataclasses.replace(open_question, place=place)

@@ -3,31 +3,21 @@
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 from app.accounts.current_learner import RequestContext
 from app.content.course_facts import apportion, cached_course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
+from app.questions.question_type import name_result
 from app.study_plan.loader import load_plan
+from app.study_plan.score import ObjectiveEstimate
 
 Mode = Literal[
     "mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged", "today"
 ]
-
-MODES: tuple[Mode, ...] = (
-    "mixed",
-    "topic",
-    "objective",
-    "weakest",
-    "missed",
-    "retry",
-    "placement",
-    "flagged",
-    "today",
-)
-_WHOLE = 1 - 1e-9
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,7 +31,7 @@ class PastAttempts:
     @property
     def missed(self) -> bool:
         """Whether the last answer was not fully right."""
-        return self.last_score < _WHOLE
+        return name_result(self.last_score) != "right"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,22 +101,30 @@ def _weakness_rank(question: Question, places: Mapping[str, int]) -> int:
     return min((places.get(o, last) for o in question.objectives), default=last)
 
 
+class PracticeRank(NamedTuple):
+    """A sort key: questions beyond the exam last, then unseen, missed and right ones."""
+
+    level: str
+    group: int
+    rank_in_group: int
+    shuffle_key: str
+
+
 def _make_practice_sort_key(
     past: Mapping[str, PastAttempts], seed: str
-) -> Callable[[Question], tuple[str, int, int, str]]:
-    def rank(question: Question) -> tuple[str, int, int, str]:
-        level, seen = question.level, past.get(question.id)
-        mixed = hashlib.sha256(f"{seed}:{question.id}".encode()).hexdigest()
-        if seen is None:
-            return level, 0, 0, mixed
-        if seen.missed:
-            return level, 1, seen.last_at, mixed
-        return level, 2, seen.tries, mixed
+) -> Callable[[Question], PracticeRank]:
+    def rank(question: Question) -> PracticeRank:
+        seen = past.get(question.id)
+        group, rank_in_group = 0, 0
+        if seen is not None:
+            group, rank_in_group = (1, seen.last_at) if seen.missed else (2, seen.tries)
+        shuffle_key = _shuffle_key(seed, question.id)
+        return PracticeRank(question.level, group, rank_in_group, shuffle_key)
 
     return rank
 
 
-QUESTIONS = 15
+PLACEMENT_QUESTIONS = 15
 """Length of a placement test. Choosing one answer takes about a minute."""
 
 
@@ -136,13 +134,13 @@ def draw_placement_test(
     past: Mapping[str, PastAttempts],
     seed: str,
 ) -> tuple[str, ...]:
-    """Return the question ids of a placement test in order, at most QUESTIONS.
+    """Return the question ids of a placement test in order, at most PLACEMENT_QUESTIONS.
 
     Each domain has its share of the blueprint, and no objective is repeated before all of its
     domain were used. Choice questions come first, then unseen ones: the test is short, and a seen
     question says less.
     """
-    counts = apportion({d.number: d.weight for d in domains}, QUESTIONS)
+    counts = apportion({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
     order = sorted(
         (q for q in questions if q.is_for_exams),
         key=lambda q: (not types.type_of(q).chosen, q.id in past, _shuffle_key(seed, q.id)),
@@ -178,15 +176,20 @@ def _shuffle_key(seed: str, word: str) -> str:
 
 def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     """Return the objectives that have questions, the one with most to gain in the exam first."""
-    plan, course = load_plan(ctx), cached_course_facts(ctx.library)
-    known = plan.estimate.objectives if plan and plan.estimate else {}
-    asked = [o for o in course.objectives.values() if o.questions]
+    known = load_objective_estimates(ctx)
+    objectives = cached_course_facts(ctx.library).objectives.values()
+    gains = {
+        o.number: o.weight * (1 - known[o.number].known if o.number in known else 1)
+        for o in objectives
+        if o.questions
+    }
+    return tuple(sorted(gains, key=lambda number: -gains[number]))
 
-    def gain(number: str, weight: float) -> float:
-        return weight * (1 - known[number].known) if number in known else weight
 
-    asked.sort(key=lambda o: -gain(o.number, o.weight))
-    return tuple(o.number for o in asked)
+def load_objective_estimates(ctx: RequestContext) -> Mapping[str, ObjectiveEstimate]:
+    """Return what is known of the learner by objective; empty as long as nothing is."""
+    plan = load_plan(ctx)
+    return plan.estimate.objectives if plan and plan.estimate else {}
 
 
 def load_todays_questions(ctx: RequestContext) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 from sqlalchemy import and_, delete, func, or_, select
@@ -26,7 +26,7 @@ from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
 _LONGEST_WAIT = 60 * 60 * 1000
-_GIVEN = (
+_ATTEMPT_COLUMNS = (
     ATTEMPT.c.id,
     ATTEMPT.c["item"],
     ATTEMPT.c.topic,
@@ -83,9 +83,14 @@ class NewAttempt:
     missed: bool = False
 
 
+class LastAnswer(NamedTuple):
+    attempt: int
+    score: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class PracticeRunState:
-    """A practice run; `answers` has the last attempt and its score by question.
+    """A practice run; `answers` has the last attempt at each question.
 
     `unknown` are the questions that were answered “I don't know”.
     """
@@ -94,12 +99,17 @@ class PracticeRunState:
     mode: str
     scope: str
     items: tuple[str, ...]
-    answers: Mapping[str, tuple[int, float]]
+    answers: Mapping[str, LastAnswer]
     unknown: frozenset[str] = frozenset()
+
+    @property
+    def is_open(self) -> bool:
+        return len(self.answers) < len(self.items)
 
     def with_answer(self, attempt: RecordedAttempt) -> "PracticeRunState":
         """Return the run with one more answer; sending one again changes nothing."""
-        newest = max((attempt.id, attempt.score), self.answers.get(attempt.item, (0, 0.0)))
+        answer = LastAnswer(attempt.id, attempt.score)
+        newest = max(answer, self.answers.get(attempt.item, answer))
         unknown = self.unknown - {attempt.item} if attempt.raw else self.unknown | {attempt.item}
         answers = {**self.answers, attempt.item: newest}
         return dataclasses.replace(self, answers=answers, unknown=unknown)
@@ -140,7 +150,7 @@ def record_attempt(
     row |= _attempt_columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
     number = insert_if_absent(db, Attempt, row)
     if number is None:
-        return _find_attempt_id(db, token)
+        return db.scalars(select(col(Attempt.id)).where(col(Attempt.token) == token)).one() or 0
     work = DayTotals(answers=1, milliseconds=answer.milliseconds or 0)
     add_to_day_totals(db, learner_id, day.isoformat(), work)
     store_revision(db, answer.question, now)
@@ -177,7 +187,7 @@ def elapsed_milliseconds(since: int, now: dt.datetime) -> int | None:
 def load_attempt(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
     """Return an attempt of this learner; raises NotFoundError if it has no such attempt."""
     row = db.execute(
-        select(*_GIVEN)
+        select(*_ATTEMPT_COLUMNS)
         .select_from(GRADED)
         .where(
             col(Attempt.id) == attempt,
@@ -281,7 +291,7 @@ def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
     )
     given, raw = {}, {}
     for item, attempt, score, sent in rows:
-        given[item], raw[item] = (attempt, score), sent
+        given[item], raw[item] = LastAnswer(attempt, score), sent
     unknown = frozenset(item for item, sent in raw.items() if not json.loads(sent))
     return PracticeRunState(number, row[0], row[1], items, given, unknown)
 
@@ -359,8 +369,3 @@ def set_question_flag(
             col(QuestionFlag.learner_id) == learner_id, col(QuestionFlag.item) == item
         )
     )
-
-
-def _find_attempt_id(db: Session, token: str) -> int:
-    statement = select(col(Attempt.id)).where(col(Attempt.token) == token)
-    return db.scalars(statement).one() or 0
