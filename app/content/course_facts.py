@@ -201,6 +201,15 @@ class CourseFacts:
     def exam_question_count(self) -> int:
         return sum(domain.questions for domain in self.domains)
 
+    def describe_score_of_guessing(self) -> str:
+        """Return what blind guessing scores, which an expected score includes; "" without an exam."""
+        mean = sum(
+            domain.questions / len(domain.objectives) * self.objectives[number].guess
+            for domain in self.domains
+            for number in domain.objectives
+        )
+        return f"Guessing alone scores about {round(mean)}." if self.exam_question_count else ""
+
 
 def compute_course_facts(library: Library) -> CourseFacts:
     """Return the facts of a course. Takes milliseconds; `cached_course_facts` keeps them."""

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import CurrentLearner, ReadContext, RequestContext, WriteContext
+from app.accounts.current_learner import CurrentLearner, ReadContext, WriteContext
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.library import PICTURES, Library
@@ -33,9 +33,8 @@ from app.questions.question_form import OpenQuestion, build_open_question, excer
 from app.spaced_repetition.added_cards import list_undeclined_cards_of_kind
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
-from app.study_plan.loader import DayListEnsured, planned_route
+from app.study_plan.loader import DayListEnsured, load_todays_list, planned_route
 from app.study_plan.score import ScoreEstimate
-from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
@@ -314,12 +313,6 @@ def find_next_page(
     return NextPage(library.topics.get(slug), route, bool(page_by_slug))
 
 
-def _load_todays_list(ctx: RequestContext) -> tuple[DayList | None, ScoreEstimate | None]:
-    """Return the list of the study day with its estimate; None and None until it is made."""
-    newest = load_newest_list(ctx.db, ctx.learner.id, ctx.day) if ctx.learner.id else None
-    return newest if newest and newest[0].day == ctx.day else (None, None)
-
-
 def _pages_read(library: Library, sections_read: Mapping[str, Collection[str]]) -> set[str]:
     """Return the pages of which every essential section is read."""
     return {
@@ -343,7 +336,7 @@ def show_course(
     A page counts as read once its essential sections are.
     """
     library = ctx.library
-    newest, estimate = _load_todays_list(ctx)
+    todays_list, estimate = load_todays_list(ctx) or (None, None)
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     route = route or planned_route(ctx)
     pages = {
@@ -353,12 +346,12 @@ def show_course(
     }
     read = _pages_read(library, sections_read) & pages.keys()
     left_out = library.topics.keys() - pages
-    next_page = find_next_page(library, newest, read | left_out, route)
+    next_page = find_next_page(library, todays_list, read | left_out, route)
     if next_page.topic is None:  # today's list is read
         next_page = find_next_page(library, None, read | left_out, route)
     progress = domain_progress(
         library,
-        newest.ready if newest else (),
+        todays_list.ready if todays_list else (),
         estimate,
         sections_read,
         read,
@@ -398,7 +391,7 @@ def show_lesson(
     library, slug = ctx.library, page.topic.slug
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     read = _pages_read(library, sections_read)
-    todays, _ = _load_todays_list(ctx)
+    todays, _ = load_todays_list(ctx) or (None, None)
     return ctx.page(
         "lessons/show.html",
         open_questions=_open_page_questions(ctx.library, page, ctx.learner.key, earlier_seeds),
@@ -441,7 +434,7 @@ def add_reading(
     ctx.db.flush()
     address = "/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end"
     if then == "next":
-        todays, _ = _load_todays_list(ctx)
+        todays, _ = load_todays_list(ctx) or (None, None)
         read = _pages_read(ctx.library, store.load_sections_read_by_topic(ctx.db, ctx.learner.id))
         address = find_next_page(ctx.library, todays, read | {slug}, page.route).address
     return render_fragment_or_redirect(

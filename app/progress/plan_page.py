@@ -250,7 +250,6 @@ def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> H
         verdict=compare_unread_pages_with_time(ctx, calendar, record),
         plan=plan,
         tasks=view_plan(plan, ctx.library),
-        progress=plan.progress if plan else None,
         latest=calendar.exam - _DAY if calendar.exam else None,
         last_new=last_day_for_new_cards(calendar),
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",

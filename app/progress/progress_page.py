@@ -25,7 +25,7 @@ from app.progress.study_heatmap import build_study_heatmap
 from app.progress.study_week import load_study_record
 from app.progress.today_page import target_in_questions
 from app.study_plan.loader import DayListEnsured, load_plan
-from app.study_plan.score import ScoreEstimate, describe_score_of_guessing
+from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_percent, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
@@ -220,8 +220,8 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         trend=draw_score_trend(trend, target),
         chance=describe_chance_of_target(estimate, learner.target),
         target_questions=target,
-        guessing=describe_score_of_guessing(cached_course_facts(ctx.library)),
-        progress=plan.progress if plan else None,
+        guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
+        progress=plan,
         domains=domain_progress(
             ctx.library,
             plan.ready if plan else (),

@@ -131,5 +131,5 @@ def load_last_seven_days_summary(
         days=sum(record.counts.get(day, 0) > 0 for day in iso_days),
         pages=sum(slug in course.pages and day in days for slug, day in record.read.items()),
         questions=sum(record.questions.get(day, 0) for day in iso_days),
-        cards=plan.progress.cards_known - (earlier_list[0].known_cards if earlier_list else 0),
+        cards=plan.cards_known - (earlier_list.day_list.known_cards if earlier_list else 0),
     )

@@ -158,7 +158,12 @@ def _progress_context(
     return {
         "change": trend.change_since_last_week(ctx.day),
         "trend": draw_score_trend(trend, None, height=50),
-        "week": build_week_days(ctx.day, plan.calendar, record, is_list_done=plan.is_done),
+        "week": build_week_days(
+            ctx.day,
+            ctx.learner.plan_calendar(ctx.day),
+            record,
+            is_list_done=plan.is_done,
+        ),
         "summary": load_last_seven_days_summary(ctx, plan, record),
         "domains": domain_progress(
             ctx.library,

@@ -89,8 +89,7 @@ def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
             f"About {estimate.expected} of {estimate.questions} today, likely {estimate.low} to "
             f"{estimate.high}."
         )
-    progress = plan.progress
-    lines.append(f"{progress.objectives_ready} of {progress.objectives} objectives are ready.")
+    lines.append(f"{len(plan.ready)} of {plan.objectives} objectives are ready.")
     exam = ctx.learner.exam_day
     if exam is not None and exam >= ctx.day:
         days_left = format_count_with_noun((exam - ctx.day).days, "day")

@@ -56,7 +56,6 @@ from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.day_list import PageToRead
 from app.study_plan.loader import StudyPlan, load_plan
-from app.study_plan.score import describe_score_of_guessing
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
@@ -324,7 +323,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         "quiz/result.html",
         tasks=view_plan(plan, ctx.library),
         estimate=plan.estimate if plan else None,
-        guessing=describe_score_of_guessing(cached_course_facts(ctx.library)),
+        guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
         run=build_run_frame(state, 0),
         rows=rows,
         summary=summarize_run(ctx.library, scores, list(state.items)),

@@ -12,8 +12,7 @@ from app.study_plan.facts import CardFact, LearnerFacts
 
 _REVIEW_SHARE = 0.4  # of a day's minutes, at most
 _NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.25, "more": 0.35}
-LATER_REVIEWS = 2
-"""Reviews on later days that every new card must still get before the exam."""
+LATER_REVIEWS = 2  # on later days, which every new card must still get before the exam
 _REVIEW_ROOM = 0.22  # of the minutes ahead, for reviews: not all days are used, not all cards due
 _OWED = 1.25  # reviews that a planned review takes, because some cards are forgotten
 _PER_CARD = LATER_REVIEWS * _OWED
@@ -46,16 +45,17 @@ def choose_cards_to_review(
     """
     day, left = learner.day, calendar.days_left(learner.day)
     exam = day + dt.timedelta(days=left)
-    due = [card for card in learner.cards if planned_review_day(card, calendar) <= day]
-    if calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days)):
-        named = {card.card for card in due}
-        due += [
-            card
-            for card in learner.cards
-            if card.card not in named
-            and card.last_day < day
-            and retrievability_after((exam - card.last_day).days, card.stability) < _WEAK_RECALL
-        ]
+    in_last_days = calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days))
+
+    def recall_on_exam_day(card: CardFact) -> float:
+        return retrievability_after((exam - card.last_day).days, card.stability)
+
+    due = [
+        card
+        for card in learner.cards
+        if planned_review_day(card, calendar) <= day
+        or (in_last_days and card.last_day < day and recall_on_exam_day(card) < _WEAK_RECALL)
+    ]
     when = exam if calendar.exam and left <= 3 else day
     due.sort(
         key=lambda card: (
@@ -129,17 +129,18 @@ def choose_new_cards(
         if (slug in read or missed[slug])
         and (cards := [card for card in page.cards if card not in started])
     }
-    order = {slug: place for place, slug in enumerate(course.pages)}
     weights = {domain.number: domain.weight for domain in course.domains}
-    of_pages = (course.pages[card.page].domain for card in learner.cards if card.page in order)
+    of_pages = (
+        course.pages[card.page].domain for card in learner.cards if card.page in course.pages
+    )
     begun, today = collections.Counter(of_pages), collections.Counter[str]()
 
-    def gain(slug: str) -> tuple[bool, float, int]:
+    def gain(slug: str) -> tuple[bool, float]:
         page = course.pages[slug]
         weight = course.objectives[page.objectives[0]].weight
         value = 0.3 * (missed[slug] > 0) + 5 * weight * (1 - chance_known_by_page.get(slug, 0.3))
         used = len(page.cards) - len(left[slug])
-        return today[slug] < _A_PAGE, value - 0.12 * used, -order[slug]
+        return today[slug] < _A_PAGE, value - 0.12 * used
 
     while left and len(chosen) < count:
         domains = sorted({course.pages[slug].domain for slug in left})

@@ -145,14 +145,11 @@ def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskPro
     """Return the tasks with what was done of each."""
     ticked = []
     for task in tasks:
-        if task.kind == "mock":
-            ticked.append(TaskProgress(task, int(done.sat), 1))
-            continue
         unread = tuple(page for page in task.pages if not _is_read(page, done))
-        count = len(task.pages) - len(unread)
+        count = len(task.pages) - len(unread) + bool(task.exam and done.sat)
         count += sum(card in done.cards for card in task.cards)
         count += sum(question in done.questions for question in task.questions)
-        total = len(task.cards) + len(task.pages) + len(task.questions)
+        total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
         begun = sum(card in done.begun_cards for card in task.cards)
         ticked.append(TaskProgress(task, count, total, unread, begun))
     return tuple(ticked)
@@ -184,38 +181,38 @@ def make_day_list(
     """
     day, paces, undone = learner.day, learner.paces, dict(learner.undone)
     route = choose_route(course, learner, calendar, minutes, length)
-    empty = DayList(day, undone=undone, route=route)
     if calendar.is_off(day):
-        return empty
+        return DayList(day, undone=undone, route=route)
     tested = [a for a in learner.answers if a.context == "placement" and a.day == day]
     placement = len(tested) * PLACEMENT_QUESTION_MINUTES
     minutes = max(0.0, minutes - placement)
     due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, minutes))
-    first = [Task("review", len(due) * paces.review, cards=due)]
-    if calendar.exam == day:
-        return dataclasses.replace(empty, tasks=_without_empty(first))
+    review = Task("review", len(due) * paces.review, cards=due)
     if course.exam and calendar.due_mock_exam_day(day, learner.last_sat):
-        first.append(Task("mock", course.exam_minutes, exam=course.exam))
-        return dataclasses.replace(empty, tasks=_without_empty(first))
+        mock = Task("mock", course.exam_minutes, exam=course.exam)
+        return DayList(day, (review, mock) if due else (mock,), undone, route=route)
+    if calendar.exam == day:
+        return DayList(day, (review,) if due else (), undone, route=route)
     new = cards.count_new_cards(learner, calendar, minutes, amount)
     share = _QUESTION_SHARE * minutes / paces.question
     questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
     if placement:  # questions were answered today, but nothing was read
         questions = int(min(_FEWEST_QUESTIONS, share))
-    most: float = minutes - round_minutes(first[0].minutes)
+    most: float = minutes - round_minutes(review.minutes)
     room = most - new * paces.new_card - questions * paces.question
     unread = _pages_left_to_read(course, learner, calendar, route)
     if not placement and all(page.minutes > minutes for page in unread):
         most = math.inf
-    pages, room, all_begun = _choose_pages(course, learner, estimate, unread, room, most)
-    if room > _LEAST_ROOM and all_begun and new:
+    pages = _choose_pages(course, learner, estimate, unread, room, most)
+    reading = sum(page.minutes for page in pages)
+    room -= reading
+    if room > _LEAST_ROOM and len(pages) == len(unread) and new:
         spare = cards.new_cards_fitting_before_exam(learner, calendar, minutes)
         more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
         new, room = new + more, room - more * paces.new_card
     if room > _LEAST_ROOM:
         questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question)))
-    reading = sum(page.minutes for page in pages)
-    fixed = round_minutes(first[0].minutes) + round_minutes(reading)
+    fixed = round_minutes(review.minutes) + round_minutes(reading)
     while new + questions:  # a long page takes the time of these two
         asked, learned = questions * paces.question, new * paces.new_card
         if fixed + round_minutes(asked) + round_minutes(learned) <= minutes:
@@ -231,12 +228,8 @@ def make_day_list(
         Task("new", len(new_cards) * paces.new_card, cards=tuple(new_cards)),
     ]
     rest.sort(key=lambda task: -undone.get(task.kind, 0))
-    tasks = _without_empty([*first, *rest])
-    return dataclasses.replace(empty, tasks=tasks, placement_minutes=placement)
-
-
-def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
-    return tuple(t for t in tasks if t.cards or t.pages or t.questions or t.exam)
+    tasks = tuple(t for t in (review, *rest) if t.cards or t.pages or t.questions)
+    return DayList(day, tasks, undone, placement_minutes=placement, route=route)
 
 
 def reading_minutes_before_exam(
@@ -296,12 +289,11 @@ def _choose_pages(
     unread: list[PageToRead],
     minutes_left: float,
     longest_page_minutes: float,
-) -> tuple[list[PageToRead], float, bool]:
-    """Return the pages to read in `minutes_left` minutes, the room left, and whether none is left unread.
+) -> list[PageToRead]:
+    """Return the pages to read in `minutes_left` minutes; if none fits, the shortest may be longer.
 
     Pages begun or missed come first, before each page the unread ones that it requires. The domain
-    that has most to gain for what was read of it gives the next one. If none fits, the shortest may
-    take `most` minutes.
+    that has most to gain for what was read of it gives the next one.
     """
     read = sum_readings(learner.readings)
 
@@ -309,9 +301,7 @@ def _choose_pages(
         return 1 - estimate.objectives[objective].known if estimate else 0.5
 
     weakness = {
-        domain.number: domain.weight
-        * sum(map(unknown, domain.objectives))
-        / max(1, len(domain.objectives))
+        domain.number: sum(course.objectives[o].weight * unknown(o) for o in domain.objectives)
         for domain in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
@@ -320,8 +310,8 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.compute_minutes_of_fraction(done)
             objectives.update(facts.objectives)
-    mock, placement = _pages_missed_in_exam_and_placement(course, learner)
-    chosen: list[PageToRead] = []
+    mock, placement = (_pages_missed(course, learner, kind) for kind in ("exam", "placement"))
+    unread, chosen = list(unread), list[PageToRead]()
 
     def gain(slug: str) -> tuple[bool, bool, bool, float]:
         own = course.pages[slug].objectives[0]
@@ -340,47 +330,36 @@ def _choose_pages(
         domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
         goal = max((s for s in fitting if course.pages[s].domain == domain), key=gain)
         page = first[goal]
-        own = any(gain(page.slug)[:3]) or goal == page.slug
-        holding = gain(page.slug if own else goal)
-        reason = next(r for r, holds in zip(_REASONS, holding, strict=True) if holds)
-        required_by = "" if own else goal
+        chosen_for = page.slug if any(gain(page.slug)[:3]) else goal
+        reason = next(r for r, holds in zip(_REASONS, gain(chosen_for), strict=True) if holds)
+        required_by = "" if chosen_for == page.slug else chosen_for
         chosen.append(dataclasses.replace(page, reason=reason, required_by=required_by))
         unread.remove(page)
         minutes_left -= page.minutes
         reading[course.pages[page.slug].domain] += page.minutes
         objectives.update(course.pages[page.slug].objectives)
-    return chosen, minutes_left, not unread
+    return chosen
 
 
 def _first_unread_requirement(
     course: CourseFacts, page: PageToRead, unread: list[PageToRead]
 ) -> PageToRead:
     """Return the first unread page that a page requires, directly or not; itself without any."""
-    seen = {page.slug}
-    while True:
-        requires = set(course.pages[page.slug].requires) - seen
-        before = next((other for other in unread if other.slug in requires), None)
-        if before is None:
-            return page
-        page = before
-        seen.add(page.slug)
+    others = [other for other in unread if other is not page]
+    requires = course.pages[page.slug].requires
+    before = next((other for other in others if other.slug in requires), None)
+    return _first_unread_requirement(course, before, others) if before else page
 
 
-def _pages_missed_in_exam_and_placement(
-    course: CourseFacts, learner: LearnerFacts
-) -> tuple[set[str], set[str]]:
-    """Return the pages with a question missed in the last mock exam, and in the placement test."""
-    last = max((a.day for a in learner.answers if a.context == "exam"), default=None)
-    mock, placement = set[str](), set[str]()
-    for answer in learner.answers:
-        if answer.score >= 1 or answer.question not in course.questions:
-            continue
-        page = course.questions[answer.question].page
-        if answer.context == "exam" and answer.day == last:
-            mock.add(page)
-        elif answer.context == "placement":
-            placement.add(page)
-    return mock, placement
+def _pages_missed(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
+    """Return the pages with a question missed in the placement test, or in the last mock exam."""
+    last_exam = max((a.day for a in learner.answers if a.context == "exam"), default=None)
+    return {
+        course.questions[answer.question].page
+        for answer in learner.answers
+        if answer.context == context and answer.score < 1 and answer.question in course.questions
+        if context != "exam" or answer.day == last_exam
+    }
 
 
 def draw_practice_questions(

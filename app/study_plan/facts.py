@@ -11,10 +11,7 @@ from app.content.reading_routes import PageFraction
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadingFact:
-    """A part of a page that was read, at a moment in ms; `share` of the page, 0 to 1.
-
-    `essential` is the part of its essential sections, 0 to 1.
-    """
+    """What was read at a moment in ms: the share of the page and of its essential sections, 0 to 1."""
 
     page: str
     share: float
@@ -70,8 +67,7 @@ class LearnerFacts:
     `readings` and `answers` (first answers only) are in the order of time. `missed` maps the
     questions last answered wrong to the study day of that answer. `added` are cards outside of the
     course's decks that are due and were never reviewed, `unavailable` course cards that can't be
-    started (suspended ones, for instance). `undone` counts, by kind, the last lists in a row on
-    which that task was left unfinished.
+    started (suspended ones, for instance). `undone` is that of the list to make.
     """
 
     day: dt.date

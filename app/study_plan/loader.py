@@ -11,7 +11,6 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext
-from app.accounts.learner import PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import Route
@@ -31,36 +30,25 @@ from app.study_plan.facts import LearnerFacts
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
 _log = logging.getLogger("headroom")
-_ListAndEstimate = tuple[DayList, ScoreEstimate | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StudyProgress:
-    """What only grows: objectives that were ready once, pages read, cards known."""
+class StudyPlan:
+    """The plan of a study day: the list with its ticks, and this morning's estimate.
 
-    objectives_ready: int
+    `ready` are the objectives that were ready once, `answered` the questions answered on the day.
+    """
+
+    tasks: tuple[TaskProgress, ...]
+    estimate: ScoreEstimate | None
+    ready: tuple[str, ...]
+    answered: Collection[str]
     objectives: int
     pages_read: int
     pages: int
     cards_known: int
     cards: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StudyPlan:
-    """The plan of a study day: the list with its ticks, the dates, and this morning's estimate.
-
-    `ready` are the objectives that were ready once, `answered` the questions answered on the day.
-    """
-
-    day: dt.date
-    calendar: PlanCalendar
-    tasks: tuple[TaskProgress, ...]
-    estimate: ScoreEstimate | None
-    ready: tuple[str, ...]
-    answered: Collection[str]
-    progress: StudyProgress
-    placement_minutes: float = 0.0
+    placement_minutes: float
 
     @property
     def minutes(self) -> int:
@@ -86,26 +74,18 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
     made = _find_or_make_list(ctx)
     if made is None:
         return None
-    day_list, estimate = made
-    course = cached_course_facts(ctx.library)
-    done = store.load_day_done(
-        ctx.db, ctx.learner, ctx.library, ctx.day, pages=course.pages, exam=day_list.exam
-    )
+    day_list, course = made.day_list, cached_course_facts(ctx.library)
+    done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day_list)
     return StudyPlan(
-        day=ctx.day,
-        calendar=ctx.learner.plan_calendar(ctx.day),
         tasks=measure_task_progress(day_list.tasks, done),
-        estimate=estimate,
+        estimate=made.estimate,
         ready=day_list.ready,
         answered=done.questions,
-        progress=StudyProgress(
-            objectives_ready=len(day_list.ready),
-            objectives=len(course.objectives),
-            pages_read=len(done.essentials),
-            pages=len(course.pages),
-            cards_known=day_list.known_cards,
-            cards=len(ctx.library.cards),
-        ),
+        objectives=len(course.objectives),
+        pages_read=len(course.pages.keys() & done.essentials),
+        pages=len(course.pages),
+        cards_known=day_list.known_cards,
+        cards=len(ctx.library.cards),
         placement_minutes=day_list.placement_minutes,
     )
 
@@ -113,8 +93,8 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
 def planned_route(ctx: RequestContext) -> Route:
     """Return the route of the day's list; what it would be if there is none for the present plan."""
     learner, day, made = ctx.learner, ctx.day, _find_or_make_list(ctx)
-    if made and made[0].route and made[0].made_for == _plan_choices_key(learner, day):
-        return made[0].route
+    if made and made.day_list.route and made.day_list.made_for == _plan_choices_key(learner, day):
+        return made.day_list.route
     course, calendar = cached_course_facts(ctx.library), learner.plan_calendar(day)
     facts = LearnerFacts(day)
     if learner.id:
@@ -122,49 +102,47 @@ def planned_route(ctx: RequestContext) -> Route:
     return choose_route(course, facts, calendar, learner.minutes_on(day), learner.page_route)
 
 
+def load_todays_list(ctx: RequestContext) -> store.ListAndEstimate | None:
+    """Return the stored list of the study day; None until it is made."""
+    newest = _newest_list(ctx)
+    return newest if newest and newest.day_list.day == ctx.day else None
+
+
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     """Return the cards on the stored list of the study day; None without one."""
-    newest = _newest_list(ctx)
-    if newest is None or newest[0].day != ctx.day:
+    todays = load_todays_list(ctx)
+    if todays is None:
         return None
-    by_kind = {task.kind: task.cards for task in newest[0].tasks}
+    by_kind = {task.kind: task.cards for task in todays.day_list.tasks}
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
 def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
-    pages = [page.slug for task in day_list.tasks for page in task.pages]
-    day, exam = day_list.day, day_list.exam
-    done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day, pages=pages, exam=exam)
+    done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day_list)
     return measure_task_progress(day_list.tasks, done)
 
 
-def _newest_list(ctx: RequestContext) -> _ListAndEstimate | None:
+def _newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
-    if not ctx.learner.id:
-        return None
     if "newest list" not in ctx.found:
-        ctx.found["newest list"] = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day)
-    found: _ListAndEstimate | None = ctx.found["newest list"]
+        learner_id = ctx.learner.id
+        newest = store.load_newest_list(ctx.db, learner_id, ctx.day) if learner_id else None
+        ctx.found["newest list"] = newest
+    found: store.ListAndEstimate | None = ctx.found["newest list"]
     return found
 
 
-def _find_or_make_list(ctx: RequestContext) -> _ListAndEstimate | None:
-    """Return the stored list of the day, or make it from what is known now."""
-    newest = _newest_list(ctx)
-    if newest is not None and newest[0].day == ctx.day:
-        return newest
-    return _build_unsaved_list(ctx, newest)
+def _find_or_make_list(ctx: RequestContext) -> store.ListAndEstimate | None:
+    return load_todays_list(ctx) or _build_unsaved_list(ctx)
 
 
-def _build_unsaved_list(
-    ctx: RequestContext, newest: _ListAndEstimate | None
-) -> _ListAndEstimate | None:
-    """Make the list of the day; `newest` is the one before it, or one of today to replace.
+def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
+    """Make the list of the day from what is known now, after the last one or in its place.
 
     None until something was read or answered, and while a first placement test is unfinished.
     """
-    db, learner, library, day = ctx.db, ctx.learner, ctx.library, ctx.day
+    newest, db, learner, library, day = _newest_list(ctx), ctx.db, ctx.learner, ctx.library, ctx.day
     if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
         return None
     facts = store.load_learner_facts(db, learner, library, day)
@@ -200,10 +178,13 @@ def _build_unsaved_list(
         length=length,
         seed=learner.key,
     )
-    known = count_recalled_cards(db, learner.id)
-    return dataclasses.replace(
-        day_list, ready=tuple(sorted(ready)), known_cards=known, made_for=made_for
-    ), estimate
+    day_list = dataclasses.replace(
+        day_list,
+        ready=tuple(sorted(ready)),
+        known_cards=count_recalled_cards(db, learner.id),
+        made_for=made_for,
+    )
+    return store.ListAndEstimate(day_list, estimate)
 
 
 def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
@@ -211,17 +192,16 @@ def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
     return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
-def _make_list_to_store(ctx: RequestContext) -> _ListAndEstimate | None:
+def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
     One is made again if the learner has changed the plan and nothing on it was begun.
     """
-    newest = _newest_list(ctx)
-    if newest is not None and newest[0].day == ctx.day:
-        same = newest[0].made_for == _plan_choices_key(ctx.learner, ctx.day)
-        if same or any(task.done for task in _tick_off_tasks(ctx, newest[0])):
+    if (todays := load_todays_list(ctx)) is not None:
+        same = todays.day_list.made_for == _plan_choices_key(ctx.learner, ctx.day)
+        if same or any(task.done for task in _tick_off_tasks(ctx, todays.day_list)):
             return None
-    return _build_unsaved_list(ctx, newest)
+    return _build_unsaved_list(ctx)
 
 
 async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
@@ -233,12 +213,10 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     made = await run_in_threadpool(_make_list_to_store, ctx)
     if made is None:
         return
-    day_list, estimate = made
     exam = cached_course_facts(ctx.library).exam
     try:
         await write_in_own_transaction(
-            request,
-            lambda db: store.save_day_list(db, ctx.learner, day_list, estimate, exam, ctx.now),
+            request, lambda db: store.save_day_list(db, ctx.learner, made, exam, ctx.now)
         )
         # The reader's snapshot is from before; the next query sees the list that stayed.
         ctx.db.rollback()

@@ -15,11 +15,11 @@ import collections
 import dataclasses
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from app.content.course_facts import CourseFacts, PageFacts
 from app.spaced_repetition.scheduler import retrievability_after
-from app.study_plan.facts import CardFact, LearnerFacts
+from app.study_plan.facts import LearnerFacts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,8 +51,7 @@ _PAGE_SCALE = 1 / math.sqrt(1 + math.pi * _PAGE_VARIANCE / 8)
 _MODEL_SD = 1.3  # points by which the model itself is off
 _NINE_IN_TEN = 1.645
 _REVIEWED = 0.95  # mean recall of a card between its reviews
-READY = 0.8
-"""The chance of a right answer from which an objective counts as ready."""
+READY = 0.8  # chance of a right answer, from which an objective counts as ready
 _FEWEST_ANSWERS = 3  # to an objective, before which the others say more about it than its own
 _DAILY_FALL = 0.5  # points that the shown score may fall in a day
 
@@ -130,13 +129,7 @@ _Terms = list[tuple[int, float]]
 class ScoreModel:
     """The Gaussian over the levels of all objectives and the three gains, for one learner."""
 
-    def __init__(
-        self,
-        course: CourseFacts,
-        day: dt.date,
-        cards: Iterable[CardFact] = (),
-        priors: ScorePriors = PRIORS,
-    ) -> None:
+    def __init__(self, course: CourseFacts, learner: LearnerFacts, priors: ScorePriors) -> None:
         self._course = course
         self._index = {number: n for n, number in enumerate(course.objectives)}
         count = len(self._index)
@@ -154,17 +147,32 @@ class ScoreModel:
         sds = priors.reading_sd, priors.recall_sd, priors.answering_sd
         for n, sd in zip(range(count, self._size), sds, strict=True):
             self._cov[n][n] = sd**2
-        self._day = day
         self._read: dict[str, tuple[float, dt.date]] = {}
         self._answers: collections.Counter[str] = collections.Counter()
         self._asked: collections.Counter[str] = collections.Counter()
-        self._cards: dict[str, list[CardFact]] = {}
-        counted = {card for page in course.pages.values() for card in page.cards}
-        for card in cards:
-            if card.card in counted:  # neither one of their own nor beyond the exam
-                self._cards.setdefault(card.page, []).append(card)
+        self._cards = {card.card: card for card in learner.cards}
+        self._follow(learner)
 
-    def advance(self, day: dt.date) -> None:
+    def _follow(self, learner: LearnerFacts) -> None:
+        """Go through readings and first answers in the order of time, to the learner's day."""
+        events: list[tuple[dt.date, int, str, float, Callable[[str, float], None]]] = [
+            (one.day, one.at, one.page, one.share, self._add_reading)
+            for one in learner.readings
+            if one.page in self._course.pages
+        ]
+        events += [
+            (one.day, one.at, one.question, one.score, self._add_first_answer)
+            for one in learner.answers
+            if one.question in self._course.questions
+        ]
+        events.sort(key=lambda event: event[:4])
+        self._day = events[0][0] if events else learner.day
+        for day, _, name, amount, add in events:
+            self._advance(day)
+            add(name, amount)
+        self._advance(learner.day)
+
+    def _advance(self, day: dt.date) -> None:
         """Move to a study day. Levels become a little less certain each day."""
         if day <= self._day:
             return
@@ -172,12 +180,12 @@ class ScoreModel:
             self._cov[n][n] += _DRIFT * (day - self._day).days
         self._day = day
 
-    def add_reading(self, page: str, share: float) -> None:
+    def _add_reading(self, page: str, share: float) -> None:
         """Add a part of a page that was read on the present day."""
         before = self._read[page][0] if page in self._read else 0.0
         self._read[page] = min(1.0, before + share), self._day
 
-    def add_first_answer(self, question: str, score: float) -> None:
+    def _add_first_answer(self, question: str, score: float) -> None:
         """Learn from the first answer to a question."""
         facts = self._course.questions[question]
         page = self._course.pages[facts.page]
@@ -227,7 +235,7 @@ class ScoreModel:
     def _mean_recall(self, page: PageFacts) -> float:
         """Return the mean recall (0 to 1) of a page's cards, those not started being 0."""
         total, today = 0.0, self._day
-        for card in self._cards.get(page.slug, ()):
+        for card in (self._cards[name] for name in page.cards if name in self._cards):
             if card.last_day < today:
                 total += retrievability_after((today - card.last_day).days, card.stability)
             elif card.first_day < today:
@@ -286,43 +294,8 @@ class ScoreModel:
 def estimate_score(
     course: CourseFacts, learner: LearnerFacts, priors: ScorePriors = PRIORS
 ) -> ScoreEstimate | None:
-    """Return the expected score on the morning of the learner's day; None without exam questions.
-
-    Goes through readings and first answers in the order of time.
-    """
-    if not course.exam_question_count:
-        return None
-    events: list[tuple[dt.date, int, str, float, bool]] = [
-        (one.day, one.at, one.page, one.share, True)
-        for one in learner.readings
-        if one.page in course.pages
-    ]
-    events += [
-        (one.day, one.at, one.question, one.score, False)
-        for one in learner.answers
-        if one.question in course.questions
-    ]
-    events.sort()
-    begin = events[0][0] if events else learner.day
-    model = ScoreModel(course, begin, learner.cards, priors)
-    for day, _, name, amount, is_reading in events:
-        model.advance(day)
-        if is_reading:
-            model.add_reading(name, amount)
-        else:
-            model.add_first_answer(name, amount)
-    model.advance(learner.day)
-    return model.estimate()
-
-
-def describe_score_of_guessing(course: CourseFacts) -> str:
-    """Return what blind guessing scores, which an expected score includes; "" without an exam."""
-    mean = sum(
-        domain.questions / len(domain.objectives) * course.objectives[number].guess
-        for domain in course.domains
-        for number in domain.objectives
-    )
-    return f"Guessing alone scores about {round(mean)}." if course.exam_question_count else ""
+    """Return the expected score on the morning of the learner's day; None without exam questions."""
+    return ScoreModel(course, learner, priors).estimate() if course.exam_question_count else None
 
 
 def _sigmoid(x: float) -> float:

@@ -2,8 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 from sqlalchemy import bindparam, func, or_, select
@@ -79,9 +78,8 @@ def _load_readings(
     readings = []
     for topic, section, at in db.connection().execute(_READ, bind_values):
         page = library.topics.get(topic)
-        if (
-            part := (map_sections_to_page_fractions(page) if page else {}).get(section)
-        ) is not None:
+        parts = map_sections_to_page_fractions(page) if page else {}
+        if (part := parts.get(section)) is not None:
             day = learner.study_day(from_milliseconds(at))
             readings.append(ReadingFact(topic, part.share, day, at, part.essential_share))
     return readings
@@ -184,22 +182,17 @@ _ANSWERED = (
 
 
 def load_day_done(
-    db: Session,
-    learner: LearnerProfile,
-    library: Library,
-    day: dt.date,
-    *,
-    pages: Collection[str],
-    exam: str = "",
+    db: Session, learner: LearnerProfile, library: Library, day_list: DayList
 ) -> DayDone:
-    """Return what was done on a study day or since, and which of `pages` are read.
+    """Return what was done on the day of a list or since, and which pages are read at all.
 
-    `exam` is the mock exam on its list; without one, no sitting is looked for.
+    Of a list without a mock exam, no sitting is looked for.
     """
-    values = {"learner": learner.id, "day": day.isoformat()}
+    values = {"learner": learner.id, "day": day_list.day.isoformat()}
     read = sum_readings(_load_readings(db, values, learner, library))
-    left = {page for page in pages if page not in library.topics}  # pages that left the course
-    sat = _day_of_last_exam(db, learner, exam) if exam else None
+    pages = {page.slug for task in day_list.tasks for page in task.pages} | library.topics.keys()
+    left = pages - library.topics.keys()  # pages that left the course
+    sat = _day_of_last_exam(db, learner, day_list.exam) if day_list.exam else None
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
     return DayDone(
         cards=frozenset(card for card, is_done in cards if is_done),
@@ -207,7 +200,7 @@ def load_day_done(
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
         essentials=frozenset(p for p in pages if p in left or read[p].covers_essential_sections),
         questions=frozenset(db.connection().scalars(_ANSWERED, values)),
-        sat=sat is not None and sat >= day,
+        sat=sat is not None and sat >= day_list.day,
     )
 
 
@@ -219,33 +212,34 @@ _NEWEST_LIST = (
 )
 
 
-def load_newest_list(
-    db: Session, learner_id: int, day: dt.date
-) -> tuple[DayList, ScoreEstimate | None] | None:
-    """Return the list of `day`, or the last one before it, with its estimate; None without any."""
+class ListAndEstimate(NamedTuple):
+    """The list of a study day, and the expected score of its morning."""
+
+    day_list: DayList
+    estimate: ScoreEstimate | None
+
+
+def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:
+    """Return the list of `day`, or the last one before it; None without any."""
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_NEWEST_LIST, values).first()
     if row is None:
         return None
     estimate = _ESTIMATES.validate_json(row.estimate) if row.estimate else None
-    return _LISTS.validate_json(row.tasks), estimate
+    return ListAndEstimate(_LISTS.validate_json(row.tasks), estimate)
 
 
 def save_day_list(
-    db: Session,
-    learner: LearnerProfile,
-    day_list: DayList,
-    estimate: ScoreEstimate | None,
-    exam: str,
-    now: dt.datetime,
+    db: Session, learner: LearnerProfile, made: ListAndEstimate, exam: str, now: dt.datetime
 ) -> None:
     """Save the list of a study day and the score shown on it.
 
     The first one of the day stays, unless it was made for other choices of the learner.
     """
+    day_list, estimate = made
     stored = load_newest_list(db, learner.id, day_list.day)
-    if stored is not None and stored[0].day == day_list.day:
-        if stored[0].made_for == day_list.made_for:
+    if stored is not None and stored.day_list.day == day_list.day:
+        if stored.day_list.made_for == day_list.made_for:
             return
         mine = _LIST.c.learner_id == learner.id, _LIST.c.day == day_list.day.isoformat()
         db.execute(_LIST.delete().where(*mine))

@@ -51,7 +51,7 @@ def test_the_notes_of_the_course_are_said(client: TestClient):
 
 
 @pytest.mark.usefixtures("rosa")
-def test_the_list_asks_five_things_once_that_of_the_day_is_made(app, rosa: TestClient):
+def test_the_list_asks_four_things_once_that_of_the_day_is_made(app, rosa: TestClient):
     rosa.post("/concepts/weights/readings")
     rosa.get("/course")
     asked: list[str] = []
@@ -59,4 +59,4 @@ def test_the_list_asks_five_things_once_that_of_the_day_is_made(app, rosa: TestC
 
     rosa.get("/course")
 
-    assert len([a for a in asked if a.startswith("SELECT")]) == 5
+    assert len([a for a in asked if a.startswith("SELECT")]) == 4
