@@ -7,7 +7,7 @@ from app.estimator.estimates.training_run import (
     compute_training_run,
 )
 from app.estimator.estimates.training_time import round_to_systems
-from app.estimator.formula_steps import StepBuilder
+from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -151,10 +151,10 @@ def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
         )
     seconds = float(time.value or 0)
     return (
-        _STEPS.line_from_template(
+        _STEPS.line(
             "gpu_hours",
-            "[GPUs] × [whole run] ÷ [an hour]",
-            (result.gpus, (seconds, "s"), (3600.0, "s")),
+            "GPUs × whole run ÷ an hour",
+            f"{format_term(result.gpus)} × {format_term(seconds, 's')} ÷ 1 h",
             float(hours.value or 0),
             "megatron-2021",
         ),
