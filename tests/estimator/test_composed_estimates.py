@@ -213,3 +213,22 @@ def test_a_deployment_takes_engine_speculation_and_splits(subtests: pytest.Subte
     assert (memory.attention, memory.tensor_parallel) == ("data-parallel", 48)
     lone = run_estimate("deployment", {"engine": "sglang"})
     assert _section(lone, "inference-memory").inputs.engine == "sglang"
+
+
+def test_what_a_run_costs_is_as_uncertain_owned_as_rented():
+    run = run_estimate("training-run", {"model": "llama-3.1-8b"})
+    rented, owned = run["cost"], run["run_owned"]
+    assert owned.low / owned.value == pytest.approx(rented.low / rented.value)
+    assert owned.high / owned.value == pytest.approx(rented.high / rented.value)
+
+
+def test_a_used_hour_of_rent_says_what_is_added_to_the_rent():
+    cost = sections_of(run_estimate("training-run", {"model": "llama-3.1-8b"}))["Cost"]
+    hour = cost["rented_hour"]
+    assert hour.label.endswith("with data moved out")
+    assert "3.99" in hour.note
+    # Of a reservation, too, a run pays the used hours and no data.
+    for commitment, share in (("used", 1.0), ("all", 0.5)):
+        typed = {"commitment": commitment, "utilisation": "50", "run": "1000", "rent": "2"}
+        rented = run_estimate("cost", typed)["run_rented"].value
+        assert rented == pytest.approx(1000 * 2 / share)

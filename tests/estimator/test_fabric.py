@@ -288,3 +288,9 @@ def test_oversubscription_never_adds_switches_between_leaves(nodes, ratio):
     even, crowded = found(nodes=nodes), found(nodes=nodes, oversubscription=ratio)
     assert crowded["oversubscription"] <= ratio + 1e-9
     assert crowded["bisection"] <= even["bisection"]
+
+
+def test_one_switch_joins_as_many_systems_as_it_has_ports_for():
+    one = found(nodes=5)
+    assert (one["tiers"], one["most_systems"]) == (1, 8)
+    assert found(nodes=9)["most_systems"] > 8

@@ -534,3 +534,11 @@ def test_transformers_has_memory_but_no_speed_under_load(subtests: pytest.Subtes
         with subtests.test(name), pytest.raises(InvalidInputsError) as refused:
             run_estimate(name, {"engine": "transformers"})
         assert refused.value.problems[0].message.startswith("Not estimated")
+
+
+def test_overhead_is_said_to_be_assumed_only_where_it_is() -> None:
+    assumed = run_estimate("training-memory", {"model": "llama-3.1-8b"})
+    assert any("is assumed" in note for note in assumed.notes)
+    typed = run_estimate("training-memory", {"model": "llama-3.1-8b", "overhead": "2"})
+    assert not any("is assumed" in note for note in typed.notes)
+    assert not any("you set" in step.formula for step in assumed.steps)

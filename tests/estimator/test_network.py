@@ -187,8 +187,10 @@ def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -
     small = {"gpus": 64, "message": 1e5, "in_network": True}
     reduced = run_estimate("collectives", small)
     flip = next(change for change in reduced.changes if change.field == "message")
-    size = parse_quantity(flip.flips_at.replace("\u00a0", " "), "B")
-    after, before = (run_estimate("collectives", small | {"message": s}) for s in (size, size / 2))
+    size = parse_quantity(flip.flips_at, "B")
+    after, before = (
+        run_estimate("collectives", small | {"message": s}) for s in (size, size / 1.1)
+    )
     assert after.verdict.lead != before.verdict.lead == "Bound by latency."
     large = run_estimate("collectives", small | {"message": 2.0**30})
     chart = next(picture for picture in large.pictures if isinstance(picture, Chart))
@@ -198,3 +200,11 @@ def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -
     plain = run_estimate("collectives", small | {"in_network": False})
     times = [answer.tables[0].rows[0][3][0] for answer in (reduced, plain)]
     assert times[0] < 0.8 * times[1]  # Gradients are an all-reduce of all GPUs.
+
+
+def test_the_flip_of_a_message_is_where_its_bound_changes() -> None:
+    job = {"gpus": 64, "message": 1e6}
+    flip = run_estimate("collectives", job).changes[0]
+    size = float(flip.flips_at.removesuffix(" MB")) * 1e6
+    for message, lead in ((size, "Bound by the network."), (0.98 * size, "Bound by latency.")):
+        assert run_estimate("collectives", job | {"message": message}).verdict.lead == lead

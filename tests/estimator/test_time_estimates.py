@@ -465,3 +465,12 @@ def test_every_second_matrix_product_is_recomputed_in_pytorch_alone():
     for framework in ("transformers", "megatron"):
         answer = registry.run_estimate("training-memory", too_large | {"framework": framework})
         assert "Every second matrix product" not in {flip.flips_at for flip in answer.changes}
+
+
+def test_a_value_is_written_alike_in_the_sentence_the_figures_and_the_working():
+    plan = registry.run_estimate("parallelism-plan", {"model": "llama-3.1-8b", "gpus": 64})
+    assert plan["tokens_per_second_per_gpu"].words in plan.verdict.text
+    time = registry.run_estimate("training-time", {"gpus": 64})
+    mtbf = next(step for step in time.steps if "MTBF" in step.label)
+    assert mtbf.formula.startswith("hours ")
+    assert mtbf.substituted == "30,000 h ÷ 64"

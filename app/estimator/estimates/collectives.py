@@ -1,5 +1,6 @@
 """`collectives`: inputs, result, and the input values where the verdict changes."""
 
+import bisect
 import dataclasses
 import math
 from typing import cast
@@ -25,6 +26,7 @@ from app.estimator.hardware.collectives import (
     gpu_interconnect,
 )
 from app.estimator.inputs import InputGroup
+from app.estimator.memory_verdict import round_past_limit
 from app.estimator.result import VerdictFlip
 from app.estimator.units import format_number, format_value
 
@@ -171,14 +173,11 @@ def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
     inputs, fabric = result.inputs, result.fabric
     changes = []
     if result.bottleneck == "latency":
-        used_fabric = with_network_reduction(fabric, inputs.collective, inputs)
-        size = inputs.message
-        while size < 1e15:
-            size *= 2
-            time = collective_time(inputs.collective, max(2, inputs.gpus), size, used_fabric)
-            if time >= 3 * result.latency_floor:
-                break
-        now, flips = format_value(inputs.message, "B"), format_value(size, "B")
+        size = _smallest_message_bound_by_bandwidth(result)
+        now, flips = (
+            format_value(inputs.message, "B"),
+            f"{round_past_limit(size / 1e6, up=True)} MB",
+        )
         changes.append(VerdictFlip("message", "Message", now, flips, "Bound by bandwidth."))
     now, bridged_gpus = format_number(inputs.gpus), fabric.bridged_gpus
     if 1 < inputs.gpus <= bridged_gpus < fabric.domain:
@@ -189,3 +188,15 @@ def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
         becomes = "Leaves the link domain for the network."
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
+
+
+def _smallest_message_bound_by_bandwidth(result: CollectivesResult) -> float:
+    """Return the size from which the latency is less than a third of the time [B]."""
+    inputs = result.inputs
+    fabric = with_network_reduction(result.fabric, inputs.collective, inputs)
+    sizes = [inputs.message * 1.01**power for power in range(1, 3000)]
+    limit = 3 * result.latency_floor
+    index = bisect.bisect_left(
+        sizes, limit, key=lambda size: collective_time(inputs.collective, inputs.gpus, size, fabric)
+    )
+    return sizes[index]

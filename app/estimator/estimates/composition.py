@@ -81,6 +81,9 @@ class ComposedResult:
         return SectionObjections("fits", "")
 
 
+LEFT_OUT = OutputValue(None, note="This section is left out.", applies=False)
+
+
 def section_output(
     name: str,
     label: str,
@@ -97,7 +100,7 @@ def section_output(
     def read(result: ComposedResult) -> OutputValue:
         repeated = result.find_figure(estimate, figure or name)
         if repeated is None:
-            return OutputValue(None, note="This section is left out.", applies=False)
+            return LEFT_OUT
         return OutputValue(
             repeated.value, repeated.low, repeated.high, repeated.note, repeated.applies
         )

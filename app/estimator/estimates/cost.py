@@ -290,11 +290,9 @@ class CostResult:
         return self.owned_hour < self.rented_hour
 
     @property
-    def rented_run_hour_cost(self) -> float:
-        """Return what an hour of one training run costs when rented [USD/h]."""
-        if self.inputs.commitment == "all":
-            return self.rented_hour
-        return self.inputs.rent * (1 - self.inputs.discount)
+    def rent_of_used_hour(self) -> float:
+        """Return what is paid for a used hour of a rented GPU, without data egress [USD/h]."""
+        return (self.yearly_rental_cost - self.yearly_egress_cost) / self.used_hours
 
     def million_tokens_cost(self, gpu_hour_cost: float) -> float:
         """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""

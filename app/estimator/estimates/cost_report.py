@@ -41,10 +41,9 @@ def _payback_time(result: CostResult) -> OutputValue:
 
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
-    egress_per_hour = result.yearly_egress_cost / result.used_hours
-    rent = result.rented_hour - egress_per_hour
-    note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress_per_hour, 'USD/h')} for data moved out."
-    return OutputValue(result.rented_hour, note=note if egress_per_hour else "")
+    rent, egress = result.rent_of_used_hour, result.yearly_egress_cost / result.used_hours
+    note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress, 'USD/h')} for data moved out."
+    return OutputValue(result.rented_hour, note=note if egress else "")
 
 
 def _break_even_utilization_value(result: CostResult) -> OutputValue:
@@ -57,7 +56,11 @@ def _break_even_utilization_value(result: CostResult) -> OutputValue:
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
     OutputSpec("owned_hour", "An hour of use of a GPU, owned", "USD/h", "less", primary=True),
     OutputSpec(
-        "rented_hour", "An hour of use of a GPU, rented", "USD/h", "less", _rented_hour_value
+        "rented_hour",
+        "An hour of use of a GPU, rented, with data moved out",
+        "USD/h",
+        "less",
+        _rented_hour_value,
     ),
     OutputSpec("break_even", "Break-even utilization", "%", read=_break_even_utilization_value),
     OutputSpec("purchase", "Purchase", "USD", "less"),
@@ -83,7 +86,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
         "Training run, rented",
         "USD",
         "less",
-        lambda r: r.inputs.run * r.rented_run_hour_cost,
+        lambda r: r.inputs.run * r.rent_of_used_hour,
     ),
     OutputSpec(
         "tokens_owned",
@@ -153,7 +156,7 @@ def _describe_largest_parts(result: CostResult) -> str:
 def _build_run_verdict(result: CostResult) -> Verdict:
     """Return what one run costs. Machines that are bought for it outlast it."""
     inputs = result.inputs
-    rented = format_value(inputs.run * result.rented_run_hour_cost, "USD")
+    rented = format_value(inputs.run * result.rent_of_used_hour, "USD")
     owned = format_value(inputs.run * result.owned_hour, "USD")
     return Verdict(
         "info",

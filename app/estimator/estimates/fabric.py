@@ -345,6 +345,8 @@ def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | N
 
 def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     """Return the most systems that a tree with this number of tiers can connect [1]."""
+    if tiers == 1:
+        return wiring.switch_ports // (hosts.rails * hosts.hosts_per_system)
     down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).down
     leaves = max_leaves(wiring.switch_ports, wiring.oversubscription, tiers)
     if wiring.layout == "rail":

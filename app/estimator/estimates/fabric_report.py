@@ -91,7 +91,7 @@ OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
         "Most systems in these tiers",
         "node",
         "more",
-        lambda r: max_systems(r.wiring, r.hosts, max(2, r.tree.tiers)),
+        lambda r: max_systems(r.wiring, r.hosts, r.tree.tiers),
     ),
     *(_side_network_output(name) for name in ("Storage", "In-band", "Out-of-band")),
     OutputSpec("power", "Power of the compute switches", "W", "less", _switch_power_value),

@@ -314,11 +314,9 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
         return _no_layout_verdict(where, result)
     plan = first.plan
     limit = gpu.engine_visible_memory * result.inputs.usable_memory
-    rate = format_number(first.tokens_per_second / plan.gpus)
+    rate = format_value(first.tokens_per_second / plan.gpus, "token/s")
     count = format_number(plan.gpus)
-    text = (
-        f"{describe_layout(first)}, ZeRO {plan.zero}, on {count} {gpu.name}: {rate} tokens/s each."
-    )
+    text = f"{describe_layout(first)}, ZeRO {plan.zero}, on {count} {gpu.name}: {rate} each."
     text += _search_limit_text(result)
     tight = first.memory > 0.95 * limit
     return Verdict(

@@ -201,7 +201,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
-            "failures) − 1)), failures: the time between them",
+            "failures) − 1)), failures: the time between them, restart: with reading the checkpoint",
             f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart_and_read_time, 's')} ÷ {mtbf}) × "
             f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,

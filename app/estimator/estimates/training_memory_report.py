@@ -395,7 +395,7 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
         _logits_step(result, tokens),
         _STEPS.line(
             "overhead",
-            "overhead that you set + buffers of the framework",
+            "context, communication and fragmentation + buffers of the framework",
             format_exact_sum((memory.overhead, memory.buffers), "B"),
             memory.overhead + memory.buffers,
             "fsdp",
@@ -459,7 +459,9 @@ def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
 
 def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
     inputs, memory = result.inputs, result.stage_memory
-    notes = [f"Overhead of {format_value(memory.overhead, 'B')} per GPU is assumed."]
+    notes = []
+    if inputs.overhead is None:
+        notes.append(f"Overhead of {format_value(memory.overhead, 'B')} per GPU is assumed.")
     if inputs.pipeline_parallel > 1:
         notes.append(
             f"Stage {memory.stage_index + 1} is the fullest: early stages keep the most "

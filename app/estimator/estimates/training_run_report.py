@@ -1,13 +1,13 @@
 """`training-run`: verdict, figures and formula steps of a result."""
 
-from app.estimator.estimates.composition import NOTE, section_output
+from app.estimator.estimates.composition import LEFT_OUT, NOTE, section_output
 from app.estimator.estimates.training_run import (
     TrainingRunInputs,
     TrainingRunResult,
     compute_training_run,
 )
 from app.estimator.estimates.training_time import round_to_systems
-from app.estimator.formula_steps import StepBuilder
+from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -25,6 +25,18 @@ _RunResult = TrainingRunResult
 
 
 _TIME = "training-time"
+
+
+def _cost_when_owned(result: _RunResult) -> OutputValue:
+    """Return the cost on machines of one's own, with the range of the GPU-hours."""
+    cost, hours = result.find_figure("cost", "run_owned"), result.find_figure(_TIME, "gpu_hours")
+    if cost is None or hours is None:
+        return LEFT_OUT
+    usd_per_hour = float(cost.value or 0) / float(hours.value or 1)
+    low, high = (usd_per_hour * (bound or 0) for bound in (hours.low, hours.high))
+    return OutputValue(cost.value, low, high)
+
+
 OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
     OutputSpec(
@@ -37,7 +49,7 @@ OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     section_output("mfu", "MFU", "%", "more", _TIME, modeled=True),
     section_output("failures", "Expected failures", "", "less", _TIME, modeled=True),
     section_output("cost", "Cost, rented", "USD", "less", _TIME, modeled=True),
-    section_output("run_owned", "Cost, owned", "USD", "less", "cost", modeled=True),
+    OutputSpec("run_owned", "Cost, owned", "USD", "less", _cost_when_owned, modeled=True),
     section_output("energy", "Energy", "Wh", "less", _TIME, modeled=True),
     section_output("switches", "Switches", "", "less", "fabric"),
     section_output("cables", "Cables", "", "less", "fabric"),
@@ -139,10 +151,10 @@ def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
         )
     seconds = float(time.value or 0)
     return (
-        _STEPS.line_from_template(
+        _STEPS.line(
             "gpu_hours",
-            "[GPUs] × [whole run] ÷ [an hour]",
-            (result.gpus, (seconds, "s"), (3600.0, "s")),
+            "GPUs × whole run ÷ an hour",
+            f"{format_term(result.gpus)} × {format_term(seconds, 's')} ÷ 1 h",
             float(hours.value or 0),
             "megatron-2021",
         ),

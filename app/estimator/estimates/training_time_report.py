@@ -446,7 +446,7 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         FormulaStep(
             "Mean time between failures of the job (MTBF)",
             "hours between failures of a GPU ÷ GPUs",
-            f"{format_term(inputs.mtbf_per_gpu, 's')} ÷ {format_term(inputs.gpus)}",
+            f"{format_term(inputs.mtbf_per_gpu / 3600)} h ÷ {format_term(inputs.gpus)}",
             result.mtbf,
             "s",
             "kokolis-2025",
