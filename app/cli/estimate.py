@@ -34,7 +34,7 @@ _OWN_CASES = (
 )
 
 
-def run_estimate(arguments: Sequence[str]) -> int:
+def run_estimate_command(arguments: Sequence[str]) -> int:
     """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
         print(_estimate_output(arguments), end="")
@@ -339,7 +339,7 @@ def _part_value_json(value: PartValue) -> dict[str, Any]:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "estimate": lambda options: run_estimate(options.arguments),
+    "estimate": lambda options: run_estimate_command(options.arguments),
     "accuracy": print_accuracy,
     "catalogue": print_catalogue,
 }

@@ -133,6 +133,7 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "decode": (0.79, 1.18),
     "prefill": (0.50, 3.3),  # Not measured without a server.
     "tpot": (0.75, 1.49),
+    "tpot-few": (0.74, 1.25),  # Of fewer than 8 requests in a replica.
     "ttft": (0.55, 2.61),
     "throughput": (0.66, 1.88),
     "saturated": (0.80, 1.39),

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.cli.estimate import run_estimate
+from app.cli.estimate import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import input_specs, parse_inputs
 from app.markup.expressions import compile_expression, compute_figure, evaluate_expression
@@ -58,7 +58,7 @@ def test_the_form_has_a_field_for_every_input_of_the_api(client, name, answer):
 
 
 def test_the_command_says_what_the_api_says(name, answer, capsys):
-    assert run_estimate([name, "--json"]) == 0
+    assert run_estimate_command([name, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == answer
 
 

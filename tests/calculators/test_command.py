@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.cli.estimate import run_estimate
+from app.cli.estimate import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import input_specs
 from tests.calculators.sample import ENTRY
@@ -27,7 +27,7 @@ def listed(monkeypatch):
 @pytest.fixture
 def run(capsys):
     def ask(*words):
-        status = run_estimate(words)
+        status = run_estimate_command(words)
         said = capsys.readouterr()
         return status, said.out, said.err
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.estimate import run_estimate
+from app.cli.estimate import run_estimate_command
+from app.estimator.registry import run_estimate
 from evidence.accuracy.__main__ import main
 from evidence.accuracy.export import PATH, format_accuracy_json, label_of_kind
 from evidence.accuracy.report import (
@@ -245,7 +246,7 @@ def test_the_commands_of_fifty_cases_give_the_numbers_of_the_report(
     for case in random.Random(50).sample(asked, 50):  # noqa: S311 - a fixed choice
         headroom, estimate, *words = shlex.split(case["command"])
         assert (headroom, estimate) == ("headroom", "estimate")
-        assert run_estimate([*words, "--json"]) == 0
+        assert run_estimate_command([*words, "--json"]) == 0
         figures = json.loads(capsys.readouterr().out)["figures"]
         found = next(f for f in figures if f["name"] == case["figure"])
         factor = case["predicted"] / found["value"]
@@ -281,3 +282,25 @@ def test_a_formula_names_a_function_and_says_who_else_calls_it(own: dict) -> Non
         module, _, function = name.rpartition(".")
         assert hasattr(importlib.import_module(module), function)
         assert (function in used()) != alone, name
+
+
+def test_nine_in_ten_counts_of_replicas_hold_what_was_measured() -> None:
+    """Ten measured replicas are a load that takes ten of them, at the time that was measured."""
+    measured = [
+        r
+        for r in compute_project_report().results
+        if r.kind == "serving_tpot" and r.command and not r.calibration
+    ]
+    asked = random.Random(1).sample(measured, 60)  # noqa: S311 - not cryptographic
+    inside = ranges = 0
+    for case in asked:
+        typed = dict(word[2:].split("=", 1) for word in shlex.split(case.command)[3:])
+        typed = {name.replace("-", "_"): value for name, value in typed.items()}
+        load = 10 * int(typed["concurrent"]) // int(typed.pop("replicas", 1))
+        target = {"tpot_target": f"{case.expected} s", "ttft_target": "", "percentile": "p50"}
+        found = run_estimate("serving-capacity", typed | target | {"concurrent": load, "spare": 0})
+        replicas = found["replicas"]
+        if replicas.low is not None and replicas.high is not None:
+            ranges, inside = ranges + 1, inside + (replicas.low <= 10 <= replicas.high)
+    assert inside >= 0.85 * ranges
+    assert ranges >= 0.6 * len(asked)

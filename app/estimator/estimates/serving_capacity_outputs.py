@@ -18,6 +18,7 @@ from app.estimator.estimates.serving_capacity import (
     find_loadable_split,
     has_room_for_request,
     latency_targets,
+    tpot_interval_name,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError
@@ -95,7 +96,10 @@ def _latency_output(
         if result.operating_point is None:
             return _value_if_served(None)
         value = getattr(result.operating_point, latency)[share]
-        return modeled_time(result.measurements.error_interval_name(latency), value)
+        name = result.measurements.error_interval_name(latency)
+        if latency == "tpot":
+            name = tpot_interval_name(result, result.operating_point.batch)
+        return modeled_time(name, value)
 
     return OutputSpec(
         f"{latency}_{percentile}", f"{percentile} {label}", "s", "less", read, modeled=True
