@@ -64,7 +64,7 @@ def memory_verdict(
     >>> close.status, close.lead
     ('tight', 'May not fit.')
     >>> close.text.replace("\u00a0", " ")
-    'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB.'
+    'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB, 2 GB too much.'
     """
     limit, whole, label = memory.usable, memory.whole, memory.label
     status = memory_status(need, limit)
@@ -98,8 +98,23 @@ def _crossed_limit_text(need: float, limit: float, least: float | None, most: fl
     if need > limit and least is not None and least <= limit:
         return f"the estimate may be as low as {format_value(least, 'B')}."
     if need <= limit and most is not None and most > limit:
-        return f"the estimate may be as high as {format_value(most, 'B')}."
+        over = format_value(most - limit, "B")
+        return f"the estimate may be as high as {format_value(most, 'B')}, {over} too much."
     return ""
+
+
+def lacking_memory_text(lacking_bytes: float) -> str:
+    r"""Return a sentence on what GPUs lack by the upper end of an estimate; empty if nothing.
+
+    >>> lacking_memory_text(2e9).replace("\u00a0", " "), lacking_memory_text(-1.0)
+    ('It fits by the central estimate; by the upper end of its range, each GPU lacks 2 GB.', '')
+    """
+    if lacking_bytes <= 0:
+        return ""
+    lacking = format_value(lacking_bytes, "B")
+    return (
+        f"It fits by the central estimate; by the upper end of its range, each GPU lacks {lacking}."
+    )
 
 
 def _difference_as_printed(need: str, limit: str) -> str:

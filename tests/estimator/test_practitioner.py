@@ -749,3 +749,24 @@ def test_the_time_of_a_run_names_the_layout_that_it_is_for() -> None:
     assert number(run, "time") == pytest.approx(number(same, "time"), rel=0.001)
     late = ask("training-time", deadline="10 days", tensor_parallel=2, pipeline_parallel=2)
     assert "tensor parallel 2, pipeline parallel 2, ZeRO 1" in late.verdict.text
+
+
+def test_a_fit_that_the_upper_end_of_its_range_exceeds_is_tight() -> None:
+    lacks = "It fits by the central estimate; by the upper end of its range, each GPU lacks "
+    one = {"model": "llama-3.1-70b", "weights": "fp8", "gpu": "1x H100", "concurrent": 1}
+    one |= {"prompt_tokens": 100, "output_tokens": 10}
+    close, roomy = (ask("serving-capacity", **one, memory_utilization=f"{u}%") for u in (93, 94))
+    assert close.verdict.status == "tight"
+    assert lacks + "250.8\u00a0MB" in close.verdict.text
+    assert roomy.verdict.status == "fits"
+    assert lacks not in roomy.verdict.text
+    latency = ask("latency", model="kimi-k2", gpu="16x H100", cache="bf16", prompt=3072)
+    assert latency.verdict.status == "tight"
+    assert latency["fits"].value is True
+    choice = ask("accelerator-choice", model="8B", concurrent=64)
+    assert choice.verdict.status == "tight"
+    assert lacks in choice.verdict.text
+    tuning = {"model": "14B", "gpu": "a100-sxm4-80", "gpus": 1, "method": "qlora"}
+    found = ask("training-memory", **tuning, micro_batch=2, framework="transformers")
+    assert found.verdict.status == "tight"
+    assert "as high as 90.6\u00a0GB, 5.5\u00a0GB too much" in found.verdict.text

@@ -21,6 +21,7 @@ from app.estimator.estimates.inference_memory import (
     GpuMemoryUse,
     InferenceMemoryInputs,
     gpu_memory_use,
+    plausible_memory_range,
 )
 from app.estimator.hardware.catalog import (
     Accelerator,
@@ -510,6 +511,16 @@ def _memory_by_gpu_count(
     )
     counts = loadable_gpu_counts(model, inputs.weights, tensor_parallel_choices(model, 72))
     return {n: gpu_memory_use(model, memory, n) for n in counts}
+
+
+def most_lacking_bytes(result: GpuRanking) -> float:
+    """Return what each of the best GPUs lacks by the upper end of the memory; 0 if nothing [B]."""
+    best = result.best
+    if best is None or result.inputs.job == "training":
+        return 0.0
+    inputs = InferenceMemoryInputs(model=result.inputs.model, gpu=best.gpu.id)
+    _, most = plausible_memory_range(inputs, result.memory_by_gpu_count[best.count])
+    return max(0.0, most - best.gpu.capacity * USABLE_MEMORY_SHARE)
 
 
 def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from app.estimator.estimates.accelerator_choice import (
     find_flips,
     largest_sales_unit_size,
     list_non_gpu_accelerators,
+    most_lacking_bytes,
     rank_gpus,
     round_up_to_sales_unit,
 )
@@ -25,7 +26,7 @@ from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
-from app.estimator.memory_verdict import capacity_note
+from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.models.number_formats import weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -36,6 +37,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
+    Status,
     Verdict,
     read_figures,
 )
@@ -298,7 +300,11 @@ def _build_verdict(result: GpuRanking) -> Verdict:
             f"{result.model.name}, it comes first by {_ranking_criterion(result.inputs)}; next comes "
             f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].count)}"
         )
-    return Verdict("fits", f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}.")
+    lacking = lacking_memory_text(most_lacking_bytes(result))
+    status: Status = "tight" if lacking else "fits"
+    return Verdict(
+        status, f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}. {lacking}".strip()
+    )
 
 
 def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:

@@ -16,7 +16,12 @@ from app.estimator.common_inputs import (
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
+    ACTIVE,
     ENGINES,
+    LOGGED,
+    LOGGED_ACTIVE,
+    LOGGED_OVERHEAD,
+    OVERHEAD,
     WORKSPACE,
     EngineMemory,
     HybridBlocks,
@@ -317,6 +322,36 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
         padding=_repacking_padding_bytes_per_gpu(model, inputs, gpus),
         started=_compute_newest_engine_startup_bytes(model, inputs, gpus),
     )
+
+
+_GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
+
+
+def overhead_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+    """Return the range of the overhead; a typed overhead has none."""
+    if inputs.overhead is not None:
+        return (1.0, 1.0)
+    return LOGGED_OVERHEAD if inputs.engine in LOGGED else OVERHEAD
+
+
+def activation_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+    return LOGGED_ACTIVE if inputs.engine in LOGGED else ACTIVE
+
+
+def plausible_memory_range(
+    inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
+) -> tuple[float, float]:
+    """Return the least and the most memory that one GPU may need [B]."""
+    if inputs.engine == TRANSFORMERS:
+        return memory_use.total * _GENERATED[0], memory_use.total * _GENERATED[1]
+    fixed = memory_use.weights + memory_use.padding + memory_use.cache
+    lowest, highest = (
+        fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
+        for overhead_factor, activation_factor in zip(
+            overhead_factors(inputs), activation_factors(inputs), strict=True
+        )
+    )
+    return lowest, max(highest, fixed + memory_use.started)
 
 
 def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:

@@ -13,6 +13,7 @@ from app.estimator.estimates.inference_memory import (
     GpuMemoryUse,
     InferenceMemoryInputs,
     InferenceMemoryResult,
+    activation_factors,
     attention_tensor_parallel_size,
     compute_active_mlp_width,
     engine_memory,
@@ -22,6 +23,8 @@ from app.estimator.estimates.inference_memory import (
     fullest_stage,
     gpu_memory_use,
     memory_use_of_all_gpus,
+    overhead_factors,
+    plausible_memory_range,
     scale_block_problem,
     sequences_per_gpu,
     shared_hybrid_blocks,
@@ -41,6 +44,7 @@ from app.estimator.formula_steps import (
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ENGINES,
+    LOGGED,
     compute_loaded_model_bytes,
     profiled_mlp_width,
     prompt_temporary_bytes,
@@ -183,63 +187,29 @@ def _weight_notes(
         )
 
 
-# In startup logs, memory outside of the model is between these shares of the default,
-# and the engine's own measurement of a step between these shares of the formula. With
-# constants from an engine's own logs, both ranges are narrower.
-_OVERHEAD, _ACTIVE = (0.4, 2.0), (0.6, 1.6)
-_LOGGED_OVERHEAD, _LOGGED_ACTIVE = (0.5, 1.6), (0.85, 1.2)
-_LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
 # gpt-oss 120B loads 65.97 GiB with Marlin and 64.38 GiB with Triton: vLLM issue 33155. The
 # checkpoint has 60.77 GiB.
 _LEAST_PADDING = 0.69
-_GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
-
-
-def _overhead_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
-    """Return the range of the overhead; a typed overhead has none."""
-    if inputs.overhead is not None:
-        return (1.0, 1.0)
-    return _LOGGED_OVERHEAD if inputs.engine in _LOGGED else _OVERHEAD
 
 
 def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> str:
     """Return the overhead of a GPU with its range, and the logs behind it."""
-    factors = _overhead_factors(inputs)
+    factors = overhead_factors(inputs)
     low, high = (format_value(memory_use.overhead * factor, "B") for factor in factors)
     note = (
         f"Overhead is taken as {format_value(memory_use.overhead, 'B')} per GPU ({low} to {high})"
     )
-    if inputs.engine in _LOGGED:
+    if inputs.engine in LOGGED:
         logged_gpus = ENGINES[inputs.engine].logged_gpus
         return f"{note}, as start-up logs of up to {logged_gpus} GPUs show it."
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
-
-
-def _activation_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
-    return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
-
-
-def _plausible_memory_range(
-    inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
-) -> tuple[float, float]:
-    """Return the least and the most memory that one GPU may need [B]."""
-    if inputs.engine == TRANSFORMERS:
-        return memory_use.total * _GENERATED[0], memory_use.total * _GENERATED[1]
-    fixed = memory_use.weights + memory_use.padding + memory_use.cache
-    lowest, highest = (
-        fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
-        for overhead_factor, activation_factor in zip(
-            _overhead_factors(inputs), _activation_factors(inputs), strict=True
-        )
-    )
-    return lowest, max(highest, fixed + memory_use.started)
 
 
 _MemoryResult = InferenceMemoryResult
 
 
 def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    overhead, factors = result.memory_of_all_gpus.overhead, _overhead_factors(result.inputs)
+    overhead, factors = result.memory_of_all_gpus.overhead, overhead_factors(result.inputs)
     return OutputValue(overhead) if factors == (1.0, 1.0) else ranged_value(overhead, factors)
 
 
@@ -252,18 +222,18 @@ def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
 
 
 def _ranged_total(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> OutputValue:
-    return OutputValue(memory_use.total, *_plausible_memory_range(inputs, memory_use))
+    return OutputValue(memory_use.total, *plausible_memory_range(inputs, memory_use))
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:
     limit, needed = result.limits.usable_bytes, result.memory_per_gpu
-    low, high = _plausible_memory_range(result.inputs, needed)
+    low, high = plausible_memory_range(result.inputs, needed)
     return OutputValue(limit - needed.total, limit - high, limit - low)
 
 
 def _fits_memory(result: _MemoryResult) -> OutputValue:
     limit, needed = result.limits.usable_bytes, result.memory_per_gpu
-    note = uncertain_fit_note(limit, *_plausible_memory_range(result.inputs, needed))
+    note = uncertain_fit_note(limit, *plausible_memory_range(result.inputs, needed))
     return OutputValue(needed.total <= limit, note=note)
 
 
@@ -299,7 +269,7 @@ def _room_for_cache(result: _MemoryResult) -> OutputValue:
     if result.inputs.cache_memory is not None:
         return OutputValue(cache_bytes)
     low, high = (
-        bound - memory_use.cache for bound in _plausible_memory_range(result.inputs, memory_use)
+        bound - memory_use.cache for bound in plausible_memory_range(result.inputs, memory_use)
     )
     limit = result.limits.usable_bytes
     return OutputValue(cache_bytes, max(0.0, limit - high), max(0.0, limit - low))
@@ -329,8 +299,8 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     if inputs.cache_memory is not None:
         return OutputValue(limits.fewest_gpus * stages, note="With the memory given for the cache.")
     sizes = limits.memory_by_gpu_count
-    low = fewest_fitting_gpus(sizes, lambda use: _plausible_memory_range(inputs, use)[0])
-    high = fewest_fitting_gpus(sizes, lambda use: _plausible_memory_range(inputs, use)[1])
+    low = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use)[0])
+    high = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return OutputValue(limits.fewest_gpus * stages, note=note)
@@ -345,7 +315,7 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Activations",
         "B",
         "less",
-        lambda r: ranged_value(r.memory_of_all_gpus.activations, _activation_factors(r.inputs)),
+        lambda r: ranged_value(r.memory_of_all_gpus.activations, activation_factors(r.inputs)),
         modeled=True,
     ),
     OutputSpec("overhead", "Overhead", "B", "less", _overhead_of_all_gpus, modeled=True),
@@ -420,7 +390,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     result = InferenceMemoryResult(model, inputs, gpu, memory_use, whole, limits)
     limit = limits.usable_bytes
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
-    bounds = _plausible_memory_range(inputs, memory_use)
+    bounds = plausible_memory_range(inputs, memory_use)
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
     verdict = memory_verdict(memory_use.total, memory, gpus, *bounds)
     problem = scale_block_problem(inputs, inputs.tensor_parallel) or ""

@@ -29,7 +29,7 @@ from app.estimator.models.number_formats import (
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.replica import max_sequences
+from app.estimator.serving.replica import max_sequences, most_lacking_bytes
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStepTime,
@@ -116,6 +116,7 @@ class LatencyResult:
     compute_bound_batch: int | None
     non_memory_bound_batch: int | None
     fits: bool
+    most_lacking_bytes: float
     measurements: MeasurementCoverage
 
     def error_interval_name(self, phase: str) -> str:
@@ -238,6 +239,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         compute_bound_batch=compute_bound_batch,
         non_memory_bound_batch=non_memory_bound_batch,
         fits=inputs.batch <= max_batch,
+        most_lacking_bytes=most_lacking_bytes(placed, inputs.batch, inputs.prompt + inputs.answer),
         measurements=measurement_coverage(placed),
     )
 

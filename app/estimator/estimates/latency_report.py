@@ -15,7 +15,7 @@ from app.estimator.estimates.latency import (
 from app.estimator.formula_steps import StepBuilder, Term, format_exact_sum, format_term
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
 from app.estimator.memory.parallel_layout import quantization_block_problem
-from app.estimator.memory_verdict import capacity_note
+from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -140,10 +140,12 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     if not result.fits:
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
+    lacking = lacking_memory_text(result.most_lacking_bytes)
+    fits = lacking or f"It fits in the memory of {where}."
     return Verdict(
-        "info",
+        "tight" if lacking else "info",
         _LEADS[result.bound],
-        f"First token {then} It fits in the memory of {where}.{_describe_other_acceptances(result)}"
+        f"First token {then} {fits}{_describe_other_acceptances(result)}"
         f"{_describe_refusal(result.placed)}",
     )
 

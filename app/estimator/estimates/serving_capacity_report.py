@@ -19,7 +19,7 @@ from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
-from app.estimator.memory_verdict import capacity_note
+from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -40,6 +40,7 @@ from app.estimator.serving.replica import (
     describe_draft_model,
     engine_memory_parts,
     expert_padding_bytes_per_gpu,
+    most_lacking_bytes,
     operating_point_at_batch,
     time_mixed_steps,
 )
@@ -157,7 +158,14 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     text = f"{copies}. {_times_text(result, result.operating_point)}{_describe_other_acceptances(result)}"
-    return _build_load_verdict(result, text)
+    profile, share = result.profile, inputs.memory_utilization
+    lacking = lacking_memory_text(
+        most_lacking_bytes(profile.placed, 1.0, profile.traffic.mean_context, share)
+    )
+    verdict = _build_load_verdict(result, f"{text} {lacking}".strip())
+    if lacking and verdict.status == "fits":
+        return dataclasses.replace(verdict, status="tight")
+    return verdict
 
 
 def _describe_full_memory(result: CapacityResult) -> str:

@@ -221,9 +221,9 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         else (),
     )
     memory = result.stage_memory
-    least, _ = _plausible_memory_range(result)
+    bounds = _plausible_memory_range(result)
     verdict = memory_verdict(
-        memory.total, MemoryLimit(limit, limit, gpu.memory), inputs.gpus, least
+        memory.total, MemoryLimit(limit, limit, gpu.memory), inputs.gpus, *bounds
     )
     text = f"{verdict.text} {_describe_zero_and_recompute(result)}"
     return Estimate(

@@ -310,6 +310,13 @@ ENGINES: dict[str, EngineMemory] = {
     )
 }
 
+# In startup logs, memory outside of the model is between these shares of the default,
+# and the engine's own measurement of a step between these shares of the formula. With
+# constants from an engine's own logs, both ranges are narrower.
+OVERHEAD, ACTIVE = (0.4, 2.0), (0.6, 1.6)
+LOGGED_OVERHEAD, LOGGED_ACTIVE = (0.5, 1.6), (0.85, 1.2)
+LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
+
 
 def compute_usable_engine_bytes(
     engine: EngineMemory,

@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 from app.estimator.hardware.collectives import send_time
 from app.estimator.memory.inference_memory import (
+    ACTIVE,
     ENGINES,
+    LOGGED,
+    LOGGED_ACTIVE,
+    LOGGED_OVERHEAD,
+    OVERHEAD,
     compute_usable_engine_bytes,
     hybrid_blocks,
     kv_cache_elements_per_sequence,
@@ -136,12 +141,14 @@ def sequence_bytes_per_gpu(
 class EngineMemoryParts(NamedTuple):
     """Bytes that the engine may use on one GPU, and what it takes besides the cache [B].
 
-    `outside`: CUDA, libraries, and tensors of its largest step or of sampling at start-up.
+    `outside`: CUDA, libraries, and tensors of its largest step or of sampling at start-up;
+    `most_outside`: the upper end of its range.
     """
 
     usable: float
     weights: float
     outside: float
+    most_outside: float
 
     @property
     def cache(self) -> float:
@@ -161,10 +168,15 @@ def engine_memory_parts(
     drafting = 0.0
     if placed.serving.has_draft_head:
         drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
+    overhead = engine.bytes_outside_framework(tensor)
+    is_logged = engine.id in LOGGED
+    _, most_overhead = LOGGED_OVERHEAD if is_logged else OVERHEAD
+    _, most_active = LOGGED_ACTIVE if is_logged else ACTIVE
     return EngineMemoryParts(
         usable=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
         weights=weight_bytes_per_gpu(placed, model) + drafting,
-        outside=engine.bytes_outside_framework(tensor) + peak,
+        outside=overhead + peak,
+        most_outside=most_overhead * overhead + most_active * peak,
     )
 
 
@@ -181,13 +193,33 @@ def _max_sequences_of_stage(
     placed: PlacedModel, context: float, usable_share: float, stage: Architecture
 ) -> float:
     room = engine_memory_parts(placed, usable_share, stage).cache
-    each = sequence_bytes_per_gpu(placed, context, stage)
-    if placed.engine.caches_hybrids_in_blocks:
-        blocks = hybrid_blocks(stage, placed.cache_element_bytes, placed.serving.tensor)
-        each = blocks.size * blocks.blocks_of_sequence(context) if blocks else each
+    each = _cached_bytes_of_sequence(placed, context, stage)
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     return max(0.0, room / each) * placed.serving.replicas
+
+
+def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
+    """Bytes of a sequence on one GPU, in whole blocks where the engine caches hybrids so [B]."""
+    if placed.engine.caches_hybrids_in_blocks:
+        blocks = hybrid_blocks(stage, placed.cache_element_bytes, placed.serving.tensor)
+        if blocks:
+            return blocks.size * blocks.blocks_of_sequence(context)
+    return sequence_bytes_per_gpu(placed, context, stage)
+
+
+def most_lacking_bytes(
+    placed: PlacedModel, sequences: float, context: float, usable_share: float = _USABLE
+) -> float:
+    """Bytes that a GPU lacks for `sequences` by the upper end of the estimate; negative if none [B]."""
+
+    def lacking_on(stage: Architecture) -> float:
+        parts = engine_memory_parts(placed, usable_share, stage)
+        cached = _cached_bytes_of_sequence(placed, context, stage) * sequences
+        return parts.weights + parts.most_outside + cached - parts.usable
+
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
+    return max(lacking_on(stage.model) for stage in stages)
 
 
 # Concurrent requests of an engine, if memory is sufficient: the maximum in NVIDIA's
