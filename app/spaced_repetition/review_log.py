@@ -228,9 +228,9 @@ def replace_in_day_totals(
     Both are complete logs of the same cards, each oldest first.
     """
     days = collections.defaultdict[str, DayTotals](DayTotals)
-    for day, work in yield_totals_by_review(list(before)):
+    for day, work in yield_day_contributions(list(before)):
         days[day] += -work
-    for day, work in yield_totals_by_review(list(after)):
+    for day, work in yield_day_contributions(list(after)):
         days[day] += work
     for day, work in sorted(days.items()):
         if work != DayTotals():
@@ -250,7 +250,7 @@ def delete_empty_days(db: Session, learner_id: int) -> None:
         connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
 
 
-def yield_totals_by_review(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
+def yield_day_contributions(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
     """Yield what each review added to which day; undone reviews add nothing."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}

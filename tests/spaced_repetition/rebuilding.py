@@ -21,7 +21,7 @@ from app.spaced_repetition.review_log import (
     list_suspended,
     load_added_card_starts,
     replay_card,
-    yield_totals_by_review,
+    yield_day_contributions,
 )
 
 
@@ -65,7 +65,7 @@ def rebuild_days(db: Session, learner_id: int) -> None:
         .where(GRADES.c.learner_id == learner_id)
         .order_by(GRADES.c.at, GRADES.c.id)
     )
-    for day, work in yield_totals_by_review(connection.execute(of_grades).all()):
+    for day, work in yield_day_contributions(connection.execute(of_grades).all()):
         days[day] += work
     connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
     for day, work in days.items():
