@@ -45,13 +45,13 @@ ObjectiveState = Literal["ready", "begun", "new"]
 class ObjectiveProgress:
     """An objective with its state.
 
-    `percent` is the chance of a right answer, None if the objective isn't begun or little is known.
+    `chance_percent` is that of a right answer, None if the objective isn't begun or little is known.
     `page` is the address of its first unread page, or of its first page if all are read.
     """
 
     objective: Objective
     state: ObjectiveState
-    percent: int | None
+    chance_percent: int | None
     page: str
 
 
@@ -91,53 +91,31 @@ def domain_progress(
         if item in library.questions
         for number in library.questions[item].objectives
     }
-    return tuple(
-        DomainProgress(
-            domain,
-            tuple(
-                _measure_objective_progress(
-                    library,
-                    objective,
-                    ready,
-                    estimate,
-                    opened_pages,
-                    read_pages,
-                    answered_objectives,
-                )
-                for objective in domain.objectives
-            ),
+    topics = [library.topics[slug] for slug in library.syllabus.topics if slug in library.topics]
+
+    def measure(objective: Objective) -> ObjectiveProgress:
+        pages = [topic.slug for topic in topics if objective.number in topic.objectives]
+        estimated = estimate.objectives.get(objective.number) if estimate else None
+        state: ObjectiveState = "new"
+        if objective.number in ready:
+            state = "ready"
+        elif (
+            (estimated and estimated.answers)
+            or objective.number in answered_objectives
+            or any(page in opened_pages for page in pages)
+        ):
+            state = "begun"
+        page = next((page for page in pages if page not in read_pages), pages[0] if pages else "")
+        return ObjectiveProgress(
+            objective=objective,
+            state=state,
+            chance_percent=estimated.percent if estimated and state != "new" else None,
+            page=f"/concepts/{page}" if page else "",
         )
+
+    return tuple(
+        DomainProgress(domain, tuple(map(measure, domain.objectives)))
         for domain in library.syllabus.domains
-    )
-
-
-def _measure_objective_progress(
-    library: Library,
-    objective: Objective,
-    ready: Collection[str],
-    estimate: ScoreEstimate | None,
-    opened_pages: Collection[str],
-    read_pages: Collection[str],
-    answered_objectives: Collection[str],
-) -> ObjectiveProgress:
-    topics = (library.topics.get(slug) for slug in library.syllabus.topics)
-    pages = [topic.slug for topic in topics if topic and objective.number in topic.objectives]
-    estimated = estimate.objectives.get(objective.number) if estimate else None
-    state: ObjectiveState = "new"
-    if objective.number in ready:
-        state = "ready"
-    elif (
-        (estimated and estimated.answers)
-        or objective.number in answered_objectives
-        or any(page in opened_pages for page in pages)
-    ):
-        state = "begun"
-    page = next((page for page in pages if page not in read_pages), pages[0] if pages else "")
-    return ObjectiveProgress(
-        objective=objective,
-        state=state,
-        percent=estimated.percent if estimated and state != "new" else None,
-        page=f"/concepts/{page}" if page else "",
     )
 
 

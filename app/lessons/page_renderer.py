@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -243,6 +243,13 @@ _TAG = re.compile(r"<[^>]+>")
 _SENTENCE = re.compile(rf".+?(?:[{ENDS}](?=\s|$)|[{UNSPACED_ENDS}])", re.DOTALL)
 
 
+class TermSentence(NamedTuple):
+    """A term and the first sentence of its definition."""
+
+    name: str
+    sentence: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheatSheetEntry:
     """A lesson in short; the texts are HTML, without links and sources."""
@@ -253,21 +260,27 @@ class CheatSheetEntry:
     hooks: tuple[Markup, ...]
     tested: tuple[Markup, ...]
     errors: tuple[str, ...] = ()
-    terms: tuple[tuple[str, str], ...] = ()
+    terms: tuple[TermSentence, ...] = ()
+
+
+class CoveringDomain(NamedTuple):
+    """Another domain whose sheet has pages for this one, and the objectives that they cover."""
+
+    domain: Domain
+    objectives: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheatSheet:
     """A domain with its pages; `own` are first lines of the learner's notes.
 
-    `elsewhere` are other domains whose sheets contain pages for this one, each with the objectives
-    that they cover.
+    `elsewhere` are other domains whose sheets contain pages for this one.
     """
 
     domain: Domain
     entries: tuple[CheatSheetEntry, ...]
     own: tuple[str, ...] = ()
-    elsewhere: tuple[tuple[Domain, str], ...] = ()
+    elsewhere: tuple[CoveringDomain, ...] = ()
 
     @property
     def length(self) -> int:
@@ -323,7 +336,7 @@ def list_pages_by_home_domain(library: Library, domain: Domain) -> list[Topic]:
     ]
 
 
-def _other_domains_covering(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
+def _other_domains_covering(library: Library, domain: Domain) -> Iterator[CoveringDomain]:
     """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
         covered_numbers = {
@@ -331,7 +344,7 @@ def _other_domains_covering(library: Library, domain: Domain) -> Iterator[tuple[
         }
         shared_numbers = [o.number for o in domain.objectives if o.number in covered_numbers]
         if shared_numbers and other is not domain:
-            yield other, ", ".join(shared_numbers)
+            yield CoveringDomain(other, ", ".join(shared_numbers))
 
 
 def _home_domain_number(domains: Iterable[Domain], topic: Topic) -> str:
@@ -363,7 +376,7 @@ def _common_error_sentences(topic: Topic) -> list[str]:
     return [sentence for text in texts if (sentence := _first_sentence_if_short(text))]
 
 
-def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
+def _introduced_terms(library: Library, topic: Topic) -> list[TermSentence]:
     """Return the terms that this page introduces, with the first sentence of each definition."""
     earlier: set[str] = set()
     for slug in library.syllabus.topics:
@@ -373,10 +386,12 @@ def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
             earlier.update(library.topics[slug].terms)
     new_terms = [a for a in topic.terms if a in library.glossary and a not in earlier]
     terms_and_sentences = [
-        (library.glossary[a].name, _first_sentence_if_short(library.glossary[a].meaning.plain))
+        TermSentence(
+            library.glossary[a].name, _first_sentence_if_short(library.glossary[a].meaning.plain)
+        )
         for a in new_terms
     ]
-    return [(name, sentence) for name, sentence in terms_and_sentences if sentence][:_TERMS]
+    return [term for term in terms_and_sentences if term.sentence][:_TERMS]
 
 
 def _cut_tested_to_fit(

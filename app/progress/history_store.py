@@ -28,15 +28,6 @@ class OpenPlacementTest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OpenPracticeRun:
-    """An unfinished practice run: how many of its questions are open, and of how many."""
-
-    run: int
-    left: int
-    count: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class OpenSitting:
     """A mock exam in progress, and the minutes left on its clock."""
 
@@ -66,45 +57,26 @@ def find_running_exam(db: Session, learner_id: int, now: int) -> OpenSitting | N
     return OpenSitting(row[0], row[1], (row[2] - now) / 60_000)
 
 
-_OF_PLACING = _RUN.c.mode == "placement"
-
-
-_NEWEST = select(_RUN.c.id, _RUN.c.mode, _RUN.c["items"].label("asked")).where(
-    _RUN.c.id.in_(
-        select(func.max(_RUN.c.id))
-        .where(_RUN.c.learner_id == bindparam("learner"))
-        .group_by(_OF_PLACING)
-    )
+_PLACEMENT_TEST = (
+    select(_RUN.c.id, _RUN.c["items"].label("asked"))
+    .where(_RUN.c.learner_id == bindparam("learner"), _RUN.c.mode == "placement")
+    .order_by(_RUN.c.id.desc())
+    .limit(1)
 )
+_ANSWERED = select(_ATTEMPT.c.item).where(_ATTEMPT.c.run_id == bindparam("run"))
 
 
-_DONE = select(_ATTEMPT.c.run_id, _ATTEMPT.c.item).where(
-    _ATTEMPT.c.run_id.in_(bindparam("runs", expanding=True))
-)
-
-
-def load_unfinished_runs(
+def find_open_placement_test(
     db: Session, learner_id: int, course_questions: Collection[str]
-) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
-    """Return the placement test and the practice run that have unanswered questions.
-
-    Each is the one started last; a practice run must be newer than the last placement test. `course_questions`
-    are the questions that the course still has.
-    """
-    rows = db.connection().execute(_NEWEST, {"learner": learner_id}).all()
-    if not rows:
-        return None, None
-    attempts = db.connection().execute(_DONE, {"runs": [row.id for row in rows]})
-    answered = {(row.run_id, row.item) for row in attempts}
-    placement_test, practice_run = None, None
-    for row in rows:
-        items = [item for item in json.loads(row.asked) if item in course_questions]
-        open_count = sum((row.id, item) not in answered for item in items)
-        if open_count and row.mode == "placement":
-            placement_test = OpenPlacementTest(row.id, open_count)
-        elif open_count and row.id == max(run.id for run in rows):
-            practice_run = OpenPracticeRun(row.id, open_count, len(items))
-    return placement_test, practice_run
+) -> OpenPlacementTest | None:
+    """Return the placement test started last, if questions that the course still has are open."""
+    row = db.connection().execute(_PLACEMENT_TEST, {"learner": learner_id}).first()
+    if row is None:
+        return None
+    answered = set(db.connection().scalars(_ANSWERED, {"run": row.id}))
+    asked = [item for item in json.loads(row.asked) if item in course_questions]
+    open_count = sum(item not in answered for item in asked)
+    return OpenPlacementTest(row.id, open_count) if open_count else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

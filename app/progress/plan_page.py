@@ -5,7 +5,7 @@ import datetime as dt
 import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -57,6 +57,14 @@ def describe_task(task: TaskProgress, library: Library) -> str:
     return "Read: " + "; ".join(topic.title for topic in topics if topic)
 
 
+class CalendarEvent(NamedTuple):
+    """An all-day event of the feed; its description has a line for each task."""
+
+    day: dt.date
+    title: str
+    task_lines: Sequence[str] = ()
+
+
 def format_icalendar(
     ctx: RequestContext, plan: StudyPlan | None, exam: str, event_id_seed: str
 ) -> str:
@@ -77,7 +85,7 @@ def format_icalendar(
     ]
     calendar = ctx.learner.plan_calendar(ctx.day)
     events = list(_calendar_entries(ctx, plan, exam))
-    for day, title, parts in events or [(now.date(), "Headroom: no exam day ahead", [])]:
+    for day, title, parts in events or [CalendarEvent(now.date(), "Headroom: no exam day ahead")]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mocks else None
         lines += _format_all_day_event(day, title, parts, event_id_seed, now, hour)
     lines.append("END:VCALENDAR")
@@ -86,21 +94,18 @@ def format_icalendar(
 
 def _calendar_entries(
     ctx: RequestContext, plan: StudyPlan | None, exam: str
-) -> Iterator[tuple[dt.date, str, list[str]]]:
+) -> Iterator[CalendarEvent]:
     calendar = ctx.learner.plan_calendar(ctx.day)
     if plan is not None and plan.tasks:
         parts = [describe_task(task, ctx.library).replace(NBSP, " ") for task in plan.tasks]
-        yield (
-            ctx.day,
-            f"Headroom: {format_minutes_at_least_one(plan.minutes)}".replace(NBSP, " "),
-            parts,
-        )
+        title = f"Headroom: {format_minutes_at_least_one(plan.minutes)}".replace(NBSP, " ")
+        yield CalendarEvent(ctx.day, title, parts)
     days_with_tasks = {ctx.day} if plan is not None and plan.tasks else set()
     for mock in calendar.mocks:
         if mock >= ctx.day and mock not in days_with_tasks and calendar.exam:
-            yield mock, "Headroom: Mock exam", []
+            yield CalendarEvent(mock, "Headroom: Mock exam")
     if calendar.exam:
-        yield calendar.exam, f"Exam: {exam}", []
+        yield CalendarEvent(calendar.exam, f"Exam: {exam}")
 
 
 def escape_ical(text: str) -> str:
@@ -127,7 +132,7 @@ def fold_ical_line(line: str) -> str:
 def _format_all_day_event(
     day: dt.date,
     title: str,
-    description_lines: list[str],
+    description_lines: Sequence[str],
     event_id_seed: str,
     now: dt.datetime,
     alarm_hour: int | None,

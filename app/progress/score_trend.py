@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -30,19 +31,26 @@ _TOP = 8.0
 _LEAST_SPAN = 8.0  # points between the lowest and the highest line
 
 
+class ScoreChange(NamedTuple):
+    """By how many points the score rose, since when, and the fall since the last score as text.
+
+    `since` is empty if there is nothing to compare with, `fall_text` if the score did not fall.
+    """
+
+    rise: int = 0
+    since: str = ""
+    fall_text: str = ""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreTrend:
     """The scores that were shown, oldest first; the last one is today's."""
 
     scores: tuple[ScorePrediction, ...]
 
-    def change_since_last_week(self, day: dt.date) -> tuple[int, str, str]:
-        """Return the rise in points, since when, and the fall since the last score as text.
-
-        The first text is empty if there is nothing to compare with, the second if the score did not fall.
-        """
+    def change_since_last_week(self, day: dt.date) -> ScoreChange:
         if len(self.scores) < 2:
-            return 0, "", ""
+            return ScoreChange()
         older = [score for score in self.scores if score.day <= day - WEEK]
         baseline = older[-1] if older else self.scores[0]
         rise = round(self.scores[-1].expected) - round(baseline.expected)
@@ -51,7 +59,7 @@ class ScoreTrend:
         fall_text = (
             f"down {fall} since {previous.day:%A}" if fall > 0 and previous is not baseline else ""
         )
-        return rise, "in a week" if older else f"since {baseline.day:%A}", fall_text
+        return ScoreChange(rise, "in a week" if older else f"since {baseline.day:%A}", fall_text)
 
 
 def build_score_trend(

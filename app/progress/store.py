@@ -95,7 +95,7 @@ def replace_feed_key(db: Session, learner_id: int, key: str, now: dt.datetime) -
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MailSubscription:
-    """An address for the weekly summary; `mailed` is the day of the last mail, empty before it."""
+    """An address for the weekly summary; `last_mail_day` is an ISO date, empty before a mail."""
 
     learner_id: int
     address: str

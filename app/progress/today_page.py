@@ -21,8 +21,8 @@ from app.lessons.course_pages import domain_progress, find_next_page
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
-from app.progress.history_store import OpenPlacementTest, OpenSitting
-from app.progress.score_trend import build_score_trend, draw_score_trend
+from app.progress.history_store import OpenSitting
+from app.progress.score_trend import ScoreChange, build_score_trend, draw_score_trend
 from app.progress.study_week import (
     StudyRecord,
     build_week_days,
@@ -110,7 +110,10 @@ router = APIRouter()
 @router.get("/", name="today")
 def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     library, learner = ctx.library, ctx.learner
-    running, placement_test = _find_open_exam_and_placement(ctx)
+    running, placement_test = None, None
+    if learner.id:
+        running = _find_running_exam(ctx)
+        placement_test = history.find_open_placement_test(ctx.db, learner.id, library.questions)
     plan = load_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
@@ -124,7 +127,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "placement_test": placement_test,
         "exam": main_exam(library),
         "estimate": plan.estimate if plan else None,
-        "change": (0, "", ""),
+        "change": ScoreChange(),
         "trend": "",
         "token": new_submission_token(),
     }
@@ -191,19 +194,12 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
     return 0 if remaining.due or remaining.fresh else remaining.waiting
 
 
-def _find_open_exam_and_placement(
-    ctx: RequestContext,
-) -> tuple[OpenSitting | None, OpenPlacementTest | None]:
-    """Return the mock exam in progress and the unfinished placement test."""
-    db, learner, library = ctx.db, ctx.learner, ctx.library
-    if not learner.id:
-        return None, None
-    running = history.find_running_exam(db, learner.id, to_milliseconds(ctx.now))
-    if running is not None:
-        exam = library.exams.get(running.title)
-        running = dataclasses.replace(running, title=exam.title if exam else "Mock exam")
-    placement_test, _ = history.load_unfinished_runs(db, learner.id, library.questions)
-    return running, placement_test
+def _find_running_exam(ctx: RequestContext) -> OpenSitting | None:
+    running = history.find_running_exam(ctx.db, ctx.learner.id, to_milliseconds(ctx.now))
+    if running is None:
+        return None
+    exam = ctx.library.exams.get(running.title)
+    return dataclasses.replace(running, title=exam.title if exam else "Mock exam")
 
 
 @router.post("/exam-result")

@@ -12,7 +12,7 @@ import logging
 import secrets
 import smtplib
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from fastapi import APIRouter, Form, Request
@@ -71,8 +71,15 @@ class MailServer:
             server.send_message(message)
 
 
-def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
-    """Return subject and text of a learner's weekly summary; None without a plan."""
+class MailText(NamedTuple):
+    """The subject of a mail and its text."""
+
+    subject: str
+    text: str
+
+
+def write_weekly_summary(ctx: RequestContext) -> MailText | None:
+    """Return the weekly summary of a learner; None without a plan."""
     plan = load_plan(ctx)
     if plan is None:
         return None
@@ -95,7 +102,7 @@ def write_weekly_summary(ctx: RequestContext) -> tuple[str, str] | None:
         days_left = format_count_with_noun((exam - ctx.day).days, "day")
         lines.append(f"{days_left} to your exam on {format_date_with_weekday(exam)}.")
     subject = f"Your week: {format_count_with_noun(week.days, 'day')} of study"
-    return subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " ")
+    return MailText(subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " "))
 
 
 _CONFIRM = """Somebody, probably you, asked for a weekly summary of their studies at this address.

@@ -29,7 +29,7 @@ _BRITISH = re.compile(
 )
 # Ids, slugs, fields and keys that files, addresses and programs hold.
 _PUBLIC = re.compile(
-    r"<!-- (?:q:|=) *[\w-]+|\]\([^)]*\)|\[[\^\w.-]+\]|https?://\S+|^aliases: .*"
+    r"<!-- (?:q:|=) *[\w-]+|\]\([^)]*\)|\[[\^\w.-]+\]|https?://\S+|^(?:aliases|essential): .*|life-cycle#optimise"
     r"|[\"`.]utilisation\b|\butilisation[=:]|[\"`]quantised[\"`]"
     r"|\"data-centre-monitoring\"|ai-enterprise-licence"
     r"|[\"](?:virtualisation|rail-optimised|quantisation|centre|in-colour|grey)[\"]",
