@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.cli import CommandError
+from app.content.check import format_count_noun
 from app.database.backup import (
     BackupManifest,
     back_up_before_migration,
@@ -273,7 +274,7 @@ def _describe_manifest(manifest: BackupManifest) -> str:
     learners = manifest.rows.get("learner", 0)
     rows = sum(manifest.rows.values())
     return (
-        f"{learners} learner{'' if learners == 1 else 's'} and {rows:,} rows in all "
+        f"{format_count_noun(learners, 'learner')} and {rows:,} rows in all "
         f"(schema {manifest.schema_revision})"
     )
 
@@ -286,7 +287,7 @@ def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> 
         if finding.remedy:
             print(f"         → {finding.remedy}")
     problems, warnings = levels.count("problem"), levels.count("warning")
-    print(f"{problems} problem{'' if problems == 1 else 's'}, {warnings} warnings")
+    print(f"{format_count_noun(problems, 'problem')}, {format_count_noun(warnings, 'warning')}")
     return int(problems > 0)
 
 

@@ -32,6 +32,7 @@ from app.cli import CommandError, align_columns
 from app.cli.content import find_course_folder
 from app.cli.database import choose_url_to_print, open_database, read_settings
 from app.clock import utc_now
+from app.content.check import format_count_noun
 from app.content.courses import find_course_folders
 from app.content.library import load_library
 from app.database.engine import WRITING
@@ -267,7 +268,7 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     location = preview.question.place
     lines = [
         f"{preview.question.id}, {location.path}:{location.line}",
-        f"{_format_answer_count(preview.answer_count)} graded with another wording than the current one.",
+        f"{format_count_noun(preview.answer_count, 'answer')} graded with another wording than the current one.",
     ]
     impacts = [
         (f"{_format_score(change.before)} to {_format_score(change.after)}", change.impact)
@@ -279,21 +280,19 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     if rows:
         lines += ["", align_columns([_COLUMN_TITLES, *rows]), ""]
     if preview.unchanged_count:
-        lines.append(f"{_format_answer_count(preview.unchanged_count)} would keep the score.")
+        lines.append(
+            f"{format_count_noun(preview.unchanged_count, 'answer')} would keep the score."
+        )
     lines += [
-        f"{_format_answer_count(count)} cannot be graded again: {refusal}"
+        f"{format_count_noun(count, 'answer')} cannot be graded again: {refusal}"
         f"{'; see --reworded' if refusal is RegradeRefusal.WORDS else ''}."
         for refusal, count in preview.refusals
     ]
     if not preview.new_scores:
         return [*lines, "No score changes, so there is nothing to write."]
     if confirmed:
-        return [*lines, f"{_format_answer_count(written)} graded again."]
+        return [*lines, f"{format_count_noun(written, 'answer')} graded again."]
     return [*lines, "Nothing was written; --yes grades them again."]
-
-
-def _format_answer_count(number: int) -> str:
-    return f"{number:,} answer{'' if number == 1 else 's'}"
 
 
 def _format_score(score: float) -> str:

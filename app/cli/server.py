@@ -23,6 +23,7 @@ from app.cli.database import (
 )
 from app.cli.people import create_author_link, format_author_link
 from app.clock import utc_now
+from app.content.check import format_count_noun
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
 from app.estimator.hardware.prices import PriceList
@@ -33,7 +34,6 @@ from app.web.connection_guard import (
     cap_connections_by_file_limit,
     create_protocol_factory,
 )
-from app.web.formatting import NBSP, format_count_with_noun
 from app.web.monitoring import configure_logging, share_metrics_between_processes
 
 LOCAL_DATA = ".headroom"
@@ -110,18 +110,14 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
 def _announce_course(library: Library, folder: Path) -> None:
     errors = sum(p.severity == "error" for p in library.problems)
     counts = (
-        _format_count_noun(len(library.topics), "topic"),
-        _format_count_noun(len(library.questions), "question"),
-        _format_count_noun(len(library.cards), "card"),
+        format_count_noun(len(library.topics), "topic"),
+        format_count_noun(len(library.questions), "question"),
+        format_count_noun(len(library.cards), "card"),
     )
     print(f"Course: {', '.join(counts)} from {folder}")
     if errors:
         command = f"headroom check {shlex.quote(str(folder))}"
-        print(f"{_format_count_noun(errors, 'error')} in the content; `{command}` lists them.")
-
-
-def _format_count_noun(number: int, noun: str) -> str:
-    return format_count_with_noun(number, noun).replace(NBSP, " ")
+        print(f"{format_count_noun(errors, 'error')} in the content; `{command}` lists them.")
 
 
 def _announce_price_file(settings: Settings, prices: PriceList) -> None:
@@ -137,7 +133,7 @@ def _announce_unassigned_learners(settings: Settings) -> None:
         unassigned_count = count_course_learners(db, SINGLE_COURSE)
     if unassigned_count:
         print(
-            f"What {unassigned_count} learners did before this server had several courses belongs "
+            f"What {format_count_noun(unassigned_count, 'learner')} did before this server had several courses belongs "
             "to none of them; `headroom learners adopt COURSE` moves it to one."
         )
 

@@ -354,7 +354,7 @@ def _problem_sentence(problem: ContentProblem) -> str:
 
 
 def format_count_noun(count: int, singular: str) -> str:
-    return f"{count} {singular}{'' if count == 1 else 's'}"
+    return f"{count:,} {singular}{'' if count == 1 else 's'}"
 
 
 def _github_annotation(problem: ContentProblem) -> str:
