@@ -444,7 +444,7 @@ def _build_and_check_item(
     try:
         parsed_item = build_item(source, kind, front_matter, context)
         if parsed_item is not None:
-            check_item(parsed_item.item, parsed_item.authored, source_file, exam=kind == "quiz")
+            check_item(parsed_item.item, parsed_item.authored)
     except LimitExceededError as error:
         source_file.report_parsing_failure(error, "", source.line)
         return ItemBuildResult(None, is_over_limit=True)
@@ -603,9 +603,8 @@ def _mark_essential_sections(
         if anchor not in anchors:
             message = f"“{anchor}” is no section of this page."
             line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
-            location = source_file.locate_text(anchor, line, len(source_file.lines))
             hint = suggest_known_words(anchor, anchors)
-            source_file.report("E61", *location, message, hint)
+            source_file.report_text("E61", anchor, line, len(source_file.lines), message, hint)
     return tuple(
         dataclasses.replace(s, essential=s.anchor in front.essential or not (s.anchor and s.plain))
         for s in sections
@@ -618,10 +617,9 @@ def _report_uncited_footnotes(
     """Report W96: explanations of footnotes that the page does not use."""
     for key in page.notes:
         if key not in cited:
-            location = source_file.locate_text(f"[^{key}]:", 1, len(source_file.lines))
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
-            source_file.report("W96", *location, message, hint)
+            source_file.report_text("W96", f"[^{key}]:", 1, len(source_file.lines), message, hint)
 
 
 def _flashcards_only(items: Items) -> tuple[Flashcard, ...]:

@@ -100,7 +100,9 @@ def build_item(
     metadata = read_item_metadata(
         source.comment, item_type, front, source_file, page=kind == "page"
     )
-    authored = AuthoredItem(source, parts, context, computed is not None)
+    authored = AuthoredItem(
+        source, parts, context, computed is not None, in_exam_file=kind == "quiz"
+    )
     if item_type == "card":
         _report_options_on_card(source, source_file)
         return ParsedItem(_build_flashcard(authored, metadata), authored)
@@ -148,7 +150,7 @@ def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> 
             "Write ### A sentence with its [[gap]]. and nothing below it, or take the brackets out."
         )
         line = first_line(token) if token else source.line
-        source_file.report("E54", *source_file.locate_text("[[", line, line + 20), message, hint)
+        source_file.report_text("E54", "[[", line, line + 20, message, hint)
     elif gap and reverse:
         message = "A card with a gap cannot be asked the other way round."
         source_file.report("E12", reverse.line, reverse.column, message, "Leave the line out.")

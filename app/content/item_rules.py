@@ -231,15 +231,13 @@ _ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
-def check_item(
-    question: Question | Flashcard, authored: AuthoredItem, source_file: SourceFile, *, exam: bool
-) -> None:
-    """Check one item. `exam`: it can be drawn for mock exams."""
+def check_item(question: Question | Flashcard, authored: AuthoredItem) -> None:
+    source_file = authored.source_file
     _report_footnotes_in_item(authored.source, source_file)
     if isinstance(question, Flashcard):
         _report_placeholders_without_parameters(authored.source, source_file, card=True)
         return
-    types.type_of(question).check(question.answer, authored, exam=exam)
+    types.type_of(question).check(question.answer, authored)
     has_errors = authored.source.broken or any(
         p.severity == "error" and p.item == question.id
         for p in source_file.problems[source_file.problems_before_item :]
@@ -615,21 +613,15 @@ def _check_unread_markup(inline: Token, source_file: SourceFile) -> None:
         if match := _NOTE.search(child.content):
             message = f"“{match[0][:40]}” is read as text, not as a footnote."
             hint = "Write the key of a source without spaces: [^key]."
-            source_file.report(
-                "E86", *source_file.locate_text(match[0], first, last), message, hint
-            )
+            source_file.report_text("E86", match[0], first, last, message, hint)
         if match := _BRACKETED.search(child.content):
             message = f"“{match[0][:40]}” is read as text, not as a footnote."
             hint = f"Write [^{match['key'] or match['other']}]"
-            source_file.report(
-                "E86", *source_file.locate_text(match[0], first, last), message, hint
-            )
+            source_file.report_text("E86", match[0], first, last, message, hint)
         if match := _LINK.search(child.content):
             message = f"“{match[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
-            source_file.report(
-                "E61", *source_file.locate_text(match[0], first, last), message, hint
-            )
+            source_file.report_text("E61", match[0], first, last, message, hint)
     rows = [line.strip() for line in inline.content.split("\n")]
     if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
         message = "These lines are read as text, not as a table."
@@ -762,11 +754,9 @@ def _check_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -
             hint = "Write ![what it shows](file.svg), with no space in the name."
             if match[0].count('"') % 2:
                 hint = 'The quotation mark of its caption is not closed: write ") there.'
-            source_file.report(
-                "E61", *source_file.locate_text(match[0], first, last), message, hint
-            )
+            source_file.report_text("E61", match[0], first, last, message, hint)
         if "$$" in child.content and "$$" in inline.content:
             message = "“$$” begins a formula of its own here, and none ends it."
             hint = "Write $$ before and behind the formula, on lines of their own."
-            source_file.report("W69", *source_file.locate_text("$$", first, last), message, hint)
+            source_file.report_text("W69", "$$", first, last, message, hint)
             return

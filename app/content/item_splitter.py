@@ -136,12 +136,12 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
             hint = f"{link}; a gap belongs to a cloze question. {hint}"
         else:
             hint += f" {link}."
-        source_file.report("E54", *source_file.locate_text(blank.text, first, last), message, hint)
+        source_file.report_text("E54", blank.text, first, last, message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
     hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
-    source_file.report("E24", *source_file.locate_text(line, first, last), message, hint)
+    source_file.report_text("E24", line, first, last, message, hint)
 
 
 def _gives_answer_away(token: Token, asked: bool) -> bool:

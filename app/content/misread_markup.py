@@ -101,10 +101,11 @@ def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> 
         match = _STARS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
             first = first_line(inline)
-            location = source_file.locate_text(match[0], first, first + inline.content.count("\n"))
             message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
-            source_file.report("W74", *location, message, hint)
+            source_file.report_text(
+                "W74", match[0], first, first + inline.content.count("\n"), message, hint
+            )
             return
 
 
@@ -121,9 +122,8 @@ def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
                 continue
             reported_offsets.update(range(*match.span()))
             excerpt = inline.content[match.start() : match.end()].strip().split("\n")[0]
-            location = source_file.locate_text(excerpt, line, line)
             message = f"“{excerpt[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
-            source_file.report("W74", *location, message, remedy)
+            source_file.report_text("W74", excerpt, line, line, message, remedy)
 
 
 def _mask_with_nuls(literal: re.Match[str]) -> str:

@@ -164,8 +164,9 @@ def _report_unknown_keys(
     for name in table:
         if name not in known:
             hint = suggest_known_words(name, known)
-            location = source_file.locate_text(name, 1, len(source_file.lines))
-            source_file.report("E12", *location, f"“{name}” is not a key here.", hint)
+            source_file.report_text(
+                "E12", name, 1, len(source_file.lines), f"“{name}” is not a key here.", hint
+            )
 
 
 def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> tuple[str, ...]:
@@ -242,8 +243,7 @@ def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
             hint = "Write it below the [key] of a source."
             if isinstance(table, list):
                 message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
-            key_location = source_file.locate_text(key, 1, len(source_file.lines))
-            source_file.report("E10", *key_location, message, hint)
+            source_file.report_text("E10", key, 1, len(source_file.lines), message, hint)
             continue
         if not is_slug(key):
             hint = "Use lower-case letters, digits and hyphens."

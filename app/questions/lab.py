@@ -105,12 +105,8 @@ class Lab:
         """Return whether a missing goal cannot be reached from a state, not even by harmful commands."""
         reachable_states = [state]
         for reachable_state in reachable_states:
-            next_states = {
-                c.to
-                for c in self.commands
-                if c.to and (not c.states or reachable_state in c.states)
-            }
-            reachable_states += next_states.difference(reachable_states)
+            usable = (c for c in self.commands if not c.states or reachable_state in c.states)
+            reachable_states += {c.to for c in usable if c.to}.difference(reachable_states)
         reachable_goals = (
             self.goal_id_of_command(n)
             for n, command in enumerate(self.commands)
@@ -226,9 +222,8 @@ class CommandMatcher:
         """
         exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
-        for pipeline_commands, index in self._with_ellipsis.get(
-            typed[0].program.rpartition(" ")[2], ()
-        ):
+        program = typed[0].program.rpartition(" ")[2]
+        for pipeline_commands, index in self._with_ellipsis.get(program, ()):
             if shell.pipeline_matches(pipeline_commands, typed):
                 counts[index] = max(counts.get(index, 0), _count_variables(pipeline_commands))
         return counts
@@ -241,9 +236,7 @@ class CommandMatcher:
         Of equal ones, commands for certain states go before the others.
         """
         states = {index: self.lab.commands[index].states for index in variable_counts}
-        applicable = [
-            index for index in variable_counts if not states[index] or state in states[index]
-        ]
+        applicable = [n for n in variable_counts if not states[n] or state in states[n]]
         return sorted(applicable, key=lambda index: (-variable_counts[index], not states[index]))
 
     def find_command_and_filters(
@@ -278,11 +271,7 @@ class CommandMatcher:
 
     def available_commands(self, state: str) -> list[int]:
         samples = enumerate(self.matches_of_first_spellings)
-        return [
-            index
-            for index, matches in samples
-            if self._sort_applicable_commands(state, matches)[:1] == [index]
-        ]
+        return [n for n, m in samples if self._sort_applicable_commands(state, m)[:1] == [n]]
 
     @functools.cached_property
     def matches_of_first_spellings(self) -> list[dict[int, int]]:
@@ -292,13 +281,8 @@ class CommandMatcher:
 
     @property
     def programs(self) -> list[str]:
-        wild = (
-            pipeline_commands
-            for candidates in self._with_ellipsis.values()
-            for pipeline_commands, _ in candidates
-        )
-        names = (pipeline_commands[0].program for pipeline_commands in (*wild, *self._exact))
-        return sorted({name.partition(" ")[0] for name in names})
+        wild = (c.commands for candidates in self._with_ellipsis.values() for c in candidates)
+        return sorted({c[0].program.partition(" ")[0] for c in (*wild, *self._exact)})
 
     @functools.cached_property
     def options(self) -> dict[str, list[str]]:
@@ -400,10 +384,10 @@ def _save_files(
     if tokens[:1] != ["cp"] or len(tokens) < 2:
         return saved
     matches = matcher.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
-    copied_texts = [matcher.lab.commands[n].output.plain for n in matches] or [
-        saved.get(tokens[-1], "")
-    ]
-    return {**saved, target: copied_texts[0]} if copied_texts[0] else saved
+    copied_text = saved.get(tokens[-1], "")
+    if matches:
+        copied_text = matcher.lab.commands[matches[0]].output.plain
+    return {**saved, target: copied_text} if copied_text else saved
 
 
 def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
@@ -434,11 +418,9 @@ def _convert_dmesg_seconds(
     boot -= timedelta(int(uptime[1] or 0), hours=int(uptime[2] or 0), minutes=int(uptime[3]))
     is_journal = "journalctl" in tokens
     remote = shell.read_command(tuple(tokens)).program.rpartition(" ")[0].removeprefix("ssh ")
-    time_format = (
-        f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
-        if is_journal
-        else "[%a %b %e %H:%M:%S %Y]"
-    )
+    time_format = "[%a %b %e %H:%M:%S %Y]"
+    if is_journal:
+        time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
     days_ago = {"yesterday": 1, "today": 0}
     first_day = next((int(day[1]) - days_ago[word] for word in tokens if word in days_ago), 0)
     rows = []
@@ -590,20 +572,16 @@ def _answer_everyday_command(
             for name, value in facts.items():
                 text = text.replace(f"{{{name}}}", value)
             return text
-    files = (
-        _list_files(matcher, state, command, saved) if command.program in {"ls", "stat"} else None
-    )
-    if files is None:
+    lists_files = command.program in {"ls", "stat"}
+    if not lists_files or (files := _list_files(matcher, state, command, saved)) is None:
         return None
     facts = _find_facts(matcher, state, ["user", "day", "clock"]) | remote
     is_long_format = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
     names = {name.rpartition("/")[2] for name in saved}
-    lines_shown = [
-        row.format(*f, dates[f.name in names]) if is_long_format else f.name for f in files
-    ]
-    return "\n".join(lines_shown)
+    rows = [row.format(*f, dates[f.name in names]) if is_long_format else f.name for f in files]
+    return "\n".join(rows)
 
 
 def _is_named_in_lab(matcher: CommandMatcher, typed: ShellCommand, subject_kind: str) -> bool:
@@ -618,17 +596,11 @@ def _is_named_in_lab(matcher: CommandMatcher, typed: ShellCommand, subject_kind:
     units = [value for name, value in typed.options if name == "--unit"]
     units += typed.arguments[1:] if typed.program.endswith("systemctl") else ()
     commands = matcher.lab.commands
-    named_words = {
-        word.removesuffix(".service")
-        for text in (s.plain for c in commands for s in c.spellings)
-        for word in text.split()
-    }
-    named_words |= {
-        m for c in commands for m in re.findall(r"([\w@.-]+)\.service\b", c.output.plain)
-    }
-    return subject_kind == "unit" and not named_words.isdisjoint(
-        u.removesuffix(".service") for u in units
-    )
+    words = [word for c in commands for s in c.spellings for word in s.plain.split()]
+    words += [m for c in commands for m in re.findall(r"([\w@.-]+\.service)\b", c.output.plain)]
+    named_units = {word.removesuffix(".service") for word in words}
+    is_named = not named_units.isdisjoint(u.removesuffix(".service") for u in units)
+    return subject_kind == "unit" and is_named
 
 
 def _find_local_executables(lab: Lab) -> set[str]:
@@ -661,12 +633,9 @@ def _list_files(
         output = matcher.lab.commands[listing[0]].output.plain
         return [LabFile(name, file_sizes.get(name, 4096)) for name in output.split()]
     folder_prefix = "" if path in {"", ".", "~", "/root"} else f"{path}/"
-    files_inside = {
-        n.removeprefix(folder_prefix): size
-        for n, size in file_sizes.items()
-        if n.startswith(folder_prefix)
-    }
-    names = {n.partition("/")[0]: size for n, size in files_inside.items() if n[0] != "/"}
+    files = ((n.removeprefix(folder_prefix), n, size) for n, size in file_sizes.items())
+    files_inside = [(inner, size) for inner, n, size in files if n.startswith(folder_prefix)]
+    names = {inner.partition("/")[0]: size for inner, size in files_inside if inner[0] != "/"}
     if not folder_prefix:
         names |= dict.fromkeys(_find_local_executables(matcher.lab), 16384)
     if folder_prefix and not names:
@@ -714,9 +683,8 @@ def _refusal_message(matcher: CommandMatcher, tokens: Sequence[str]) -> str:
         return f"{program}: this lab has no answer to that, or not now.{options_text}"
     if program in shell.known_programs():
         return f"{program}: not part of this lab, which answers {', '.join(programs)}."
-    closest = closest_word(
-        program, [*programs, *shell.known_programs(), "help", "history", "clear"]
-    )
+    known_programs = [*programs, *shell.known_programs(), "help", "history", "clear"]
+    closest = closest_word(program, known_programs)
     suggestion = f" Did you mean {closest}?" if closest else ""
     return f"bash: {program[:40]}: command not found.{suggestion}"
 
@@ -726,12 +694,9 @@ def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple
 
     With `allow_harmful`, harmful commands may be used.
     """
-    paths = {
-        reached_state.state_with_goals: reached_state.path
-        for reached_state in _explore_states(lab, allow_harmful=allow_harmful)
-    }
     all_goals = frozenset(lab.goal_ids)
-    return next((path for goal, path in paths.items() if goal.reached == all_goals), None)
+    states = _explore_states(lab, allow_harmful=allow_harmful)
+    return next((s.path for s in states if s.state_with_goals.reached == all_goals), None)
 
 
 class DeadEnd(NamedTuple):
@@ -750,10 +715,8 @@ def find_dead_end(lab: Lab) -> DeadEnd | None:
     first = {c.step for c in lab.commands if c.first}
     commands = (dataclasses.replace(c, step=0) if c.step in first else c for c in lab.commands)
     lab = dataclasses.replace(lab, commands=tuple(commands))
-    reached_states = {
-        reached_state.state_with_goals: reached_state
-        for reached_state in _explore_states(lab, allow_harmful=False)
-    }
+    states = _explore_states(lab, allow_harmful=False)
+    reached_states = {state.state_with_goals: state for state in states}
     predecessors = defaultdict(set)
     for reached_state in reached_states.values():
         for next_goal in reached_state.next_by_command.values():
@@ -761,11 +724,8 @@ def find_dead_end(lab: Lab) -> DeadEnd | None:
     safe_goals = [goal for goal in reached_states if goal.reached == frozenset(lab.goal_ids)]
     for goal in safe_goals:
         safe_goals += predecessors[goal].difference(safe_goals)
-    dead_end = next(
-        (reached_state for goal, reached_state in reached_states.items() if goal not in safe_goals),
-        None,
-    )
-    if dead_end is None:
+    dead_ends = (state for goal, state in reached_states.items() if goal not in safe_goals)
+    if (dead_end := next(dead_ends, None)) is None:
         return None
     later_goals = [dead_end.state_with_goals]
     for goal in later_goals:

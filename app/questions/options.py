@@ -85,8 +85,7 @@ class ParsedOption:
     def report(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
         """Report a problem at its text, after the box."""
         first = self.source.strip().split("\n")[0]
-        position = source_file.locate_text(first, self.line, self.line)
-        source_file.report(code, *position, message, hint)
+        source_file.report_text(code, first, self.line, self.line, message, hint)
 
 
 def credit_box(credit: float) -> str:

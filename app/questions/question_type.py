@@ -351,12 +351,16 @@ class ItemParts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthoredItem:
-    """What a type reads its answer from. `computed`: numbers are drawn later."""
+    """What a type reads its answer from. `computed`: numbers are drawn later.
+
+    `in_exam_file` is whether mock exams draw from its file at all.
+    """
 
     source: ItemSource
     parts: ItemParts
     context: RenderContext
     computed: bool = False
+    in_exam_file: bool = False
 
     @property
     def comment(self) -> ItemComment:
@@ -366,15 +370,13 @@ class AuthoredItem:
     def source_file(self) -> SourceFile:
         return self.context.source_file
 
-    def determine_exam_use(self, file_in_exams: bool) -> str:
-        """Return whether mock exams draw it: “only” they do, “maybe”, or empty for never.
-
-        `file_in_exams` is whether mock exams draw from its file at all.
-        """
+    @property
+    def exam_use(self) -> str:
+        """Whether mock exams draw it: “only” they do, “maybe”, or empty for never."""
         if self.comment.field_text("use").lower() == "exam":
             return "only"
         deeper = self.comment.field_text("level").lower() == "deeper"
-        return "maybe" if file_in_exams and not deeper else ""
+        return "maybe" if self.in_exam_file and not deeper else ""
 
     @property
     def line(self) -> int:
@@ -490,8 +492,8 @@ class QuestionType(abc.ABC, Generic[A]):
         """Parse the answer; malformed parts are reported."""
 
     @abc.abstractmethod
-    def check(self, answer: A, authored: AuthoredItem, *, exam: bool) -> None:
-        """Report problems of the answer. `exam` is whether a mock exam may draw it."""
+    def check(self, answer: A, authored: AuthoredItem) -> None:
+        """Report problems of the answer."""
 
     def check_wording(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:
         """Report problems of its wording together with the stem."""

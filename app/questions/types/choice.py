@@ -84,7 +84,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         choices = build_choices(comment.id, authored.parts.options, authored.context)
         return ChoiceSpec(self.name, choices, shuffle)
 
-    def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Check the rules that apply to all options."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.source.line
@@ -100,15 +100,9 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             for p in source_file.problems[source_file.problems_before_item :]
         ):
             check_any_option_right(options, first, source_file)
-            is_unclear = self._report_unclear_answer_mode(authored)
-            exam_use = "" if is_unclear else authored.determine_exam_use(exam)
+            use = "" if self._report_unclear_answer_mode(authored) else authored.exam_use
             check_option_count(
-                len(options),
-                self.least_exam_options,
-                first,
-                source_file,
-                exam_use=exam_use,
-                hint=_SIDES,
+                len(options), self.least_exam_options, first, source_file, exam_use=use, hint=_SIDES
             )
         check_duplicate_options(options, source_file)
         self.check_option_feedback(options, source_file)
@@ -305,9 +299,7 @@ def option_letters(options: Sequence[Choice], selected: Sequence[Choice]) -> str
 
 def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
     lettered = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
-    options_html = (
-        f'<ol class="letters" type="A">{list_items_html(o.text.html for _, o in lettered)}</ol>'
-    )
+    items = list_items_html(option.text.html for option in options)
     right = [
         f"<b>{letter}.</b> {option_with_feedback_html(o)}" for letter, o in lettered if o.right
     ]
@@ -316,9 +308,8 @@ def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
         for letter, o in lettered
         if not o.right and o.feedback.html
     ]
-    return CardFaces(
-        options_html, div_blocks_html(right) + titled_list_html("Why not the others", others)
-    )
+    back = div_blocks_html(right) + titled_list_html("Why not the others", others)
+    return CardFaces(f'<ol class="letters" type="A">{items}</ol>', back)
 
 
 def guess_percent(type_name: str, options: int, right: int) -> float | None:
@@ -345,9 +336,9 @@ class SingleChoiceType(ChoiceType):
     of_exam = True
     begins = True
 
-    def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Check all option rules, and cues that give away the right one."""
-        super().check(answer, authored, exam=exam)
+        super().check(answer, authored)
         if sum(o.ticked for o in authored.parts.options) == 1:
             _check_answer_cues(authored.parts.options, authored.source_file)
 
@@ -406,9 +397,8 @@ class MultipleChoiceType(ChoiceType):
         chosen_count = len(set(raw.get("answer", ())))
         if not _CHOOSE.search(stem.plain) or chosen_count == right_count:
             return ""
-        return (
-            f"Choose {right_count}; {chosen_count} {'is' if chosen_count == 1 else 'are'} chosen."
-        )
+        verb = "is" if chosen_count == 1 else "are"
+        return f"Choose {right_count}; {chosen_count} {verb} chosen."
 
     def check_ticked_count(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that several options are right, as learners are told (E21)."""
@@ -417,18 +407,13 @@ class MultipleChoiceType(ChoiceType):
             hint = "Mark another one, or leave the type out."
             source_file.report("E21", ticked[0].line, 1, message, hint)
 
-    def check(self, answer: ChoiceSpec, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Check that not every option is right (E33)."""
-        super().check(answer, authored, exam=exam)
+        super().check(answer, authored)
         source_file = authored.source_file
-        has_unreadable_option = any(
-            p.code == "E24" for p in source_file.problems[source_file.problems_before_item :]
-        )
-        if (
-            len(answer.options) > 1
-            and all(o.right for o in answer.options)
-            and not has_unreadable_option
-        ):
+        problems = source_file.problems[source_file.problems_before_item :]
+        is_every_option_right = len(answer.options) > 1 and all(o.right for o in answer.options)
+        if is_every_option_right and not any(p.code == "E24" for p in problems):
             line = authored.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
             if all(sole_code_span(option) for option in authored.parts.options):
@@ -470,20 +455,11 @@ def choice_credit(
     - `off` (and nothing): all or nothing
     - `net`: (hits − misses) ÷ number of right options, never below 0; so does `coverage`,
       which stored questions may still say
-    - `each`: the share of boxes, ticked or not, that are right; 0
-      if no right one is ticked
+    - `each`: the share of boxes, ticked or not, that are right; 0 if no right one is ticked
     """
-    right_keys, chosen_keys = set(right_keys), set(chosen_keys)
-    hits, misses = len(right_keys & chosen_keys), len(chosen_keys - right_keys)
-    if rule in {"net", "coverage"}:
-        return clamp_fraction(hits - misses, len(right_keys))
-    if rule == "each":
-        return (
-            clamp_fraction(option_count - len(right_keys ^ chosen_keys), option_count)
-            if hits or not right_keys
-            else 0.0
-        )
-    return float(right_keys == chosen_keys)
+    right, chosen = set(right_keys), set(chosen_keys)
+    hits, misses = len(right & chosen), len(chosen - right)
+    return _credit_of_hits_and_misses(hits, misses, len(right), option_count - len(right), rule)
 
 
 @functools.cache
@@ -493,15 +469,15 @@ def _mean_credit_of_random_ticks(right: int, wrong: int, rule: str) -> float:
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
         combinations = math.comb(right, hits) * math.comb(wrong, misses)
         if hits or misses:
-            total += combinations * credit_of_hits_and_misses(hits, misses, right, wrong, rule)
+            total += combinations * _credit_of_hits_and_misses(hits, misses, right, wrong, rule)
     return total / (math.pow(2, right + wrong) - 1)
 
 
-def credit_of_hits_and_misses(hits: int, misses: int, right: int, wrong: int, rule: str) -> float:
+def _credit_of_hits_and_misses(hits: int, misses: int, right: int, wrong: int, rule: str) -> float:
     if rule == "each":
-        return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
+        return 0.0 if right and not hits else clamp_fraction(hits + wrong - misses, right + wrong)
     if rule in {"net", "coverage"}:
-        return max(0.0, (hits - misses) / right) if right else 0.0
+        return clamp_fraction(hits - misses, right)
     return float(hits == right and not misses)
 
 

@@ -108,9 +108,9 @@ class ClozeType(QuestionType[ClozeSpec]):
             authored.source_file.report("E54", authored.source.line, 1, message, hint)
         return cloze
 
-    def check(self, answer: ClozeSpec, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ClozeSpec, authored: AuthoredItem) -> None:
         """Check that no blank is in a table: its bars would be read as columns (E55)."""
-        del answer, exam
+        del answer
         body = authored.source.body
         for at, token in enumerate(body):
             if token.type != "table_open":
@@ -245,8 +245,7 @@ def _replace_blanks_by_marks(
 
 def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
     def report(code: str, message: str, hint: str, needle: str = f"[[{blank_markup[:40]}") -> None:
-        position = source_file.locate_text(needle, line, line + 20)
-        source_file.report(code, *position, message, hint)
+        source_file.report_text(code, needle, line, line + 20, message, hint)
 
     source_file = authored.source_file
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")

@@ -91,8 +91,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ConsoleSpec(choices, read_lab(authored))
 
-    def check(self, answer: ConsoleSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        del exam
+    def check(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
         check_lab(answer.lab, authored)
 
     def key_texts(self, answer: ConsoleSpec) -> list[str]:

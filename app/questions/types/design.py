@@ -618,8 +618,7 @@ class DesignType(QuestionType[DesignSpec]):
             tuple(value.text for value in strict_yaml.texts_of_value(values.get("accept"))),
         )
 
-    def check(self, answer: DesignSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        del exam
+    def check(self, answer: DesignSpec, authored: AuthoredItem) -> None:
         _DesignExerciseCheck(answer, authored).run()
 
     def key_texts(self, answer: DesignSpec) -> list[str]:

@@ -153,25 +153,21 @@ class HotspotType(QuestionType[HotspotSpec]):
         regions = [_read_region(option, taken_keys, authored) for option in authored.parts.options]
         return HotspotSpec(file, tuple(regions))
 
-    def check(self, answer: HotspotSpec, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: HotspotSpec, authored: AuthoredItem) -> None:
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.source.line
         check_any_option_right(options, first, source_file)
-        check_option_count(
-            len(options),
-            self.least_exam_options,
-            first,
-            source_file,
-            exam_use=authored.determine_exam_use(exam),
-        )
+        use = authored.exam_use
+        check_option_count(len(options), self.least_exam_options, first, source_file, exam_use=use)
         check_feedback_of_wrong_options(options, source_file)
         check_at_most_one_right(options, "regions", source_file)
         if len(options) > _MAX_REGIONS:
-            message = f"The question has {len(options)} regions."
-            source_file.report(
-                "E88", options[_MAX_REGIONS].line, 1, message, f"Use at most {_MAX_REGIONS}."
+            message, hint = (
+                f"The question has {len(options)} regions.",
+                f"Use at most {_MAX_REGIONS}.",
             )
+            source_file.report("E88", options[_MAX_REGIONS].line, 1, message, hint)
         _check_regions_and_labels(answer, authored)
 
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:

@@ -115,8 +115,7 @@ class MatchingType(QuestionType[MatchSpec]):
         padded = [*titles, "", ""]
         return MatchSpec(padded[0], padded[1], tuple(pairs))
 
-    def check(self, answer: MatchSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        del exam
+    def check(self, answer: MatchSpec, authored: AuthoredItem) -> None:
         table, source_file = authored.parts.block, authored.source_file
         if not table:
             _report_missing_table(authored)

@@ -199,7 +199,8 @@ def read_typed_number(text: str) -> TypedNumber | None:
         return None
     value = _apply_exponent_or_nan(digits, match["power"], match["exponent"])
     if match["below"]:
-        value = _divide_or_nan(match["digits"], value, float(match["below"]))
+        can_divide = match["digits"].isdigit() and float(match["below"])
+        value = value / float(match["below"]) if can_divide else math.nan
     if not math.isfinite(value):
         return None
     unit = _join_currency_and_unit(match["money"] or "", match["unit"].strip())
@@ -261,10 +262,9 @@ def _normalize_separators(typed_number: str) -> str | None:
     if commas and dots:
         return _resolve_comma_and_dot(typed_number)
     sign = "," if commas else "."
-    if commas > 1 or dots > 1 or (commas and _is_thousands_grouping(typed_number, ",")):
-        return (
-            typed_number.replace(sign, "") if _is_thousands_grouping(typed_number, sign) else None
-        )
+    is_grouping = _is_thousands_grouping(typed_number, sign)
+    if commas > 1 or dots > 1 or (commas and is_grouping):
+        return typed_number.replace(sign, "") if is_grouping else None
     return typed_number.replace(",", ".")
 
 
@@ -273,11 +273,8 @@ def _resolve_comma_and_dot(typed_number: str) -> str | None:
     decimal_sign = max(".,", key=typed_number.rfind)
     group_sign = "," if decimal_sign == "." else "."
     integer_part, _, decimals = typed_number.rpartition(decimal_sign)
-    if (
-        decimal_sign in integer_part
-        or not _is_thousands_grouping(integer_part, group_sign)
-        or not decimals.isdigit()
-    ):
+    is_grouping = _is_thousands_grouping(integer_part, group_sign)
+    if decimal_sign in integer_part or not is_grouping or not decimals.isdigit():
         return None
     return f"{integer_part.replace(group_sign, '')}.{decimals}"
 
@@ -286,10 +283,6 @@ def _is_thousands_grouping(typed_number: str, separator: str) -> bool:
     first, *rest = typed_number.split(separator)
     fits = 1 <= len(first) <= 3 and first.isdigit() and not first.startswith("0")
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
-
-
-def _divide_or_nan(numerator_digits: str, numerator: float, denominator: float) -> float:
-    return numerator / denominator if numerator_digits.isdigit() and denominator else math.nan
 
 
 def _apply_exponent_or_nan(digits: str, power_of_ten: str | None, raised_to: str | None) -> float:
@@ -314,11 +307,8 @@ def _count_factor(word: str, expected_unit: str) -> float | None:
     name = _find_unit_by_symbol_or_word(noun) if noun else ""
     if name is None or not _is_count_unit(name):
         return None
-    is_same_kind = (
-        quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit)
-        or not quantities.base_unit_of(name)
-        or not quantities.base_unit_of(expected_unit)
-    )
+    base, expected_base = map(quantities.base_unit_of, (name, expected_unit))
+    is_same_kind = base == expected_base or not base or not expected_base
     return (factor or 1.0) if is_same_kind else None
 
 
@@ -347,25 +337,19 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
 
 
 def _expected_unit_ignoring_case(word: str, expected_unit: str) -> str | None:
-    fits = [
-        u
-        for u in UNITS
-        if u.lower() == word.lower()
-        and quantities.base_unit_of(u) == quantities.base_unit_of(expected_unit)
-    ]
-    factors = {UNITS[u].factor for u in fits}
-    return fits[0] if len(factors) == 1 else None
+    base = quantities.base_unit_of(expected_unit)
+    fits = [u for u, s in UNITS.items() if u.lower() == word.lower() and s.base == base]
+    return fits[0] if len({UNITS[u].factor for u in fits}) == 1 else None
 
 
 def _join_currency_and_unit(before: str, behind: str) -> str:
     """Return the unit of a number with a currency before it and perhaps a unit after it."""
     if not before or not behind:
         return before or behind
-    if behind.startswith("/") or set(_possible_currencies(before)) & set(
-        _possible_currencies(behind)
-    ):
-        return f"{before}{behind}" if behind.startswith("/") else behind
-    return f"{before} {behind}"
+    if behind.startswith("/"):
+        return f"{before}{behind}"
+    is_repeated = set(_possible_currencies(before)) & set(_possible_currencies(behind))
+    return behind if is_repeated else f"{before} {behind}"
 
 
 def _possible_currencies(word: str) -> tuple[str, ...]:
@@ -531,9 +515,8 @@ def _read_number_with_unit(text: str) -> NumberWithUnit:
         return NumberWithUnit(numerator / int(fraction["below"]), unit_name)
     match = _NUMBER.match(text.strip())
     if match is None:
-        raise AnswerRangeError(
-            "E40", f"“{text.strip()}” is not a number.", _suggest_number_first(text)
-        )
+        hint = _suggest_number_first(text)
+        raise AnswerRangeError("E40", f"“{text.strip()}” is not a number.", hint)
     if _DECIMAL_COMMA.search(match["number"]):
         with_point = match["number"].strip().replace(",", ".")
         hint = "Write decimals with a point, such as 7.5; a comma parts thousands."
@@ -621,9 +604,8 @@ def _range_between(low: NumberWithUnit, high: str) -> AnswerRange:
     factor = UNITS[unit].factor
     low_factor = UNITS[low_unit].factor if low_unit else factor
     low_value, high_value = sorted((low_number * low_factor, high_number * factor))
-    if low_unit and quantities.unit_dimension_text(low_unit) != quantities.unit_dimension_text(
-        unit
-    ):
+    kinds = {quantities.unit_dimension_text(name) for name in (low_unit, unit)}
+    if low_unit and len(kinds) > 1:
         message = f"{low_number:g} {low_unit} and {high.strip()} do not measure the same."
         raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
     return AnswerRange((low_value + high_value) / 2, low_value, high_value, unit)

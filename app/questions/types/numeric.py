@@ -52,7 +52,7 @@ from app.questions.types.number_parsing import (
     AnswerRangeError,
     NumericOption,
     NumericSpec,
-    TypedNumber,
+    TypedUnit,
     read_answer_range,
     read_typed_number,
     read_unit,
@@ -76,8 +76,7 @@ def format_given_number(number: float, unit: str) -> str:
     >>> format_given_number(1120.0, "GB").replace("\xa0", " ")
     '1,120 GB'
     """
-    text = format_number(number, 6)
-    return append_unit(text, unit)
+    return append_unit(format_number(number, 6), unit)
 
 
 class TypedQuantity(NamedTuple):
@@ -91,43 +90,34 @@ class TypedQuantity(NamedTuple):
 def _read_typed_quantity(
     typed: str, chosen_unit: str, question_unit: str
 ) -> TypedQuantity | UnreadableResponse:
+    example = f"{_EXAMPLES}{f' in {question_unit}' if question_unit else ''}."
     if not typed:
         return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
     if len(typed) > MAX_RESPONSE_LENGTH:
         return UnreadableResponse(f"The answer is longer than {MAX_RESPONSE_LENGTH} characters.")
     written = read_typed_number(typed)
     if written is None:
-        return UnreadableResponse(
-            f"“{typed}” is not a number.", f"{_EXAMPLES}{_in_unit_phrase(question_unit)}."
-        )
-    word = written.unit or chosen_unit or question_unit
-    return _convert_to_base_unit(typed, written, word, question_unit)
+        return UnreadableResponse(f"“{typed}” is not a number.", example)
+    unit_word = written.unit or chosen_unit or question_unit
+    unit = read_unit(unit_word, question_unit)
+    if unit is None and _ANOTHER.search(unit_word):
+        return UnreadableResponse(f"“{typed}” is not one number.", example)
+    return _convert_to_base_unit(written.value, unit_word, unit, question_unit, example)
 
 
 def _convert_to_base_unit(
-    typed: str, number: TypedNumber, unit_word: str, question_unit: str
+    number: float, unit_word: str, unit: TypedUnit | None, question_unit: str, example: str
 ) -> TypedQuantity | UnreadableResponse:
-    unit = read_unit(unit_word, question_unit)
     wanted = f"in {question_unit}, or in a unit of the same kind" if question_unit else "alone"
     hint = f"Write the number {wanted}."
-    if unit is None and _ANOTHER.search(unit_word):
-        return UnreadableResponse(
-            f"“{typed}” is not one number.", f"{_EXAMPLES}{_in_unit_phrase(question_unit)}."
-        )
     if unit is None:
         return UnreadableResponse(f"“{unit_word}” is not a unit that is known here.", hint)
     if not unit.fits:
         return UnreadableResponse(f"{unit.name} measures something else than is asked.", hint)
-    value = number.value * unit.factor
+    value = number * unit.factor
     if not math.isfinite(value):
-        return UnreadableResponse(
-            "The number is too large.", f"{_EXAMPLES}{_in_unit_phrase(question_unit)}."
-        )
-    return TypedQuantity(value, number.value, unit.name)
-
-
-def _in_unit_phrase(unit: str) -> str:
-    return f" in {unit}" if unit else ""
+        return UnreadableResponse("The number is too large.", example)
+    return TypedQuantity(value, number, unit.name)
 
 
 def _matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
@@ -172,12 +162,8 @@ def _other_units(unit: str) -> list[str]:
     return [name for name, u in UNITS.items() if u.base == base and u.factor != factor]
 
 
-def _format_right_number(answer: NumericSpec) -> str:
-    for option in answer.options:
-        if option.right and option.range is not None:
-            found = option.range
-            return format_given_number(found.center / base_factor_of(found.unit), found.unit)
-    return ""
+def _format_center(accepted: AnswerRange) -> str:
+    return format_given_number(accepted.center / base_factor_of(accepted.unit), accepted.unit)
 
 
 _EXACT = 1e-6  # of a number: a smaller half of its range is that of an exact answer
@@ -230,18 +216,19 @@ def format_numeric_tolerance(answer: object) -> str:
     return match[0].rstrip() if re.search(r"±|\+/?-", match[0]) else " ± 1%"
 
 
-def _format_center_html(accepted: AnswerRange) -> str:
-    number = format_number(accepted.center / base_factor_of(accepted.unit), 6)
-    return escape(append_unit(number, accepted.unit))
-
-
 def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
-        place = source_file.locate_text(f"`{clash.wrong.template}`", line, line + 60)
         message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
-        source_file.report("E43", *place, message, "Narrow the tolerance, or delete it.")
+        source_file.report_text(
+            "E43",
+            f"`{clash.wrong.template}`",
+            line,
+            line + 60,
+            message,
+            "Narrow the tolerance, or delete it.",
+        )
     _check_units(answer, line, source_file)
     _check_duplicate_ranges(answer, line, source_file)
 
@@ -254,9 +241,15 @@ def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceF
             continue
         one = (option.range.low, option.range.high)
         if one in seen:
-            place = source_file.locate_text(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” is “{seen[one]}”, which stands above."
-            source_file.report("E23", *place, message, "Change or delete one of them.")
+            source_file.report_text(
+                "E23",
+                f"`{option.template}`",
+                line,
+                line + 60,
+                message,
+                "Change or delete one of them.",
+            )
         seen.setdefault(one, option.template)
 
 
@@ -294,9 +287,10 @@ def _check_units(answer: NumericSpec, line: int, source_file: SourceFile) -> Non
     for option, unit in units[1:]:
         first, as_first = units[0]
         if unit_dimension_text(unit) != unit_dimension_text(as_first):
-            place = source_file.locate_text(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” does not measure what “{first.template}” does."
-            source_file.report("E42", *place, message, "Use units of one kind.")
+            source_file.report_text(
+                "E42", f"`{option.template}`", line, line + 60, message, "Use units of one kind."
+            )
 
 
 def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
@@ -384,8 +378,9 @@ class NumericType(QuestionType[NumericSpec]):
                 try:
                     found = read_answer_range(template, otherwise if not option.ticked else None)
                 except AnswerRangeError as error:
-                    place = source_file.locate_text("`", option.line, option.line)
-                    source_file.report(error.code, *place, str(error), error.hint)
+                    source_file.report_text(
+                        error.code, "`", option.line, option.line, str(error), error.hint
+                    )
                     continue
                 if option.ticked and otherwise is None:
                     otherwise = _relative_half_width(found)
@@ -395,8 +390,7 @@ class NumericType(QuestionType[NumericSpec]):
             numeric_options.append(NumericOption(name, template, found, right, why, credit))
         return NumericSpec(tuple(numeric_options))
 
-    def check(self, answer: NumericSpec, authored: AuthoredItem, *, exam: bool) -> None:
-        del exam
+    def check(self, answer: NumericSpec, authored: AuthoredItem) -> None:
         options, source_file = authored.parts.options, authored.source_file
         check_authored_options(options, authored.line, source_file)
         if not authored.computed:
@@ -420,9 +414,8 @@ class NumericType(QuestionType[NumericSpec]):
         self, answer: NumericSpec, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
-        return find_numeric_faults(
-            with_computed_ranges(answer, values)
-        ) + find_overrounded_stem_numbers(stem, values)
+        faults = find_numeric_faults(with_computed_ranges(answer, values))
+        return faults + find_overrounded_stem_numbers(stem, values)
 
     def fill_values(self, answer: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
         return with_computed_ranges(super().fill_values(answer, values), values)
@@ -459,25 +452,27 @@ class NumericType(QuestionType[NumericSpec]):
                 "option": option.key if option else "",
             },
             said=format_given_number(number, counted_in),
-            wanted=_format_right_number(answer),
+            wanted=next(
+                (_format_center(o.range) for o in answer.options if o.right and o.range), ""
+            ),
             feedback=option.feedback if option else RichText("", ""),
             near=near,
         )
 
     def card_sides_below_stem(self, answer: NumericSpec, gap: RenderGap) -> CardFaces:
-        del gap
         """Return the expected unit, then the number and the foreseen mistakes."""
-        right = [o.range for o in answer.options if o.right and o.range]
-        unit = right[0].unit if right else ""
+        del gap
+        right = [escape(_format_center(o.range)) for o in answer.options if o.right and o.range]
+        unit = expected_unit(answer)
         foreseen = [
-            f"<b>{_format_center_html(o.range)}</b> {o.feedback.html}"
+            f"<b>{escape(_format_center(o.range))}</b> {o.feedback.html}"
             for o in answer.options
             if not o.right and o.range and o.feedback.html
         ]
+        back = div_blocks_html([f"<b>{number}</b>" for number in right[:1]])
         return CardFaces(
             f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-            div_blocks_html([f"<b>{_format_center_html(found)}</b>" for found in right[:1]])
-            + titled_list_html("Wrong answers", foreseen),
+            back + titled_list_html("Wrong answers", foreseen),
         )
 
     def sample_responses(self, answer: NumericSpec) -> Iterator[LabeledResponse]:

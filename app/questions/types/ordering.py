@@ -60,6 +60,15 @@ class OrderSpec:
     distractors: tuple[Choice, ...] = ()
     shown: tuple[str, ...] = ()
 
+    @property
+    def items(self) -> tuple[Choice, ...]:
+        return (*self.steps, *self.distractors)
+
+    @property
+    def items_as_shown(self) -> list[Choice]:
+        items_by_key = {item.key: item for item in self.items}
+        return [items_by_key[key] for key in self.shown] or list(self.items)
+
 
 class PlacedStep(NamedTuple):
     """A step or distractor, and the place that was typed for it; empty for none."""
@@ -110,9 +119,8 @@ class OrderingType(QuestionType[OrderSpec]):
         wrong = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return OrderSpec(tuple(choices), wrong)
 
-    def check(self, answer: OrderSpec, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: OrderSpec, authored: AuthoredItem) -> None:
         """Check steps and distractors (E21, E24, E50, E51)."""
-        del exam
         source_file, line = authored.source_file, authored.line
         _check_list_markup(answer, authored)
         if len(answer.steps) < 3:
@@ -124,7 +132,7 @@ class OrderingType(QuestionType[OrderSpec]):
                 hint = "Write the missing ones into the numbered list."
             source_file.report("E50", line, 1, message, hint, derived=count > 0)
         seen: set[str] = set()
-        for step in (*answer.steps, *answer.distractors):
+        for step in answer.items:
             step_words = reduce_to_words(step.text.plain)
             if step_words in seen:
                 message = f"The step “{step.text.plain[:50]}” stands twice."
@@ -137,12 +145,12 @@ class OrderingType(QuestionType[OrderSpec]):
 
     def shuffle_options(self, answer: OrderSpec, mixer: random.Random) -> OrderSpec:
         """Shuffle the keys, so that the steps are not already in the right order."""
-        keys = [c.key for c in (*answer.steps, *answer.distractors)]
+        keys = [item.key for item in answer.items]
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
     def template_data(self, answer: OrderSpec, typed: DraftFields) -> tuple[PlacedStep, ...]:
-        pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
+        pieces = {item.key: item for item in answer.items}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
         places = {
             key: (typed.get(f"place.{key}") or ("",))[0] if typed else str(number)
@@ -193,10 +201,9 @@ class OrderingType(QuestionType[OrderSpec]):
 
         Positions count from 1; an empty one leaves the item out.
         """
-        places = _read_places(answer, raw)
-        if isinstance(places, UnreadableResponse):
-            return places
-        given = sorted(places, key=lambda key: places[key])
+        given = _read_order(answer, raw)
+        if isinstance(given, UnreadableResponse):
+            return given
         right = [step.key for step in answer.steps]
         return GradeResult(
             score=order_credit(right, given, credit_rule),
@@ -211,18 +218,12 @@ class OrderingType(QuestionType[OrderSpec]):
         self, answer: OrderSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         del stem
-        fields_as_shown = {
-            f"place.{key}": [str(position)] for position, key in enumerate(answer.shown, 1)
-        }
-        untouched = bool(fields_as_shown) and all(
-            list(raw.get(name, ())) == position_values
-            for name, position_values in fields_as_shown.items()
-        )
+        as_shown = _build_response(answer.shown)
+        untouched = bool(as_shown) and all(list(raw.get(n, ())) == v for n, v in as_shown.items())
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
     def any_response(self, answer: OrderSpec) -> SubmittedFields:
-        keys = [step.key for step in answer.steps]
-        return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
+        return _build_response([step.key for step in answer.steps])
 
     def result_column_titles(self, answer: OrderSpec) -> ResultColumnTitles:
         del answer
@@ -230,18 +231,13 @@ class OrderingType(QuestionType[OrderSpec]):
 
     def card_sides_below_stem(self, answer: OrderSpec, gap: RenderGap) -> CardFaces:
         del gap
-        pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
-        shown = [pieces[key] for key in answer.shown] or list(pieces.values())
         note = "Put these in order."
         if answer.distractors:
             note = "Put these in order. At least one does not belong."
-        return CardFaces(
-            f"<p>{note}</p><ul>{list_items_html(item.text.html for item in shown)}</ul>",
-            f"<ol>{list_items_html(option_with_feedback_html(step) for step in answer.steps)}</ol>"
-            + titled_list_html(
-                "No step", [option_with_feedback_html(item) for item in answer.distractors]
-            ),
-        )
+        shown = list_items_html(item.text.html for item in answer.items_as_shown)
+        steps = list_items_html(map(option_with_feedback_html, answer.steps))
+        others = titled_list_html("No step", [*map(option_with_feedback_html, answer.distractors)])
+        return CardFaces(f"<p>{note}</p><ul>{shown}</ul>", f"<ol>{steps}</ol>{others}")
 
     def sample_responses(self, answer: OrderSpec) -> Iterator[LabeledResponse]:
         keys = [step.key for step in answer.steps]
@@ -348,39 +344,32 @@ def _shuffle_unlike(keys: list[str], right: list[str], mixer: random.Random) -> 
     return mixed
 
 
-def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | UnreadableResponse:
-    pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
-    places: dict[str, int] = {}
-    for key, item in pieces.items():
-        typed = first_value(raw, f"place.{key}")
+def _read_order(answer: OrderSpec, raw: SubmittedFields) -> list[str] | UnreadableResponse:
+    """Return the keys of the items that have a place, in the order of their places."""
+    item_by_place: dict[int, Choice] = {}
+    for item in answer.items:
+        typed = first_value(raw, f"place.{item.key}")
         if not typed:
             continue
         if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:
             return UnreadableResponse(f"“{typed}” is not a place; write a number from 1.")
-        keys_at_place = [k for k, place in places.items() if place == int(typed)]
-        if keys_at_place:
-            both_texts = f"“{pieces[keys_at_place[0]].text.plain}” and “{item.text.plain}”"
-            return UnreadableResponse(
-                f"{both_texts} both stand at place {typed}.", "Move one of them."
-            )
-        places[key] = int(typed)
-    if not places:
+        other = item_by_place.setdefault(int(typed), item)
+        if other is not item:
+            both = f"“{other.text.plain}” and “{item.text.plain}”"
+            return UnreadableResponse(f"{both} both stand at place {typed}.", "Move one of them.")
+    if not item_by_place:
         return UnreadableResponse("No step has a place.", "Give each step its place.")
-    return places
+    return [item.key for _, item in sorted(item_by_place.items())]
 
 
 def _grade_steps(answer: OrderSpec, given: list[str]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors placed."""
     place_by_key = {key: number for number, key in enumerate(given, 1)}
-    steps = [
-        _grade_step(step, str(place), place_by_key.get(step.key))
-        for place, step in enumerate(answer.steps, 1)
-    ]
-    placed_distractors = [
-        _grade_step(distractor, "", place_by_key.get(distractor.key))
-        for distractor in answer.distractors
-    ]
-    return (*steps, *placed_distractors)
+    right_places = [*map(str, range(1, len(answer.steps) + 1)), *[""] * len(answer.distractors)]
+    return tuple(
+        _grade_step(item, right_place, place_by_key.get(item.key))
+        for item, right_place in zip(answer.items, right_places, strict=True)
+    )
 
 
 def _grade_step(step: Choice, right_place: str, given_place: int | None) -> PartResult:
@@ -434,15 +423,6 @@ def _mean_credit_of_shuffled_order(steps: int, rule: str) -> float:
     if rule != "lcs":
         return 1 / math.factorial(steps)
     count = min(steps, _LONGEST)
-    runs = [
-        _longest_increasing_subsequence(order) for order in itertools.permutations(range(count))
-    ]
+    right = [str(number) for number in range(count)]
+    runs = [_longest_common_subsequence(right, given) for given in itertools.permutations(right)]
     return (sum(runs) / len(runs) - 1) / (count - 1)
-
-
-def _longest_increasing_subsequence(order: tuple[int, ...]) -> int:
-    best: list[int] = []
-    for index, step in enumerate(order):
-        shorter_runs = [best[n] for n in range(index) if order[n] < step]
-        best.append(max(shorter_runs, default=0) + 1)
-    return max(best)

@@ -50,10 +50,6 @@ class ShortAnswerSpec:
     case_sensitive: bool = False
 
 
-def _text_before_bar(answer: str) -> str:
-    return answer.partition("|")[0].strip()
-
-
 class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     """A typed word; hyphens and end punctuation are ignored."""
 
@@ -76,16 +72,16 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
                 made.append(ShortOption(name, words, option.ticked, why, credit))
         return ShortAnswerSpec(tuple(made), authored.comment.is_true("case"))
 
-    def check(self, answer: ShortAnswerSpec, authored: AuthoredItem, *, exam: bool) -> None:
+    def check(self, answer: ShortAnswerSpec, authored: AuthoredItem) -> None:
         """Check the options, and that each answer is a word or phrase (E24)."""
-        del exam
         for option, short in zip(authored.parts.options, answer.options, strict=False):
             if same_words(short.answer, "") and not authored.computed:
                 message = f"The answer “{short.answer}” holds no word to be typed."
                 option.report("E24", message, "Write a word.", authored.source_file)
             elif "|" in short.answer:
                 message = f"“{short.answer}” would have to be typed with its bar."
-                hint = f"Write each answer as an option: - [x] `{_text_before_bar(short.answer)}`"
+                first = short.answer.partition("|")[0].strip()
+                hint = f"Write each answer as an option: - [x] `{first}`"
                 option.report("E24", message, hint, authored.source_file)
             elif two := TWO_ANSWERS.match(short.answer):
                 message = f"“{short.answer}” has to be typed as a whole."
@@ -146,8 +142,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
 
 
 def _matching_option(answer: ShortAnswerSpec, typed: str) -> ShortOption | None:
-    ordered = sorted(answer.options, key=option_score, reverse=True)
-    for option in ordered:
+    for option in sorted(answer.options, key=option_score, reverse=True):
         if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
             return option
     return None
