@@ -24,7 +24,6 @@ from app.content.library import find_problems
 from app.content.lock_file import format_lock_file
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import (
-    HashedOption,
     ItemFingerprint,
     LockEntry,
     ParsedFile,
@@ -114,9 +113,8 @@ def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEd
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
-        edits[path].append(
-            item.insertion.build_edit(_unique_id(_id_from_heading(item.title), used))
-        )
+        new_id = _unique_id(_id_from_heading(item.title), used)
+        edits[path].append(item.insertion.build_edit(new_id))
     for copy in owners.copies:
         copied_id, position = copy.fingerprint.id, copy.fingerprint.id_position
         edits[copy.path].append(TextEdit(*position, copied_id, _unique_id(copied_id, used)))
@@ -149,10 +147,7 @@ def _apply_text_edits(
     """
     old_text = locate_course_file(folder, path).read_bytes().decode("utf-8")
     lines_and_endings = _LINE_END.split(old_text)  # the lines, with their line endings in between
-    line_endings = [
-        *lines_and_endings[1::2],
-        lines_and_endings[1] if len(lines_and_endings) > 1 else "\n",
-    ]
+    line_endings = [*lines_and_endings[1::2], *(lines_and_endings[1:2] or ["\n"])]
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
     for edit in dict.fromkeys(ordered):
         index = 2 * (edit.line - 1)
@@ -161,11 +156,8 @@ def _apply_text_edits(
         if line[start:].startswith(edit.old):
             new_text = edit.new.replace("\n", line_endings[edit.line - 1])
             lines_and_endings[index] = line[:start] + new_text + line[start + len(edit.old) :]
-            if (
-                reuse_blank_lines
-                and "\n" in edit.new
-                and lines_and_endings[index + 2 : index + 3] == [""]
-            ):
+            is_above_blank_line = lines_and_endings[index + 2 : index + 3] == [""]
+            if reuse_blank_lines and "\n" in edit.new and is_above_blank_line:
                 lines_and_endings[index + 1] = ""
     return FileChange(path, old_text, "".join(lines_and_endings))
 
@@ -194,11 +186,8 @@ def _update_lock_file(
     old_text = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
     is_parseable = parsed_lock is None or not parsed_lock.problems
-    return FileChange(
-        LOCK,
-        old_text,
-        format_lock_file(entries.values(), old_text or "") if is_parseable else old_text or "",
-    )
+    new_text = format_lock_file(entries.values(), old_text or "") if is_parseable else old_text
+    return FileChange(LOCK, old_text, new_text or "")
 
 
 def _with_reviewed_key(
@@ -215,15 +204,14 @@ def _with_reviewed_key(
 def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
     fingerprint = owner.fingerprint
     counted_keys = map_new_to_counted_keys(known, fingerprint) if known else {}
+    options = (o._replace(key=counted_keys.get(o.key, o.key)) for o in fingerprint.options)
     return LockEntry(
         fingerprint.id,
         fingerprint.type,
         known.first_seen if known else today.isoformat(),
         "",
         fingerprint.sketch,
-        tuple(
-            HashedOption(counted_keys.get(o.key, o.key), o.text_hash) for o in fingerprint.options
-        ),
+        tuple(options),
         0,
         known.key if known else "",
         known.read if known else "",
@@ -297,10 +285,8 @@ def _with_problems_of_unidentified_items(
     known_keys = {(p.path, p.line, p.code) for p in found}
     additional = []
     for problem in find_problems(with_ids.parsed_files, folder, today):
-        line = problem.line - sum(
-            inserted_after < problem.line
-            for inserted_after in with_ids.insertion_lines.get(problem.path, ())
-        )
+        inserted_after = with_ids.insertion_lines.get(problem.path, ())
+        line = problem.line - sum(insertion < problem.line for insertion in inserted_after)
         if problem.code != "W97" and (problem.path, line, problem.code) not in known_keys:
             additional.append(dataclasses.replace(problem, line=line))
     return [*found, *additional]
@@ -351,7 +337,12 @@ def format_problems(problems: Sequence[ContentProblem], output_format: str = "te
         return json.dumps(rows, ensure_ascii=False, indent=1)
     if output_format == "github":
         return "\n".join(map(_github_annotation, problems))
-    return "\n".join([*map(_problem_sentence, problems), _problem_summary(problems)])
+    errors = sum(p.severity == "error" for p in problems)
+    counts = (errors, "error"), (len(problems) - errors, "warning")
+    summary = (
+        ", ".join(format_count_noun(*count) for count in counts) if problems else "No problems"
+    )
+    return "\n".join([*map(_problem_sentence, problems), f"{summary}."])
 
 
 def _problem_sentence(problem: ContentProblem) -> str:
@@ -360,28 +351,16 @@ def _problem_sentence(problem: ContentProblem) -> str:
     return f"{line}\n    {problem.hint}" if problem.hint else line
 
 
-def _problem_summary(problems: Sequence[ContentProblem]) -> str:
-    if not problems:
-        return "No problems."
-    errors = sum(p.severity == "error" for p in problems)
-    return f"{format_count_noun(errors, 'error')}, {format_count_noun(len(problems) - errors, 'warning')}."
-
-
 def format_count_noun(count: int, singular: str) -> str:
     return f"{count} {singular}{'' if count == 1 else 's'}"
 
 
 def _github_annotation(problem: ContentProblem) -> str:
-    fields = (
-        f"file={_escape_annotation_property(problem.path)},line={problem.line},col={problem.column}"
-    )
+    path = _escape_annotation_text(problem.path).replace(":", "%3A").replace(",", "%2C")
+    fields = f"file={path},line={problem.line},col={problem.column},title={problem.code}"
     text = f"{problem.message} {problem.hint}".strip()
-    return f"::{problem.severity} {fields},title={problem.code}::{_escape_annotation_text(text)}"
+    return f"::{problem.severity} {fields}::{_escape_annotation_text(text)}"
 
 
 def _escape_annotation_text(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escape_annotation_property(text: str) -> str:
-    return _escape_annotation_text(text).replace(":", "%3A").replace(",", "%2C")

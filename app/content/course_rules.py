@@ -6,7 +6,6 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from app.content.id_ownership import IdClaim, IdOwners, assign_id_owners
 from app.content.link_and_picture_rules import (
@@ -21,7 +20,6 @@ from app.markup.problems import (
     ContentProblem,
     CrossReference,
     ProblemLocation,
-    ProblemText,
     make_problem,
     make_reference_problem,
 )
@@ -64,9 +62,6 @@ class ParsedCourse:
 
     def objectives(self) -> set[str]:
         return {o.number for d in self.syllabus.domains for o in d.objectives}
-
-    def source_keys(self) -> set[str]:
-        return {s.key for r in self.parsed_files.values() for s in r.sources}
 
     def is_fully_readable(self, path: str) -> bool:
         parsed_file = self.parsed_files.get(path)
@@ -135,9 +130,7 @@ def map_new_to_counted_keys(entry: LockEntry, fingerprint: ItemFingerprint) -> d
     for key, (counted_key, _) in zip(new_keys, remaining, strict=False):
         if counted_key not in used_keys:
             pairs[key] = counted_key
-    return {
-        new_key: counted_key for new_key, counted_key in pairs.items() if new_key != counted_key
-    }
+    return {new: counted for new, counted in pairs.items() if new != counted}
 
 
 # If the register of a kind cannot be read, its names are not reported as unknown.
@@ -146,15 +139,12 @@ _REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "share
 
 def check_references(course: ParsedCourse) -> list[ContentProblem]:
     """Report E14, E86, E61, W95 and drawing problems: references to unknown names."""
+    topic_files = (r for r in course.parsed_files.values() if r.topic or r.fingerprints)
     known_by_kind: dict[str, set[str]] = {
         "objective": course.objectives(),
-        "source": course.source_keys(),
+        "source": {s.key for r in course.parsed_files.values() for s in r.sources},
         # One without a page is reported with its items.
-        "topic": {
-            path.split("/")[1]
-            for path, r in course.parsed_files.items()
-            if r.topic or r.fingerprints
-        },
+        "topic": {r.path.split("/")[1] for r in topic_files},
     }
     unread = {
         kind for kind, files in _REGISTERS.items() if not course.are_existing_files_readable(files)
@@ -188,11 +178,18 @@ def _moved_topic_hint(path: str, reference: CrossReference, renamed: Mapping[str
 def _check_reference_outside_registers(
     path: str, reference: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
-    """Check references that are not looked up in a register."""
+    """Check dates, calculators, pictures, drawings, terms and links (E13, E61, W95 and others)."""
     if reference.kind == "day":
-        yield from _check_future_date(path, reference, course.today)
+        # One day is allowed, for time zones.
+        if dt.date.fromisoformat(reference.value) > course.today + dt.timedelta(days=1):
+            message = f"“{reference.value}” lies in the future."
+            hint = "Write the day on which the page was read last."
+            yield make_reference_problem(path, reference, "E13", message, hint)
     elif reference.kind == "calculator":
-        yield from _calculators_off_problem(path, reference, course)
+        if not course.syllabus.calculators:
+            message = f"This needs the calculator “{reference.value}”, and the course has none."
+            hint = "Take it out, or take calculators = false out of syllabus.toml."
+            yield make_reference_problem(path, reference, "W95", message, hint)
     elif reference.kind == "file":
         yield from check_picture(path, reference, course.picture_faults)
     elif reference.kind in {"drawing", "picture"}:
@@ -201,16 +198,6 @@ def _check_reference_outside_registers(
         yield from check_see_also_term(path, reference, course.parsed_files)
     else:
         yield from check_link(path, reference, course.parsed_files)
-
-
-def _calculators_off_problem(
-    path: str, reference: CrossReference, course: ParsedCourse
-) -> Iterable[ContentProblem]:
-    """Report W95: a calculator in a course that offers none."""
-    if not course.syllabus.calculators:
-        message = f"This needs the calculator “{reference.value}”, and the course has none."
-        hint = "Take it out, or take calculators = false out of syllabus.toml."
-        yield make_reference_problem(path, reference, "W95", message, hint)
 
 
 def _nearest_hint(
@@ -233,16 +220,6 @@ def _unknown_mention_problem(path: str, reference: CrossReference, hint: str) ->
         hint = f"Write several as a list: [{shorten(reference.value)}]."
     message = f"“{reference.value}” is not {expected}."
     return make_reference_problem(path, reference, code, message, hint)
-
-
-def _check_future_date(
-    path: str, reference: CrossReference, today: dt.date
-) -> Iterable[ContentProblem]:
-    """Report E13: a review date in the future. One day is allowed, for time zones."""
-    if dt.date.fromisoformat(reference.value) > today + dt.timedelta(days=1):
-        message = f"“{reference.value}” lies in the future."
-        hint = "Write the day on which the page was read last."
-        yield make_reference_problem(path, reference, "E13", message, hint)
 
 
 def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
@@ -272,7 +249,11 @@ def check_near_duplicate_stems(
         for claim in course.id_claims()
         if claim.fingerprint.id in questions and claim.fingerprint.has_stem_words
     ]
-    words_by_id = {c.fingerprint.id: _stem_words(questions[c.fingerprint.id]) for c in claims}
+    stems = {c.fingerprint.id: questions[c.fingerprint.id].stem.plain for c in claims}
+    words_by_id = {
+        item_id: frozenset(reduce_to_words(mark_unspaced_letters(stem)).split())
+        for item_id, stem in stems.items()
+    }
     common = Counter(word for claim in claims for word in words_by_id[claim.fingerprint.id])
     problems = []
     ids_by_word: dict[str, list[str]] = defaultdict(list)
@@ -293,10 +274,6 @@ def check_near_duplicate_stems(
         for word in rarest:
             ids_by_word[word].append(item_id)
     return problems
-
-
-def _stem_words(question: Question) -> frozenset[str]:
-    return frozenset(reduce_to_words(mark_unspaced_letters(question.stem.plain)).split())
 
 
 def _have_nearly_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
@@ -330,9 +307,8 @@ def _check_topic_order(
             message = f"“{topic}” stands {count} times in the order."
             location = ProblemLocation("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(location, "W36", message, "Keep one of them.")
-    renamed_topics = set(
-        course.guess_renamed_topics().values()
-    )  # reported elsewhere, with the hint to update the order
+    # These are reported elsewhere, with the hint to update the order.
+    renamed_topics = set(course.guess_renamed_topics().values())
     for topic in pages:
         if topic not in {*order, *renamed_topics} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
@@ -467,21 +443,11 @@ def _check_objective_coverage(
     """Report W73: objectives without a live page, live questions or live cards."""
     register = course.parsed_files.get("syllabus.toml")
     lines = register.entry_lines if register else {}
-    classes: dict[str, Sequence[Topic | Question | Flashcard]] = {
-        "page": pages,
-        "questions": questions,
-        "cards": cards,
-    }
+    kinds: dict[str, Sequence[Topic | Question | Flashcard]]
+    kinds = {"page": pages, "questions": questions, "cards": cards}
     for number in sorted(course.objectives()):
-        items_by_kind = {
-            name: [item for item in items if number in item.objectives]
-            for name, items in classes.items()
-        }
-        missing_kinds = [
-            name
-            for name, items in items_by_kind.items()
-            if all(item.status != "live" for item in items)
-        ]
+        items_by_kind = {n: [i for i in kinds[n] if number in i.objectives] for n in kinds}
+        missing_kinds = [n for n in kinds if all(i.status != "live" for i in items_by_kind[n])]
         if not missing_kinds:
             continue
         message = f"Objective {number} has no {' and no '.join(missing_kinds)}"
@@ -492,11 +458,8 @@ def _check_objective_coverage(
             message += " that learners see"
             hint = build_drafts_hint(drafts)
             kinds_without_draft = [name for name in missing_kinds if not items_by_kind[name]]
-            hint += (
-                f" Beside it, write {' and '.join(kinds_without_draft)}."
-                if kinds_without_draft
-                else ""
-            )
+            if kinds_without_draft:
+                hint += f" Beside it, write {' and '.join(kinds_without_draft)}."
         location = ProblemLocation("syllabus.toml", lines.get(number, 1))
         yield make_problem(location, "W73", f"{message}.", hint)
 
@@ -529,12 +492,12 @@ def _check_blueprints(
                     hint = f"Write {domain_of[number]} = {needed}"
                 yield make_problem(location, "E70", message, hint)
             elif live_counts[number] < needed:
-                shortage = DomainShortage(number, needed, live_counts[number])
-                yield make_problem(
-                    location,
-                    "E71",
-                    *_domain_shortage_message(shortage, drafts[number], excluded_counts[number]),
-                )
+                message = f"The exam asks {needed} questions of domain {number}, "
+                message += f"the course has {live_counts[number]}"
+                message += " that are live." if drafts[number] else " for exams."
+                lacking = needed - live_counts[number]
+                hint = _fill_domain_hint(lacking, drafts[number], excluded_counts[number])
+                yield make_problem(location, "E71", message, hint)
 
 
 def _excluded_kind_plural(question: Question) -> str:
@@ -543,32 +506,15 @@ def _excluded_kind_plural(question: Question) -> str:
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 
 
-class DomainShortage(NamedTuple):
-    domain: str
-    needed_questions: int
-    live_questions: int
-
-
-def _domain_shortage_message(
-    shortage: DomainShortage, drafts: Counter[str], excluded: Counter[str]
-) -> ProblemText:
-    """Return the text of E71.
+def _fill_domain_hint(lacking: int, drafts: Counter[str], excluded: Counter[str]) -> str:
+    """Return how to get the questions that an exam lacks, with `drafts` counted by file.
 
     `excluded` counts the live questions that exams never draw, by the reason.
     """
-    needed, live = shortage.needed_questions, shortage.live_questions
-    message = f"The exam asks {needed} questions of domain {shortage.domain}, "
-    message += f"the course has {live}"
-    if drafts:
-        hint = _fill_domain_hint(drafts, needed - live)
-        return ProblemText(f"{message} that are live.", hint)
-    hint = "Write more questions, or ask fewer."
-    if excluded:
-        hint += " Exams never draw " + ", ".join(f"{w} ({n})" for w, n in excluded.items()) + "."
-    return ProblemText(f"{message} for exams.", hint)
-
-
-def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:
+    if not drafts:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in excluded.items())
+        hint = "Write more questions, or ask fewer."
+        return f"{hint} Exams never draw {reasons}." if reasons else hint
     hint = build_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
     remaining = lacking - drafts.total()
     return f"{hint} Write {remaining} more beside them, or ask fewer." if remaining > 0 else hint
@@ -692,16 +638,12 @@ def check_keys_changed_since_review(
         reviewed = review_date_of_item_page(path, parsed_files)
         for fingerprint in parsed_file.fingerprints:
             entry = entries.get(fingerprint.id)
-            if (
-                entry
-                and reviewed
-                and is_key_changed_since_review(entry, fingerprint, reviewed, today)
-            ):
+            if not entry or not reviewed:
+                continue
+            if is_key_changed_since_review(entry, fingerprint, reviewed, today):
                 message = f"What is right in “{fingerprint.id}” changed after {entry.read}."
-                hint = (
-                    "Read it against its sources, write the date of today behind "
-                    f"“reviewed:” in {page}, and run the check with --fix."
-                )
+                hint = "Read it against its sources, write the date of today behind "
+                hint += f"“reviewed:” in {page}, and run the check with --fix."
                 location = ProblemLocation(path, fingerprint.line, fingerprint.column)
                 yield make_problem(location, "W19", message, hint, fingerprint.id)
 

@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -23,6 +23,7 @@ from app.content.item_splitter import (
     ProseRegion,
     Region,
     draw_task_boxes,
+    find_heading_after,
     find_stray_answers,
     match_unspaced_heading,
     read_regions,
@@ -111,11 +112,6 @@ _QUESTION_MINUTES = 1.0
 _CALCULATOR_MINUTES = 1.5
 
 
-class GlossaryLinker(Protocol):
-    def link(self, html: str) -> str:
-        """Return the HTML with links added."""
-
-
 class ItemKey(NamedTuple):
     """An id may belong to several items of a file."""
 
@@ -147,7 +143,7 @@ def lay_out_page(
     regions: Sequence[Region],
     items: Mapping[ItemKey, Question | Flashcard],
     context: RenderContext,
-    linker: GlossaryLinker,
+    linker: FirstMentionLinker,
 ) -> PageLayout:
     """Lay out a page. Broken items are left out; failing blocks are reported."""
     context.source_file.item = ""
@@ -157,9 +153,8 @@ def lay_out_page(
             builder.embed_item(items.get(ItemKey(region.comment.id, region.line)))
         else:
             hidden_indices = {i for block in find_stray_answers(region.tokens) for i in block}
-            builder.add_prose(
-                [t for index, t in enumerate(region.tokens) if index not in hidden_indices]
-            )
+            shown = [t for i, t in enumerate(region.tokens) if i not in hidden_indices]
+            builder.add_prose(shown)
             # Hidden blocks are read as well, so that all problems are reported at once.
             hidden_builder = _PageBuilder(context, FirstMentionLinker(_NO_NAMES))
             hidden_builder.add_prose([region.tokens[index] for index in sorted(hidden_indices)])
@@ -168,7 +163,7 @@ def lay_out_page(
 
 
 class _PageBuilder:
-    def __init__(self, context: RenderContext, linker: GlossaryLinker) -> None:
+    def __init__(self, context: RenderContext, linker: FirstMentionLinker) -> None:
         self.context = context
         self.linker = linker
         self.sections: list[Section] = []
@@ -182,18 +177,10 @@ class _PageBuilder:
         section = self.open
         if section.pieces or section.anchor:
             text = "\n".join(section.words)
-            minutes = section.minutes + count_words(text) / _WORDS_PER_MINUTE
-            minutes = round(minutes, 2)
-            self.sections.append(
-                Section(
-                    section.anchor,
-                    section.title,
-                    tuple(section.pieces),
-                    text,
-                    minutes,
-                    section.number,
-                )
-            )
+            minutes = round(section.minutes + count_words(text) / _WORDS_PER_MINUTE, 2)
+            anchor, title, number = section.anchor, section.title, section.number
+            pieces = tuple(section.pieces)
+            self.sections.append(Section(anchor, title, pieces, text, minutes, number))
 
     def embed_item(self, item: Question | Flashcard | None) -> None:
         """Insert a question, or a card as a disclosure, at the current position."""
@@ -387,7 +374,7 @@ def _build_items(
         broken = source.broken or errors or parsed_item is None
         if source.comment.id:
             fingerprints.append(_item_fingerprint(source, parsed_item, source_file, broken=broken))
-        elif _has_empty_id(source):
+        elif isinstance(node := source.comment.fields.values.get("q"), YamlText) and not node.text:
             source_file.unidentified.append(_unidentified_item(source, source_file))
         if parsed_item is not None and not broken:
             items[ItemKey(parsed_item.item.id, source.line)] = parsed_item.item
@@ -396,11 +383,6 @@ def _build_items(
             break
     source_file.item = ""
     return FileItems(items, fingerprints)
-
-
-def _has_empty_id(source: ItemSource) -> bool:
-    node = source.comment.fields.values.get("q")
-    return isinstance(node, YamlText) and not node.text
 
 
 def _unidentified_item(source: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
@@ -640,16 +622,15 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     terms: list[GlossaryTerm] = []
     index = 0
     while index < len(tokens):
-        end = _find_heading_from(tokens, index + 1)
+        end = find_heading_after(tokens, index)
         if tokens[index].type == "heading_open" and tokens[index].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
                 source_file.report("E88", first_line(tokens[index]), 1, message, "Keep fewer.")
                 break
             terms.append(_build_term(tokens[index:end], context))
-            check_term_heading(
-                terms[-1].name, tokens[index].tag, first_line(tokens[index]), source_file
-            )
+            line = first_line(tokens[index])
+            check_term_heading(terms[-1].name, tokens[index].tag, line, source_file)
         elif tokens[index].type == "heading_open" and index and tokens[index].tag == "h1":
             title = plain_text(tokens[index + 1 : index + 2])[:60]
             message = f"“{title}” is a title, and no term."
@@ -660,25 +641,17 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
 
-def _find_heading_from(tokens: list[Token], start: int) -> int:
-    for index in range(start, len(tokens)):
-        if tokens[index].type == "heading_open" and not tokens[index].level:
-            return index
-    return len(tokens)
-
-
 def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
     pinned = pop_pinned_key(block[1])
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
     body, related = _split_see_also(block[3:])
     check_term_and_meaning(name, line, body, context.source_file)
+    locate_text = context.source_file.locate_text
     for related_name in related:
-        see_line = context.source_file.locate_text("See:", line, line + _MAX_TERM_LENGTH)[0]
-        term_location = context.source_file.locate_text(
-            related_name, see_line, see_line + _MAX_TERM_LENGTH
-        )
-        context.source_file.add_reference("term", related_name, *term_location)
+        see_line = locate_text("See:", line, line + _MAX_TERM_LENGTH).line
+        location = locate_text(related_name, see_line, see_line + _MAX_TERM_LENGTH)
+        context.source_file.add_reference("term", related_name, *location)
     if not name:
         hint = "Write the term behind the ##."
         context.source_file.report("E10", line, 1, "A term has no name.", hint)
@@ -691,8 +664,8 @@ def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
         context.source_file.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see = [slugify(related_name) for related_name in related]
     see += re.findall(r'<a href="(/[^"]+)"', meaning.html)
-    location = SourceLocation(context.source_file.path, line)
-    return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), location)
+    place = SourceLocation(context.source_file.path, line)
+    return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
 class MeaningAndRelatedTerms(NamedTuple):
@@ -754,25 +727,19 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
 def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
     path = PurePosixPath(source_file.path)
     if path.suffix == ".svg":
-        return _read_svg_file(source_file)
+        check_source_text(source_file)
+        lines = 1, len(source_file.lines)
+        text = check_and_unlink_figures(source_file.text, SVG_FIGURE, source_file, *lines)
+        return ParsedFile(source_file.path, drawing=sanitize_svg(text))
     if len(source_file.lines) > MOST_LINES:
         message = f"The file has {len(source_file.lines):,} lines; the limit is {MOST_LINES:,}."
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if path.parts[:1] == ("exams",):
-        exam = read_exam(source_file, path.stem)
-        return ParsedFile(
-            source_file.path, exam=exam, entry_lines=_lines_of_domain_counts(source_file)
-        )
+        exam, entry_lines = read_exam(source_file, path.stem), _lines_of_domain_counts(source_file)
+        return ParsedFile(source_file.path, exam=exam, entry_lines=entry_lines)
     check_source_text(source_file)
-    reader = _READERS.get(source_file.path)
+    reader = _READERS.get(source_file.path.removeprefix("shared/"))
     return reader(source_file) if reader else read_topic_file(source_file, path, names)
-
-
-def _read_svg_file(source_file: SourceFile) -> ParsedFile:
-    lines = 1, len(source_file.lines)
-    check_source_text(source_file)
-    text = check_and_unlink_figures(source_file.text, SVG_FIGURE, source_file, *lines)
-    return ParsedFile(source_file.path, drawing=sanitize_svg(text))
 
 
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
@@ -786,35 +753,25 @@ def _lines_of_domain_counts(source_file: SourceFile) -> dict[str, int]:
     return {match[1]: line for line, match in matches if match}
 
 
-def _read_source_register(source_file: SourceFile) -> ParsedFile:
-    return ParsedFile(
-        source_file.path,
-        sources=read_sources(source_file),
-        entry_lines=lines_of_register_entries(source_file),
-    )
-
-
 _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(
         s.path, syllabus=read_syllabus(s), entry_lines=lines_of_register_entries(s)
     ),
-    "sources.toml": _read_source_register,
-    "shared/sources.toml": _read_source_register,
+    "sources.toml": lambda s: ParsedFile(
+        s.path, sources=read_sources(s), entry_lines=lines_of_register_entries(s)
+    ),
     "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
-    "shared/glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
     "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
 }
 
 
 def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
-    text = hashlib.sha256(source_file.text.encode())
+    has_prose = source_file.path.endswith((".md", ".svg"))
     return dataclasses.replace(
         parsed,
-        amounts=read_amounts(source_file.text)
-        if source_file.path.endswith((".md", ".svg"))
-        else NO_AMOUNTS,
-        digest=text.hexdigest()[:16],
+        amounts=read_amounts(source_file.text) if has_prose else NO_AMOUNTS,
+        digest=hashlib.sha256(source_file.text.encode()).hexdigest()[:16],
         cross_references=tuple(source_file.references),
         edits=tuple(source_file.edits),
         broken_comment_ids=tuple(dict.fromkeys(source_file.broken_comment_ids)),

@@ -132,10 +132,8 @@ def drop_overridden_shared_entries(parsed_files: Mapping[str, ParsedFile]) -> di
 def _without_overridden(parsed_file: ParsedFile, course_reading: ParsedFile | None) -> ParsedFile:
     if course_reading is None:
         return parsed_file
-    terms, sources = (
-        {t.anchor for t in course_reading.terms},
-        {s.key for s in course_reading.sources},
-    )
+    terms = {t.anchor for t in course_reading.terms}
+    sources = {s.key for s in course_reading.sources}
     return dataclasses.replace(
         parsed_file,
         terms=tuple(t for t in parsed_file.terms if t.anchor not in terms),
@@ -165,11 +163,8 @@ def list_course_files(folder: Path) -> list[str]:
     names += list_shared_files(folder)
     names += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
     for topic in sorted(folder.glob("topics/*")):
-        for name in TOPIC_FILES:
-            if file_exists(topic / name):
-                names.append(f"topics/{topic.name}/{name}")
-        drawings = (f.relative_to(folder).as_posix() for f in topic.rglob("*.svg"))
-        names += sorted(drawings)
+        names += [f"topics/{topic.name}/{n}" for n in TOPIC_FILES if file_exists(topic / n)]
+        names += sorted(f.relative_to(folder).as_posix() for f in topic.rglob("*.svg"))
     return [path for path in names if _is_encodable(path)]
 
 
@@ -213,9 +208,8 @@ def list_ignored_files(folder: Path) -> list[str]:
 def list_misnamed_files(folder: Path) -> dict[str, str]:
     """Return what is named nearly like a file or folder of a course, with that name."""
     known_names = {*_SINGLE, "topics", "exams"}
-    names = [
-        f.name for f in folder.glob("[!.]*") if f.name not in known_names and _is_encodable(f.name)
-    ]
+    names = {f.name for f in folder.glob("[!.]*")} - known_names
+    names = {name for name in names if _is_encodable(name)}
     pairs = ((name, closest_word(name.lower(), known_names, _NEAR_NAME)) for name in sorted(names))
     return {name: nearest_name for name, nearest_name in pairs if nearest_name}
 
@@ -258,10 +252,8 @@ def stamp_files_and_folders(folder: Path, course_paths: list[str]) -> FileStamps
     folders = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     folders += folder.glob("topics/*/**/")  # folders with pictures
     folders += [folder.absolute().parent / SHARED]
-    paths = [str(p) for p in folders] + [
-        str(locate_course_file(folder, name)) for name in course_paths
-    ]
-    stamps = {path: _file_stamp(path) for path in paths}
+    files = [locate_course_file(folder, path) for path in course_paths]
+    stamps = {path: _file_stamp(path) for path in map(str, [*folders, *files])}
     newest = max((s.modified_ns for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
 
@@ -383,10 +375,8 @@ class WatchedFiles:
 
     def _find_cached(self, file: FileContent) -> ParsedFile | None:
         remembered = self.remembered.get(file.path)
-        if remembered and (
-            (remembered.file.content, remembered.file.names.fingerprint)
-            == (file.content, file.names.fingerprint)
-        ):
+        key = file.content, file.names.fingerprint
+        if remembered and key == (remembered.file.content, remembered.file.names.fingerprint):
             return remembered.parsed_file
         if self.cache is None:
             return None

@@ -10,53 +10,57 @@ from app.content.misread_markup import report_markup_in_plain_value
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import Level, NamedExpression, QuestionParameters, Status
-from app.markup.problems import MOST_PARAMETERS, SourceFile, TextPosition
+from app.markup.problems import MOST_PARAMETERS, AuthoringError, SourceFile, TextPosition
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
 from app.markup.text import LONGEST_ID, is_slug, shorten, suggest_known_words
 from app.questions.question_type import ItemComment
 from app.questions.types import KINDS
 
-_COMMON_KEYS = (
-    "q",
-    "type",
-    "objective",
-    "objectives",
-    "source",
-    "sources",
-    "tags",
-    "difficulty",
-    "level",
-    "status",
-    "use",
-    "partial",
-    "params",
-    "let",
-    "reverse",
+
+class MetadataKey(NamedTuple):
+    """A key of front matter or of an item's comment.
+
+    It stands in the front matter of a `page`, of a `file` of items, or in an item's `comment`. Its
+    value is one `text`, `words` (one or a list), or anything if that is empty.
+    """
+
+    name: str
+    places: str
+    value: Literal["text", "words", ""]
+
+
+_KEYS = (
+    MetadataKey("q", "comment", "text"),
+    MetadataKey("type", "comment", "text"),
+    MetadataKey("title", "page file", "text"),
+    MetadataKey("objective", "page file comment", "words"),
+    MetadataKey("objectives", "page file comment", "words"),
+    MetadataKey("source", "page file comment", "words"),
+    MetadataKey("sources", "page file comment", "words"),
+    MetadataKey("summary", "page", "text"),
+    MetadataKey("reviewed", "page", "text"),
+    MetadataKey("requires", "page", "words"),
+    MetadataKey("essential", "page", "words"),
+    MetadataKey("aliases", "page", "words"),
+    MetadataKey("tags", "page file comment", "words"),
+    MetadataKey("difficulty", "comment", "text"),
+    MetadataKey("level", "page file comment", "text"),
+    MetadataKey("status", "page file comment", "text"),
+    MetadataKey("use", "comment", "text"),
+    MetadataKey("partial", "comment", "text"),
+    MetadataKey("params", "comment", ""),
+    MetadataKey("let", "comment", ""),
+    MetadataKey("reverse", "comment", "text"),
 )
-ITEM_KEYS = (*_COMMON_KEYS, *(key for kind in KINDS.values() for key in kind.keys))
-FRONT_KEYS = (
-    "title",
-    "objective",
-    "objectives",
-    "source",
-    "sources",
-    "summary",
-    "reviewed",
-    "requires",
-    "essential",
-    "aliases",
-    "tags",
-    "level",
-    "status",
-)
-_OF_PAGE = (
-    "summary",
-    "reviewed",
-    "requires",
-    "essential",
-    "aliases",
-)  # keys of a page, valid for its whole topic
-_ITEMS_FRONT_KEYS = tuple(key for key in FRONT_KEYS if key not in _OF_PAGE)
+FRONT_KEYS = tuple(key.name for key in _KEYS if "page" in key.places)
+_ITEMS_FRONT_KEYS = tuple(key.name for key in _KEYS if "file" in key.places)
+_PAGE_ONLY_KEYS = tuple(key.name for key in _KEYS if key.places == "page")
+_COMMON_ITEM_KEYS = tuple(key.name for key in _KEYS if "comment" in key.places)
+ITEM_KEYS = (*_COMMON_ITEM_KEYS, *(key for kind in KINDS.values() for key in kind.keys))
+# Of the keys of question types, those with a single value, and the lists of words.
+_SINGLE_VALUE_KEYS = {"shuffle", "case", "figure", "host", "start", "estimate"}
+_SINGLE_VALUE_KEYS |= {key.name for key in _KEYS if key.value == "text"}
+_WORD_LIST_KEYS = {"choose", "goal"} | {key.name for key in _KEYS if key.value == "words"}
 _ELSEWHERE = {
     "answer": "Tick the right answer: - [x] text.",
     "explanation": "Write it as a box below the answers: > [!NOTE]",
@@ -79,47 +83,12 @@ _ELSEWHERE = {
     **dict.fromkeys(("topic", "category"), "Delete it: the folder of the file is its topic."),
     **dict.fromkeys(("kind", "form"), "Did you mean “type”?"),
     "title": "It stands in the front matter of a file.",
-    **dict.fromkeys(_OF_PAGE, "It stands in the front matter of concept.md, for the whole topic."),
+    **dict.fromkeys(
+        _PAGE_ONLY_KEYS, "It stands in the front matter of concept.md, for the whole topic."
+    ),
 }
-# Keys with a single value, and those with a list of words.
-_SINGLE_VALUE_KEYS = frozenset(
-    [
-        "q",
-        "type",
-        "difficulty",
-        "level",
-        "status",
-        "use",
-        "partial",
-        "shuffle",
-        "reverse",
-        "case",
-        "figure",
-        "host",
-        "start",
-        "estimate",
-        "title",
-        "summary",
-        "reviewed",
-    ]
-)
-_WORD_LIST_KEYS = frozenset(
-    [
-        "objective",
-        "objectives",
-        "source",
-        "sources",
-        "tags",
-        "requires",
-        "choose",
-        "essential",
-        "aliases",
-        "goal",
-    ]
-)
-_NEAR_NAME_CUTOFF = (
-    0.7  # similarity of keys, which are short: “reviewed” must not suggest “reverse”
-)
+# Similarity of keys, which are short: “reviewed” must not suggest “reverse”.
+_NEAR_NAME_CUTOFF = 0.7
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
@@ -233,11 +202,9 @@ def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> 
             del fields.values[name], fields.keys[name]
 
 
-def _is_text_or_text_list(node: strict_yaml.Node) -> bool:
-    is_text_list = isinstance(node, YamlList) and all(
-        isinstance(item, YamlText) for item in node.items
-    )
-    return is_text_list or isinstance(node, YamlText)
+def _is_text_or_text_list(node: Node) -> bool:
+    items = node.items if isinstance(node, YamlList) else (node,)
+    return all(isinstance(item, YamlText) for item in items)
 
 
 def _read_references(
@@ -246,7 +213,8 @@ def _read_references(
     """Return the names in `objective(s)` or `source(s)`, and record them as references."""
     mentions: list[str] = []
     for key in (name, f"{name}s"):
-        node, scalars = (fields.values.get(key), strict_yaml.texts_of_value(fields.values.get(key)))
+        node = fields.values.get(key)
+        scalars = strict_yaml.texts_of_value(node)
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."
@@ -332,11 +300,10 @@ def read_item_metadata(
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
-    tags = tuple(w.text for w in strict_yaml.texts_of_value(fields.values.get("tags")))
     return ItemMetadata(
         _read_references(fields, "objective", source_file) or front_matter.objectives,
         _read_references(fields, "source", source_file) or front_matter.sources,
-        tags or front_matter.tags,
+        _read_text_list(fields, "tags") or front_matter.tags,
         _read_level(fields, source_file) or front_matter.level,
         _read_status(fields, source_file) or front_matter.status,
         "exam" if for_exam else "",
@@ -385,7 +352,7 @@ def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: 
     if type_name == "card":
         applicable_keys.add("reverse")
     else:
-        applicable_keys |= {*_COMMON_KEYS, *KINDS[type_name].keys} - {"reverse"}
+        applicable_keys |= {*_COMMON_ITEM_KEYS, *KINDS[type_name].keys} - {"reverse"}
         applicable_keys -= set() if KINDS[type_name].in_parts else {"partial"}
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in applicable_keys:
@@ -474,7 +441,7 @@ def _check_parameter_name(name: str, node: Node, source_file: SourceFile) -> Non
 def _read_parameter_values(
     name: str, node: Node, source_file: SourceFile
 ) -> tuple[str | float, ...]:
-    if mistake := _find_list_mistake(name, node):
+    if mistake := _find_list_or_range_mistake(name, node):
         source_file.report(mistake.code, node.line, node.column, mistake.message, mistake.hint)
         return (0,)
     values: tuple[str | float, ...] = ()
@@ -496,32 +463,26 @@ def _read_parameter_values(
     return values or (0,)
 
 
-class ListMistake(NamedTuple):
-    code: str
-    message: str
-    hint: str
-
-
-def _find_list_mistake(name: str, node: Node) -> ListMistake | None:
+def _find_list_or_range_mistake(name: str, node: Node) -> AuthoringError | None:
     """Return what is mistyped in a list or range; None if nothing is."""
     if isinstance(node, YamlList):
         texts = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
         range_text = next(filter(_RANGE.match, texts), "")
         message = f"“{range_text}” is a word in this list, not a range."
         hint = f"Write {name}: {range_text}, without brackets."
-        return ListMistake("E47", message, hint) if range_text else None
+        return AuthoringError("E47", message, hint) if range_text else None
     text = node.text.strip() if isinstance(node, YamlText) else ""
     excerpt = text[:40]
     if ".." in text and not _RANGE.match(text):
         hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
         message = f"“{excerpt}” is not a range of numbers."
-        return ListMistake("E45", message, f"{hint}[2 mL, 3 mL].")
+        return AuthoringError("E45", message, f"{hint}[2 mL, 3 mL].")
     if ".." not in text and "," in text:
         message = f"“{excerpt}” is one word, not a list."
-        return ListMistake("E45", message, f"Write {name}: [{shorten(text)}]")
+        return AuthoringError("E45", message, f"Write {name}: [{shorten(text)}]")
     if span := _SPAN.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
-        return ListMistake("E47", f"“{excerpt}” is a word, not a range.", hint)
+        return AuthoringError("E47", f"“{excerpt}” is a word, not a range.", hint)
     return None
 
 

@@ -6,7 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, lock_entries_by_id
-from app.markup.problems import ContentProblem, ProblemLocation, UnidentifiedItem, make_problem
+from app.markup.problems import (
+    ContentProblem,
+    ProblemLocation,
+    UnidentifiedItem,
+    make_problem,
+    topic_of_path,
+)
 from app.markup.text import jaccard_similarity
 
 LOCK = "ids.lock"
@@ -14,9 +20,8 @@ COPIED = 0.6  # similarity from which an item counts as the same in other words
 CLEAR_MARGIN = 0.5  # required lead of the most similar item over the next
 _REPLACED = 0.3  # similarity below which an item counts as replaced
 _SLIGHT_MARGIN = 0.2  # difference of two sketches that may be chance
-_MAX_EQUAL_LINES = (
-    5  # lines of ids.lock with the same heading or body up to which the match is significant
-)
+# Lines of ids.lock with the same heading or body up to which the match is significant.
+_MAX_EQUAL_LINES = 5
 _RARE = 100  # lines of ids.lock up to which a sampled word counts as rare
 _MOST_COMPARED = 20  # lines compared with one item
 # A file with one of these errors was not read to the end. Do not report its missing
@@ -67,7 +72,8 @@ class IdEvidence:
         self.parsed_files = parsed_files
         self.entries = lock_entries_by_id(parsed_files)
         self.has_lock = lock is not None and not lock.problems
-        self.is_fully_parsed = not any(_is_incompletely_parsed(r) for r in parsed_files.values())
+        file_problems = (p for r in parsed_files.values() for p in r.problems if not p.item)
+        self.is_fully_parsed = not any(p.code in _HIDING for p in file_problems)
         self.broken_comment_places: dict[str, str] = {}
         for path, parsed_file in parsed_files.items():
             for broken_id in parsed_file.broken_comment_ids:
@@ -93,7 +99,7 @@ class IdEvidence:
         """Return whether the syllabus lists the topic of a file."""
         parsed_file = self.parsed_files.get("syllabus.toml")
         topics = parsed_file.syllabus.topics if parsed_file and parsed_file.syllabus else ()
-        return path.startswith("topics/") and path.split("/")[1] in topics
+        return topic_of_path(path) in topics
 
     def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
@@ -119,33 +125,25 @@ class IdEvidence:
             return None
         # The same heading is stronger evidence than the same answers, such as True and
         # False.
-        threshold = (
-            own_similarity - _SLIGHT_MARGIN if best.heading == wording.heading else own_similarity
-        )
+        margin = _SLIGHT_MARGIN if best.heading == wording.heading else 0.0
+        threshold = own_similarity - margin
         if _similarity_to_entry(best, wording) <= threshold:
             return None
-        lead = self.score_entry_resemblance(best, wording) - self.score_entry_resemblance(
-            own_entry, wording
-        )
+        lead = self.score_entry_resemblance(best, wording)
+        lead -= self.score_entry_resemblance(own_entry, wording)
         return best if lead >= CLEAR_MARGIN else None
 
     def find_missing_entry(
         self, wording: HasTextHashes, candidate_ids: Collection[str] = ()
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
-        named_entries = [
-            self.missing_entries[name] for name in candidate_ids if name in self.missing_entries
-        ]
-        similar_entries = [
-            e
-            for e in self._find_similar_entries_sharing_heading_or_body(wording)
-            if e.id in self.missing_entries
-        ]
-        return self._find_nearest_entry(
-            named_entries
-            or similar_entries + self._find_similar_entries(wording, self.missing_entries),
-            wording,
-        )
+        missing = self.missing_entries
+        entries = [missing[name] for name in candidate_ids if name in missing]
+        if not entries:
+            sharing = self._find_similar_entries_sharing_heading_or_body(wording)
+            entries = [entry for entry in sharing if entry.id in missing]
+            entries += self._find_similar_entries(wording, missing)
+        return self._find_nearest_entry(entries, wording)
 
     def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
@@ -178,12 +176,9 @@ class IdEvidence:
         sampled = {*wording.sketch, *wording.sketch_with_comment}
         rare = (self._ids_by_sample.get(number, ()) for number in sampled)
         shared_counts = Counter(name for names in rare if len(names) <= _RARE for name in names)
-        most_shared = [
-            candidates[name] for name, _ in shared_counts.most_common() if name in candidates
-        ]
-        return [
-            e for e in most_shared[:_MOST_COMPARED] if _similarity_to_entry(e, wording) >= COPIED
-        ]
+        ids = [name for name, _ in shared_counts.most_common() if name in candidates]
+        most_shared = [candidates[name] for name in ids[:_MOST_COMPARED]]
+        return [e for e in most_shared if _similarity_to_entry(e, wording) >= COPIED]
 
 
 def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
@@ -193,11 +188,6 @@ def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
         return similarity
     # The sketch of an older line includes the comment.
     return max(similarity, jaccard_similarity(entry.sketch, wording.sketch_with_comment))
-
-
-def _is_incompletely_parsed(parsed_file: ParsedFile) -> bool:
-    """Return whether a file was not read to the end, so that missing items are unknown."""
-    return any(p.code in _HIDING and not p.item for p in parsed_file.problems)
 
 
 _OWN_ID = "write q: alone in its comment, and run the check with --fix"
@@ -270,7 +260,9 @@ def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: I
         _report_ambiguous_owner(claimed, "ids.lock does not know it", owners)
         return
     owners.items[item_id] = owner
-    _report_copies(claimed, owner, evidence, owners)
+    for claim in claimed:
+        if claim is not owner:
+            _report_copy_or_other_item(claim, owner, evidence, owners)
     if missing_id := evidence.find_missing_entry(owner.fingerprint):
         owners.doubtful_ids.add(item_id)
         _report_relocated_id(missing_id, owner.location, f" as “{item_id}”", evidence, owners)
@@ -312,9 +304,7 @@ def _assign_locked_id_owner(
             hint = "Use a new id: answers to the old item would count for this one."
             owners.report(claim, "E05", message, hint)
         return
-    rivals = {
-        claim.location: evidence.find_closer_entry(entry, claim.fingerprint) for claim in claimed
-    }
+    rivals = {c.location: evidence.find_closer_entry(entry, c.fingerprint) for c in claimed}
     for claim in claimed:
         if rival := rivals[claim.location]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
@@ -327,7 +317,9 @@ def _assign_locked_id_owner(
             _report_ambiguous_owner(remaining_claims, reason, owners)
         return
     owners.items[entry.id] = owner
-    _report_copies(remaining_claims, owner, evidence, owners)
+    for claim in remaining_claims:
+        if claim is not owner:
+            _report_copy_or_other_item(claim, owner, evidence, owners)
     _compare_with_lock(entry, owner, evidence, owners)
 
 
@@ -371,27 +363,16 @@ def _find_nearest_claims(
 ) -> list[IdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
     similar_claims = [c for c in claimed if not evidence.is_replaced(entry, c.fingerprint)]
-    scores = [
-        evidence.score_entry_resemblance(entry, claim.fingerprint) for claim in similar_claims
-    ]
-    best_score = max(scores, default=0.0)
-    return [
-        c
-        for c, score in zip(similar_claims, scores, strict=True)
-        if best_score - score < CLEAR_MARGIN
-    ]
+    scores = [evidence.score_entry_resemblance(entry, c.fingerprint) for c in similar_claims]
+    best = max(scores, default=0.0)
+    scored_claims = zip(similar_claims, scores, strict=True)
+    return [claim for claim, score in scored_claims if best - score < CLEAR_MARGIN]
 
 
-def _report_copies(
-    claimed: list[IdClaim], owner: IdClaim, evidence: IdEvidence, owners: IdOwners
+def _report_copy_or_other_item(
+    claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
-    """Report E08 for each copy, or E04 for a different item with the id."""
-    for claim in claimed:
-        if claim is not owner:
-            _report_copy(claim, owner, evidence, owners)
-
-
-def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
+    """Report E08 for a copy of an item, or E04 for a different item with its id."""
     item_id, missing_entry = claim.fingerprint.id, evidence.find_missing_entry(claim.fingerprint)
     if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPIED:
         message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."

@@ -78,14 +78,9 @@ def build_item(
     item_type = _declared_or_inferred_type(source, parts, kind, source_file)
     # A question must not link to its answer; its explanation keeps the links.
     explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
-    explanation_ids = (
-        {id(t) for tokens in explanation_blocks for t in tokens} if item_type != "card" else set()
-    )
-    option_tokens = [o.inline for o in parts.options]
-    unlink_checked_figures(
-        [t for t in (source.heading, *source.body, *option_tokens) if id(t) not in explanation_ids],
-        context,
-    )
+    kept_ids = {id(t) for tokens in explanation_blocks for t in tokens if item_type != "card"}
+    tokens = (source.heading, *source.body, *(o.inline for o in parts.options))
+    unlink_checked_figures([t for t in tokens if id(t) not in kept_ids], context)
     report_misread_answer_lines(source, parts, item_type, source_file)
     _drop_parts_beyond_limit(source, parts, source_file)
     if not item_type:
@@ -130,25 +125,21 @@ def _report_options_on_card(source: ItemSource, source_file: SourceFile) -> None
     """Report E24: options on a card, which would be shown with their boxes."""
     for at, token in enumerate(source.body):
         if token.type == "bullet_list_open" and is_task_list(source.body[at:]):
+            message = "A card reads no options in boxes."
             hint = "Take the boxes out; or make it a question: take type: card out, in quiz.md."
-            source_file.report(
-                "E24", first_line(token), 1, "A card reads no options in boxes.", hint
-            )
+            source_file.report("E24", first_line(token), 1, message, hint)
             return
 
 
 def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> None:
     """Report E12, E54: a gap on the back, on a front with a back, or on a card with a reverse."""
-    gap, reverse = (
-        find_block_with_blank([source.heading]),
-        source.comment.fields.keys.get("reverse"),
-    )
+    gap = find_block_with_blank([source.heading])
+    reverse = source.comment.fields.keys.get("reverse")
     token = find_block_with_blank(source.body)
     if token or (gap and any(t.type != "hr" for t in source.body)):
         message = "A card with a gap is its heading alone: the back is the same, filled."
-        hint = (
-            "Write ### A sentence with its [[gap]]. and nothing below it, or take the brackets out."
-        )
+        hint = "Write ### A sentence with its [[gap]]. and nothing below it, "
+        hint += "or take the brackets out."
         line = first_line(token) if token else source.line
         source_file.report_text("E54", "[[", line, line + 20, message, hint)
     elif gap and reverse:
@@ -168,7 +159,10 @@ def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemP
         block = body[at:end]
         role = _ROLES.get(body[at].meta.get("alert", ""))
         if role and declared_type != "card":
-            _add_alert(role, block[1:-1], parts)
+            if role == "hint":
+                parts.hints.append(block[1:-1])
+            else:
+                (parts.explanation if role == "explanation" else parts.mistake).extend(block[1:-1])
         elif _store_if_answer_block(block, declared_type, parts, source_file):
             has_answer = True
         elif _store_if_unindented_feedback(block, body[at - 1] if at else None, parts, source_file):
@@ -196,15 +190,6 @@ def _drop_parts_beyond_limit(source: ItemSource, parts: ItemParts, source_file: 
             message = f"The question has {len(entries):,} {label}."
             source_file.report("E88", source.line, 1, message, f"Use at most {limit}.")
             del entries[limit:]
-
-
-def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
-    if role == "hint":
-        parts.hints.append(inside)
-    elif role == "explanation":
-        parts.explanation.extend(inside)
-    else:
-        parts.mistake.extend(inside)
 
 
 def _store_if_answer_block(
@@ -266,14 +251,12 @@ def _infer_non_choice_type(source: ItemSource, options: list[ParsedOption]) -> s
     """
     keys = source.comment.fields.values
     blocks = [] if any(option.ticked for option in options) else source.body
+    kinds = KINDS.values()
+    by_form = [kind for kind in kinds if kind.recognizes_answer_form(options)]
     matching_types = itertools.chain(
-        (
-            k.name
-            for k in KINDS.values()
-            if k.telling_key in keys and k.recognizes_answer_form(options)
-        ),
-        (k.name for t in blocks for k in KINDS.values() if k.recognizes_block(t, options)),
-        (k.name for k in KINDS.values() if not k.telling_key and k.recognizes_answer_form(options)),
+        (kind.name for kind in by_form if kind.telling_key in keys),
+        (kind.name for t in blocks for kind in kinds if kind.recognizes_block(t, options)),
+        (kind.name for kind in by_form if not kind.telling_key),
     )
     return next(matching_types, "")
 
@@ -330,17 +313,12 @@ def _declared_or_inferred_type(
     declared_type = source.comment.field_text("type")
     if declared_type and declared_type not in TYPES:
         location = source.comment.field_location("type")
-        known_type = _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower()))
-        hint = (
-            f"Write type: {known_type}."
-            if known_type
-            else suggest_known_words(declared_type, TYPES)
-        )
+        hint = suggest_known_words(declared_type, TYPES)
+        if known_type := _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower())):
+            hint = f"Write type: {known_type}."
         source_file.report("E13", *location, f"“{declared_type}” is not a type.", hint)
         return ""
-    if declared_type:
-        return declared_type
-    return _infer_missing_type(source, parts, kind, source_file)
+    return declared_type or _infer_missing_type(source, parts, kind, source_file)
 
 
 def _infer_missing_type(
@@ -355,9 +333,8 @@ def _infer_missing_type(
     if inferred_type and KINDS[inferred_type].block and is_unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
-        source_file.report(
-            "E13", source.comment.line, source.comment.column, message, hint, derived=True
-        )
+        location = source.comment.line, source.comment.column
+        source_file.report("E13", *location, message, hint, derived=True)
         return ""
     if inferred_type:
         _extract_answer_block(parts, KINDS[inferred_type].block)
@@ -366,9 +343,8 @@ def _infer_missing_type(
         return infer_choice_kind(parts.options)
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
-    source_file.report(
-        "E13", source.comment.line, source.comment.column, message, hint, derived=True
-    )
+    location = source.comment.line, source.comment.column
+    source_file.report("E13", *location, message, hint, derived=True)
     return ""
 
 

@@ -1,29 +1,29 @@
 """Rules for a single item or file."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from markdown_it.token import Token
 
 from app.content.misread_markup import check_foreign_markup
-from app.markup import expressions as templates
 from app.markup.expressions import (
     PLACEHOLDER,
     ExpressionError,
     called_name_or_empty,
     compile_expression,
+    find_malformed_placeholders,
     map_rich_texts,
 )
 from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
-from app.markup.model import Flashcard, QuestionParameters
+from app.markup.model import Flashcard, QuestionParameters, RichText
 from app.markup.problems import (
     COMBINATION_EFFORT,
     SourceFile,
     TextPosition,
     estimate_call_effort,
 )
-from app.markup.quantities import UNIT_SPELLINGS, UNITS, format_with_spec, unit_dimension_text
+from app.markup.quantities import SPEC, UNIT_SPELLINGS, UNITS, format_with_spec, unit_dimension_text
 from app.markup.text import (
     ENDS,
     UNSPACED_ENDS,
@@ -35,193 +35,148 @@ from app.markup.text import (
 )
 from app.questions import model, types
 from app.questions.model import Question
-from app.questions.question_type import AuthoredItem, ItemComment, ItemSource, VariantFault
+from app.questions.question_type import AuthoredItem, ItemSource, VariantFault
 
 _QUOTED = re.compile(r"“(\w+)”")
 _WORDS = re.compile(r"\w+")
 _LINES = 1_000  # maximum lines of an item
 
 
-def check_computed(question: Question, comment: ItemComment, source_file: SourceFile) -> None:
-    """Check a computed question: E46, E47, W48, W49, and its type's rules per combination."""
-    computed = question.computed
-    if computed is None:
-        return
-    if not _check_parameter_names(question, computed, comment, source_file):
-        return
-    source_file.spend_effort(_estimate_check_microseconds(question, computed))
-    if not _check_all_combinations(question, computed, comment, source_file):
-        return
-    seeds = model.seeds_up_to_variant_limit(question)
-    right_answers = (
-        _right_answers_for(question, computed, model.nth_combination(computed, i)) for i in seeds
-    )
-    first_answers = next(right_answers, ())
-    if (
-        first_answers
-        and len(seeds) > 1
-        and all(answers == first_answers for answers in right_answers)
-    ):
-        message = f"Whatever the parameters, the answer is {', '.join(first_answers)[:60]}."
-        hint = "Correct the expression, or ask without parameters."
-        source_file.report("W49", *comment.field_location("let"), message, hint)
+class _ComputedQuestionCheck:
+    """The check of a question with parameters: E46, E47, W48, W49, and its type's own rules."""
 
+    def __init__(
+        self, question: Question, computed: QuestionParameters, authored: AuthoredItem
+    ) -> None:
+        self.question = question
+        self.computed = computed
+        self.kind = types.type_of(question)
+        self.comment, self.source_file = authored.comment, authored.source_file
+        self.expressions = [text for _, text in computed.lets]
+        self.seeds = model.seeds_up_to_variant_limit(question)
+        self.templates: list[str] = []
+        map_rich_texts(question, self._add_template)
+        self.templates += self.kind.extra_placeholder_texts(question.answer)
 
-def _check_all_combinations(
-    question: Question,
-    computed: QuestionParameters,
-    comment: ItemComment,
-    source_file: SourceFile,
-) -> bool:
-    """Return whether every combination has an answer. Stops after three kinds of faults."""
-    reported_codes: set[str] = set()
-    for index in model.seeds_up_to_variant_limit(question):
-        chosen = model.nth_combination(computed, index)
-        for code, message, hint in _find_combination_faults(question, computed, chosen):
-            if code in reported_codes:
-                continue
-            reported_codes.add(code)
-            values_text = ", ".join(
-                f"{n} = {_format_parameter_value(v)}" for n, v in chosen.items()
-            )
-            location = comment.field_location("params")
-            if code != "W48":  # it is caused by a parameter, not an answer
-                location = _locate_quoted_expression(
-                    message, question, computed, comment, source_file
-                )
-            source_file.report(code, *location, f"With {values_text}: {message}", hint)
-        if len(reported_codes) >= 3:
-            break
-    return not reported_codes
+    def _add_template(self, text: RichText) -> RichText:
+        self.templates.append(text.plain)
+        return text
 
+    def run(self) -> None:
+        if not self._check_parameter_names():
+            return
+        self.source_file.spend_effort(self._estimate_microseconds())
+        if self._check_all_combinations():
+            self._check_answer_varies()
 
-def _locate_quoted_expression(
-    message: str,
-    question: Question,
-    computed: QuestionParameters,
-    comment: ItemComment,
-    source_file: SourceFile,
-) -> TextPosition:
-    """Return the position of the expression that a message quotes, or of a computed answer."""
-    quoted = [text for _, text in computed.lets if f"“{text}”" in message]
-    quoted_names = set(_QUOTED.findall(message)) if not quoted else set()
-    quoted += [text for _, text in computed.lets if quoted_names & set(_WORDS.findall(text))]
-    kind = types.type_of(question)
-    answers = [option.words for option in kind.options_for_statistics(question.answer)]
-    answers += kind.extra_placeholder_texts(question.answer)
-    computed_answers = [t for t in answers if templates.PLACEHOLDER.search(t)]
-    for text in (*quoted, *reversed(computed_answers)):
-        location = source_file.locate_text(text, question.place.line, question.place.line + _LINES)
-        if location != TextPosition(question.place.line, 1):
-            return location
-    return comment.field_location("params")
+    def _check_answer_varies(self) -> None:
+        """Report W49: the same answer whatever the parameters are."""
+        right_answers = (self._right_answers_for(seed) for seed in self.seeds)
+        first = next(right_answers, ())
+        if first and len(self.seeds) > 1 and all(answers == first for answers in right_answers):
+            message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
+            hint = "Correct the expression, or ask without parameters."
+            self.source_file.report("W49", *self.comment.field_location("let"), message, hint)
 
+    def _check_all_combinations(self) -> bool:
+        """Return whether every combination has an answer. Stops after three kinds of faults."""
+        reported_codes: set[str] = set()
+        for seed in self.seeds:
+            chosen = model.nth_combination(self.computed, seed)
+            for code, message, hint in self._find_faults(chosen):
+                if code in reported_codes:
+                    continue
+                reported_codes.add(code)
+                values = {
+                    n: v if isinstance(v, str) else format_with_spec(v) for n, v in chosen.items()
+                }
+                values_text = ", ".join(f"{name} = {value}" for name, value in values.items())
+                location = self.comment.field_location("params")
+                if code != "W48":  # it is caused by a parameter, not an answer
+                    location = self._locate_quoted_expression(message)
+                self.source_file.report(code, *location, f"With {values_text}: {message}", hint)
+            if len(reported_codes) >= 3:
+                break
+        return not reported_codes
 
-def _right_answers_for(
-    question: Question, computed: QuestionParameters, chosen: Mapping[str, str | float]
-) -> tuple[str, ...]:
-    """Return the correct answers of one combination; empty if they are not computed."""
-    kind = types.type_of(question)
-    if not any(map(templates.PLACEHOLDER.search, kind.right_answer_texts(question.answer))):
-        return ()
-    try:
-        answer = kind.fill_values(question.answer, model.evaluate_combination(computed, chosen))
-    except ExpressionError:
-        return ()
-    return tuple(kind.right_answer_texts(answer))
+    def _find_faults(self, chosen: Mapping[str, str | float]) -> list[VariantFault]:
+        try:
+            values = model.evaluate_combination(self.computed, chosen)
+            return self.kind.find_variant_faults(self.question.answer, self.question.stem, values)
+        except ExpressionError as error:
+            code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
+            return [VariantFault(code, error.message, error.hint)]
 
+    def _locate_quoted_expression(self, message: str) -> TextPosition:
+        """Return the position of the expression that a message quotes, or of a computed answer."""
+        quoted = [text for text in self.expressions if f"“{text}”" in message]
+        names = set(_QUOTED.findall(message)) if not quoted else set()
+        quoted += [text for text in self.expressions if names & set(_WORDS.findall(text))]
+        answer, first = self.question.answer, self.question.place.line
+        answers = [option.words for option in self.kind.options_for_statistics(answer)]
+        answers += self.kind.extra_placeholder_texts(answer)
+        computed_answers = [text for text in answers if PLACEHOLDER.search(text)]
+        for text in (*quoted, *reversed(computed_answers)):
+            location = self.source_file.locate_text(text, first, first + _LINES)
+            if location != TextPosition(first, 1):
+                return location
+        return self.comment.field_location("params")
 
-def _estimate_check_microseconds(question: Question, computed: QuestionParameters) -> float:
-    per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, _all_templates(question)))
-    per_combination += types.type_of(question).combination_check_microseconds(question.answer)
-    for _, text in computed.lets:
-        per_combination += len(text)
-        per_combination += sum(
-            estimate_call_effort(called_name_or_empty(c)) for c in compile_expression(text).calls
-        )
-    return per_combination * len(model.seeds_up_to_variant_limit(question))
+    def _right_answers_for(self, seed: int) -> tuple[str, ...]:
+        """Return the correct answers of one combination; empty if they are not computed."""
+        answer = self.question.answer
+        if not any(map(PLACEHOLDER.search, self.kind.right_answer_texts(answer))):
+            return ()
+        chosen = model.nth_combination(self.computed, seed)
+        try:
+            values = model.evaluate_combination(self.computed, chosen)
+            return tuple(self.kind.right_answer_texts(self.kind.fill_values(answer, values)))
+        except ExpressionError:
+            return ()
 
+    def _estimate_microseconds(self) -> float:
+        per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, self.templates))
+        per_combination += self.kind.combination_check_microseconds(self.question.answer)
+        for text in self.expressions:
+            names = map(called_name_or_empty, compile_expression(text).calls)
+            per_combination += len(text) + sum(map(estimate_call_effort, names))
+        return per_combination * len(self.seeds)
 
-def _format_parameter_value(value: str | float) -> str:
-    return value if isinstance(value, str) else format_with_spec(value)
+    def _check_parameter_names(self) -> bool:
+        """Report E46: placeholders that are malformed or undefined, and unused parameters."""
+        problem_count = len(self.source_file.problems)
+        known_names = {*self.computed.params, *(name for name, _ in self.computed.lets)}
+        used_names = {match[1] for text in self.templates for match in PLACEHOLDER.finditer(text)}
+        for text in self.templates:
+            for malformed in find_malformed_placeholders(text, known_names):
+                message = f"“{malformed[:40]}” is not a placeholder, and is shown as it is."
+                hint = "Write {name} or {name:.3g}, and compute in let."
+                self._report_placeholder(malformed, message, hint)
+            for name, spec in dict.fromkeys(PLACEHOLDER.findall(text)):
+                if name not in known_names:
+                    self._report_undefined_placeholder(name, known_names)
+                elif not SPEC.match(spec):
+                    message = f"“{spec}” is not a number format."
+                    hint = "Use , or .2f or .3g."
+                    self._report_placeholder(f"{{{name}:{spec}", message, hint)
+        mentioned_names = set(_WORDS.findall(" ".join(self.expressions)))
+        for name in self.computed.params:
+            if name not in used_names | mentioned_names:
+                message = f"The parameter “{name}” is never used."
+                location = self.comment.field_location("params")
+                self.source_file.report("E46", *location, message, "Use or delete it.")
+        return len(self.source_file.problems) == problem_count
 
+    def _report_undefined_placeholder(self, name: str, known_names: Collection[str]) -> None:
+        line = self.source_file.locate_text(f"{{{name}", self.question.place.line, 10**6).line
+        hint = f"Known: {', '.join(sorted(known_names))}."
+        if re.search(rf"[\\_^}}]\w*\{{{name}", self.source_file.lines[line - 1]):
+            hint += f" For a brace of a formula leave spaces: {{ {name} }}"
+        self._report_placeholder(f"{{{name}", f"The placeholder {{{name}}} is not defined.", hint)
 
-def _check_parameter_names(
-    question: Question, computed: QuestionParameters, comment: ItemComment, source_file: SourceFile
-) -> bool:
-    """Report E46: undefined placeholders and unused parameters."""
-    known_names = {*computed.params, *(n for n, _ in computed.lets)}
-    used_names: set[str] = set()
-    is_valid = True
-    line_range = (question.place.line, 10**6)
-    for text in _all_templates(question):
-        is_valid = _check_placeholders(text, known_names, line_range, source_file) and is_valid
-        for name, spec in dict.fromkeys(templates.PLACEHOLDER.findall(text)):
-            used_names.add(name)
-            if name not in known_names:
-                location = source_file.locate_text(f"{{{name}", *line_range)
-                message = f"The placeholder {{{name}}} is not defined."
-                hint = f"Known: {', '.join(sorted(known_names))}."
-                if re.search(rf"[\\_^}}]\w*\{{{name}", source_file.lines[location[0] - 1]):
-                    hint += f" For a brace of a formula leave spaces: {{ {name} }}"
-                source_file.report("E46", *location, message, hint)
-                is_valid = False
-            elif not _accepts_format(spec):
-                location = source_file.locate_text(f"{{{name}:{spec}", *line_range)
-                message = f"“{spec}” is not a number format."
-                source_file.report("E46", *location, message, "Use , or .2f or .3g.")
-                is_valid = False
-    expressions = " ".join(text for _, text in computed.lets)
-    for name in computed.params:
-        if name not in used_names and not _expressions_mention(expressions, name):
-            message = f"The parameter “{name}” is never used."
-            source_file.report(
-                "E46", *comment.field_location("params"), message, "Use or delete it."
-            )
-            is_valid = False
-    return is_valid
-
-
-def _expressions_mention(expressions: str, name: str) -> bool:
-    words = "".join(c if c.isalnum() or c == "_" else " " for c in expressions)
-    return name in words.split()
-
-
-def _check_placeholders(
-    text: str, known: set[str], line_range: tuple[int, int], source_file: SourceFile
-) -> bool:
-    """Report E46: text that looks like a placeholder but is not one."""
-    malformed_texts = templates.find_malformed_placeholders(text, known)
-    for text_part in malformed_texts:
-        message = f"“{text_part[:40]}” is not a placeholder, and is shown as it is."
-        hint = "Write {name} or {name:.3g}, and compute in let."
-        source_file.report("E46", *source_file.locate_text(text_part, *line_range), message, hint)
-    return not malformed_texts
-
-
-def _accepts_format(spec: str) -> bool:
-    try:
-        format_with_spec(1.5, spec)
-    except ValueError:
-        return False
-    return True
-
-
-def _all_templates(question: Question) -> list[str]:
-    templates: list[str] = []
-    map_rich_texts(question, lambda t: (templates.append(t.plain), t)[1])  # type: ignore[func-returns-value]
-    return templates + types.type_of(question).extra_placeholder_texts(question.answer)
-
-
-def _find_combination_faults(
-    question: Question, computed: QuestionParameters, chosen: Mapping[str, str | float]
-) -> list[VariantFault]:
-    try:
-        values = model.evaluate_combination(computed, chosen)
-        return types.type_of(question).find_variant_faults(question.answer, question.stem, values)
-    except ExpressionError as error:
-        code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
-        return [VariantFault(code, error.message, error.hint)]
+    def _report_placeholder(self, needle: str, message: str, hint: str) -> None:
+        first = self.question.place.line
+        self.source_file.report_text("E46", needle, first, 10**6, message, hint)
 
 
 _MOST_WORDS = 120
@@ -243,14 +198,14 @@ def check_item(question: Question | Flashcard, authored: AuthoredItem) -> None:
         for p in source_file.problems[source_file.problems_before_item :]
     )
     if question.computed and not has_errors:
-        check_computed(question, authored.comment, source_file)
+        _ComputedQuestionCheck(question, question.computed, authored).run()
     elif not question.computed:
         _report_placeholders_without_parameters(authored.source, source_file)
     _check_wording(question, authored.source.heading, source_file)
 
 
 def _check_wording(question: Question, heading: Token, source_file: SourceFile) -> None:
-    """Report W29, W65, W67 and the type's own wording rules."""
+    """Report W29, W65, W67: negation, length, hints; and the type's own wording rules."""
     line = first_line(heading)
     _check_negation(heading, line, source_file)
     types.type_of(question).check_wording(question.answer, question.stem, line, source_file)
@@ -311,7 +266,9 @@ def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
 
 def _check_hints(question: Question, line: int, source_file: SourceFile) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
-    answers = _normalized_right_answers(question)
+    texts = types.type_of(question).right_answer_texts(question.answer)
+    words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
+    answers = [answer for answer in words if len(answer) >= 3]
     source_file.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
         for number, hint in enumerate(hints, 1):
@@ -319,12 +276,6 @@ def _check_hints(question: Question, line: int, source_file: SourceFile) -> None
                 message = f"Hint {number} contains the answer “{answer}”."
                 source_file.report("W67", line, 1, message, "Point the way; do not arrive.")
                 return
-
-
-def _normalized_right_answers(question: Question) -> list[str]:
-    texts = types.type_of(question).right_answer_texts(question.answer)
-    answers = (reduce_to_words(t) for t in texts if not PLACEHOLDER.search(t))
-    return [t for t in answers if len(t) >= 3]
 
 
 def check_right_position_balance(
@@ -344,9 +295,8 @@ def check_right_position_balance(
     share = positions.count(commonest_position) / len(positions)
     if share > _MOST_ALIKE:
         source_file.item = ""
-        message = (
-            f"The right option is number {commonest_position + 1} in {share:.0%} of the questions."
-        )
+        number = commonest_position + 1
+        message = f"The right option is number {number} in {share:.0%} of the questions."
         source_file.report("W30", positions_and_lines[0][1], 1, message, "Vary its position.")
 
 
@@ -376,25 +326,21 @@ _SENTENCE = re.compile(rf"(?<=[{ENDS}])\s+|(?<=[{UNSPACED_ENDS}])")
 _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 
-def check_unsourced_numbers(passages: Iterable[Sequence[Token]], context: RenderContext) -> None:
-    """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
-    context.source_file.item = ""
-    for passage in passages:
-        _report_unsourced_numbers_in_blocks(passage, context)
-
-
 # Headings and tables are exempt: the text repeats their numbers, with sources.
 _EXEMPT = ("heading", "note", "table")
 
 
-def _report_unsourced_numbers_in_blocks(tokens: Sequence[Token], context: RenderContext) -> None:
-    open_blocks: set[str] = set()
-    for token in tokens:
-        name, _, edge = token.type.rpartition("_")
-        if name in _EXEMPT:
-            (open_blocks.add if edge == "open" else open_blocks.discard)(name)
-        elif token.type == "inline" and not open_blocks:
-            _report_unsourced_numbers(token, context)
+def check_unsourced_numbers(passages: Iterable[Sequence[Token]], context: RenderContext) -> None:
+    """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
+    context.source_file.item = ""
+    for passage in passages:
+        open_blocks: set[str] = set()
+        for token in passage:
+            name, _, edge = token.type.rpartition("_")
+            if name in _EXEMPT:
+                (open_blocks.add if edge == "open" else open_blocks.discard)(name)
+            elif token.type == "inline" and not open_blocks:
+                _report_unsourced_numbers(token, context)
 
 
 def _report_unsourced_numbers(inline: Token, context: RenderContext) -> None:
@@ -403,13 +349,10 @@ def _report_unsourced_numbers(inline: Token, context: RenderContext) -> None:
             continue
         for match in _NUMBER.finditer(sentence):
             first, last = first_line(inline), last_line(inline)
-            line, column = context.source_file.locate_text(match[0], first, last)
             message = f"“{match[0]}” is neither computed nor sourced."
-            hint = (
-                "End its sentence with the [^key] of a source; in a course with "
-                f"calculators one can compute it: [{match[0]}](calc:…#output)."
-            )
-            context.source_file.report("W85", line, column, message, hint)
+            hint = "End its sentence with the [^key] of a source; in a course with "
+            hint += f"calculators one can compute it: [{match[0]}](calc:…#output)."
+            context.source_file.report_text("W85", match[0], first, last, message, hint)
 
 
 def _split_sentences_marking_footnotes(children: Sequence[Token]) -> list[str]:
@@ -610,14 +553,12 @@ def _check_unread_markup(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
         if child.type != "text":
             continue
-        if match := _NOTE.search(child.content):
-            message = f"“{match[0][:40]}” is read as text, not as a footnote."
+        for note in filter(None, (p.search(child.content) for p in (_NOTE, _BRACKETED))):
+            message = f"“{note[0][:40]}” is read as text, not as a footnote."
             hint = "Write the key of a source without spaces: [^key]."
-            source_file.report_text("E86", match[0], first, last, message, hint)
-        if match := _BRACKETED.search(child.content):
-            message = f"“{match[0][:40]}” is read as text, not as a footnote."
-            hint = f"Write [^{match['key'] or match['other']}]"
-            source_file.report_text("E86", match[0], first, last, message, hint)
+            if note.re is _BRACKETED:
+                hint = f"Write [^{note['key'] or note['other']}]"
+            source_file.report_text("E86", note[0], first, last, message, hint)
         if match := _LINK.search(child.content):
             message = f"“{match[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
@@ -649,9 +590,8 @@ def _check_table(token: Token, source_file: SourceFile) -> None:
         cells = _count_cells(source_file.lines[number])
         expected_cells = expected_cells or cells
         if cells != expected_cells:
-            message = (
-                f"The row has {_format_cell_count(cells)}, the head of the table {expected_cells}."
-            )
+            count_text = f"{cells} cell{'s' * (cells != 1)}"
+            message = f"The row has {count_text}, the head of the table {expected_cells}."
             hint = "Give each row as many cells as the head; write \\| for a bar."
             source_file.report("W68", number + 1, 1, message, hint)
 
@@ -662,21 +602,15 @@ def _count_cells(line: str) -> int:
     return row.removesuffix("|").count("|") + 1
 
 
-def _format_cell_count(cells: int) -> str:
-    return f"{cells} cell{'s' * (cells != 1)}"
-
-
 def _check_dollars(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
         match = _OPENING.search(child.content) if child.type == "text" else None
         if match:
             excerpt = child.content[match.start() : match.start() + 20]
-            line, column = source_file.locate_text(
-                excerpt, first_line(inline), first_line(inline) + inline.content.count("\n")
-            )
+            first, last = first_line(inline), first_line(inline) + inline.content.count("\n")
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."
-            source_file.report("W69", line, column, message, hint)
+            source_file.report_text("W69", excerpt, first, last, message, hint)
 
 
 def _check_alert_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None:
@@ -687,7 +621,9 @@ def _check_alert_marker(tokens: list[Token], at: int, source_file: SourceFile) -
     line = first_line(quote)
     if source_file.lines[line - 1].startswith(">>>>>>>"):
         return  # a conflict marker, which is reported as such
-    if quote.meta.get("alert") in KINDS and _is_alert_empty(tokens, at):
+    is_closed_next = at + 4 >= len(tokens) or tokens[at + 4].type == "blockquote_close"
+    is_empty = is_closed_next and not inline.content.strip()
+    if quote.meta.get("alert") in KINDS and is_empty:
         message = f"The box [!{quote.meta['alert']}] is empty."
         hint = "Begin each of its lines with >, and leave no line empty before them."
         source_file.report("E74", line, 1, message, hint)
@@ -712,11 +648,6 @@ def _check_named_quote(tokens: list[Token], at: int, source_file: SourceFile) ->
     message = f"“> {match[0]}” begins a plain quote here, and no box."
     hint = f"Write > [!{_BOX_NAMES[name.lower()]}] on a line above it."
     source_file.report("W74", first_line(inline), 1, message, hint)
-
-
-def _is_alert_empty(tokens: list[Token], at: int) -> bool:
-    closing = tokens[at + 4].type if at + 4 < len(tokens) else "blockquote_close"
-    return not tokens[at + 2].content.strip() and closing == "blockquote_close"
 
 
 def _report_misplaced_alert_marker(

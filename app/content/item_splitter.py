@@ -149,14 +149,11 @@ def _gives_answer_away(token: Token, asked: bool) -> bool:
         return token.content.strip() == UNCLOSED
     if token.type != "inline":
         return False
-    stray_part = _COMMENT.match(token.content) or _find_blank(token)
-    return stray_part is not None or (asked and _has_ticked_box(token))
-
-
-def _has_ticked_box(token: Token) -> bool:
+    if _COMMENT.match(token.content) or _find_blank(token):
+        return True
     in_list = token.level > 2 and bool(_ROUND.match(token.content))
     ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
-    return ticked and not _starts_with_link(token)
+    return asked and ticked and not _starts_with_link(token)
 
 
 def _line_is_ticked(line: str) -> bool:
@@ -215,9 +212,8 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
     neighbors = zip((None, *regions), regions, (*regions[1:], None), strict=False)
     for previous, region, following in neighbors:
         if isinstance(region, ProseRegion):
-            if kind == "cards" or not _report_answers_below_other_heading(
-                previous, region, source_file
-            ):
+            is_cards = kind == "cards"
+            if is_cards or not _report_answers_below_other_heading(previous, region, source_file):
                 _report_headings_without_id(region.tokens, kind, source_file)
             source_file.item = ""
             check_markup_typos(region.tokens, source_file)
@@ -276,28 +272,26 @@ def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
         if "-->" in line:
             opened = -1
         elif line.startswith("##") and re.match(r"#{2,6} ", line):
-            _report_unclosed_comment(opened, source_file)
-            _blank_unclosed_comment(lines, opened)
+            _report_and_blank_unclosed_comment(lines, opened, source_file)
             opened = -1
     if opened >= 0:
-        _report_unclosed_comment(opened, source_file)
-        _blank_unclosed_comment(lines, opened)
+        _report_and_blank_unclosed_comment(lines, opened, source_file)
     return "\n".join(lines)
 
 
-def _blank_unclosed_comment(lines: list[str], opened: int) -> None:
-    """Blank an unclosed comment and the lines with its keys."""
+def _report_and_blank_unclosed_comment(
+    lines: list[str], opened: int, source_file: SourceFile
+) -> None:
+    """Report E10 for an unclosed comment, and blank it and the lines with its keys."""
+    source_file.item = ""
+    comment = "\n".join(source_file.lines[opened : opened + 3])
+    source_file.record_broken_comment_id(comment, opened + 1)
+    source_file.report("E10", opened + 1, 1, "The comment is never closed.", "Write --> there.")
     lines[opened] = UNCLOSED
     for index in range(opened + 1, len(lines)):
         if not _OF_COMMENT.match(lines[index]):
             return
         lines[index] = ""
-
-
-def _report_unclosed_comment(index: int, source_file: SourceFile) -> None:
-    source_file.item = ""
-    source_file.record_broken_comment_id("\n".join(source_file.lines[index : index + 3]), index + 1)
-    source_file.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
 def _report_comment_without_heading(
@@ -312,10 +306,8 @@ def _report_comment_without_heading(
     message = "The question comment has no heading right above it."
     headings = (t for t in reversed(above) if t.type == "heading_open" and not t.level)
     if heading := next(headings, None):
-        hint = (
-            f"Move it up, right below the heading in line {first_line(heading)}; or, "
-            "if it is of another question, write that above it as a heading: ### What …"
-        )
+        hint = f"Move it up, right below the heading in line {first_line(heading)}; or, "
+        hint += "if it is of another question, write that above it as a heading: ### What …"
     source_file.report("E02", first_line(token), 1, message, hint)
 
 
@@ -370,15 +362,13 @@ def _build_item_source(
     has_errors = any(p.severity == "error" for p in source_file.problems[before:])
     # A figure counts as its words, so that its link makes no new revision.
     text = replace_figure_links_by_text("\n".join(source_file.lines[line - 1 : last]))
-    body_text = replace_figure_links_by_text(
-        "\n".join(source_file.lines[last_line(tokens[at + 3]) : last])
-    )
-    for token in tokens[at + 4 : end]:
-        if _is_item_comment(token):
-            _report_second_comment(token, source_file)
-            has_errors = True
-    level = int(tokens[at].tag[1])
+    body_lines = source_file.lines[last_line(tokens[at + 3]) : last]
+    body_text = replace_figure_links_by_text("\n".join(body_lines))
     body = tokens[at + 4 : end]
+    for token in filter(_is_item_comment, body):
+        _report_second_comment(token, source_file)
+        has_errors = True
+    level = int(tokens[at].tag[1])
     return ItemSource(tokens[at + 1], comment, body, line, level, text, has_errors, body_text)
 
 
@@ -486,9 +476,8 @@ def _report_empty_headings(
 def _report_unrecognized_cards(prose: list[Token], source_file: SourceFile) -> None:
     """Report E01: cards in the form of a list, a table or pairs, or below a heading of a page."""
     for at, token in enumerate(prose):
-        next_type = (
-            prose[at + 3].type if token.type == "heading_open" and at + 3 < len(prose) else ""
-        )
+        has_next = token.type == "heading_open" and at + 3 < len(prose)
+        next_type = prose[at + 3].type if has_next else ""
         is_topic_heading = token.tag == "h2" and next_type not in {"", "heading_open"}
         lines = token.content.split("\n") if token.type == "inline" and token.level == 1 else ()
         is_pair = any(map(_CARD_PAIR.search, lines)) or "?" in lines
@@ -588,12 +577,8 @@ def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: Source
     """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[at : find_heading_after(prose, at)]
     end = max(map(last_line, section))
-    code_lines = {
-        line
-        for t in section
-        if t.type == "fence"
-        for line in range(first_line(t), last_line(t) + 1)
-    }
+    fences = [range(first_line(t), last_line(t) + 1) for t in section if t.type == "fence"]
+    code_lines = {line for fence in fences for line in fence}
     for line in range(last_line(section[0]) + 1, end + 1):
         text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
         if line not in code_lines and _STRAY.match(text):
@@ -625,10 +610,9 @@ def _plan_id_insertion(line: int, source_file: SourceFile) -> IdInsertion:
     """Return how an id is written into the comment that begins in a line."""
     text = source_file.lines[line - 1]
     start = text.index("<!--")
-    opening_match = re.match(r"<!--\s*", text[start:])
-    opening = opening_match[0] if opening_match else "<!--"
-    ends_line = start + len(opening) == len(text)
-    after = "" if ends_line else "\n"
+    after_opening = text[start + 4 :].lstrip()
+    opening = text[start : len(text) - len(after_opening)]
+    after = "\n" if after_opening else ""
     return IdInsertion(TextPosition(line, start + 1), opening, "<!-- q: ", after)
 
 
@@ -667,7 +651,8 @@ def _line_numbers(token: Token) -> range:
 
 
 def _blank_comments(lines: list[str], inline: Token) -> None:
-    for comment in _find_comments(inline):
+    children = (c for c in inline.children or () if c.type == "html_inline")
+    for comment in (c.content for c in children if c.content.startswith(_OPENING)):
         block = _line_numbers(inline)
         block_text = "\n".join(lines[block.start - 1 : block.stop - 1])
         # Each line of a quotation has a marker, which the comment's content lacks.
@@ -675,9 +660,3 @@ def _blank_comments(lines: list[str], inline: Token) -> None:
         pattern = r"[ \t]*\n[ \t>]*".join(parts)
         blanked_text = re.sub(pattern, lambda m: "\n" * m[0].count("\n"), block_text)
         lines[block.start - 1 : block.stop - 1] = blanked_text.split("\n")
-
-
-def _find_comments(inline: Token) -> Iterator[str]:
-    for child in inline.children or []:
-        if child.type == "html_inline" and child.content.startswith(_OPENING):
-            yield child.content

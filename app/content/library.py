@@ -62,6 +62,7 @@ from app.markup.problems import (
     log_internal_error,
     make_problem,
     replace_unprintable_characters,
+    topic_of_path,
 )
 from app.markup.text import closest_word, content_hash, is_path_inside, stable_repr
 from app.questions import types
@@ -83,10 +84,9 @@ class CourseWithDrafts:
     def unfinished(self) -> int:
         """The number of topics and items that are not live."""
         cards = [c for c in self.cards.values() if not c.is_reverse]
-        statuses = [t.status for t in self.topics.values()]
-        statuses += [q.status for q in self.questions.values()]
-        statuses += [c.status for c in cards]
-        return sum(status != "live" for status in statuses)
+        items: list[Topic | Question | Flashcard]
+        items = [*self.topics.values(), *self.questions.values(), *cards]
+        return sum(item.status != "live" for item in items)
 
 
 NOTHING = CourseWithDrafts({}, {}, {})
@@ -107,36 +107,24 @@ def drop_scaffold_warnings_in_drafts(
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
     draft_topics = {t.slug for t in course_with_drafts.topics.values() if t.status != "live"}
     starts: dict[str, list[ItemStart]] = {}
-    items: list[Question | Flashcard] = [
-        *course_with_drafts.questions.values(),
-        *course_with_drafts.cards.values(),
-    ]
+    questions, cards = course_with_drafts.questions, course_with_drafts.cards
+    items: list[Question | Flashcard] = [*questions.values(), *cards.values()]
     for item in items:
         start = ItemStart(item.place.line, is_live=item.status == "live")
         starts.setdefault(item.place.path, []).append(start)
     for lines in starts.values():
         lines.sort()
     topics_with_drafts = {item.topic for item in items if item.status != "live"}
-    return [
-        p
-        for p in problems
-        if p.code != "W77"
-        or not (
-            _topic_of_problem(p)
-            in (draft_topics | topics_with_drafts if p.path.endswith(".svg") else draft_topics)
-            or _is_in_unpublished_item(p, starts.get(p.path, []))
-        )
-    ]
 
+    def is_unpublished(problem: ContentProblem) -> bool:
+        is_drawing = problem.path.endswith(".svg")
+        topics = draft_topics | topics_with_drafts if is_drawing else draft_topics
+        item_starts = starts.get(problem.path, [])
+        at = bisect.bisect_right(item_starts, ItemStart(problem.line, is_live=True)) - 1
+        is_in_draft = at >= 0 and not item_starts[at].is_live
+        return is_in_draft or topic_of_path(problem.path) in topics
 
-def _topic_of_problem(problem: ContentProblem) -> str:
-    parts = problem.path.split("/")
-    return parts[1] if len(parts) > 2 else ""
-
-
-def _is_in_unpublished_item(problem: ContentProblem, starts: list[ItemStart]) -> bool:
-    at = bisect.bisect_right(starts, ItemStart(problem.line, is_live=True)) - 1
-    return at >= 0 and not starts[at].is_live
+    return [p for p in problems if p.code != "W77" or not is_unpublished(p)]
 
 
 # item id: new option key to the key whose counts it continues
@@ -168,7 +156,8 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     ]
     missing_page_problems = _check_items_without_topic(course, pages)
     problems += missing_page_problems
-    excluded_items = _items_with_errors(problems)
+    errors = [p for p in problems if p.item and p.severity == "error"]
+    excluded_items = {ItemInFile(p.item, f) for p in errors for f in _list_possible_item_files(p)}
     excluded_items |= {
         ItemInFile(fingerprint.id, p.path)
         for p in missing_page_problems
@@ -183,12 +172,8 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
         if ItemInFile(i.removesuffix(REVERSE), c.place.path) not in excluded_items
     }
     authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
-    questions, cards, live_pages = (
-        drop_unpublished_items(questions),
-        drop_unpublished_items(cards),
-        drop_unpublished_items(pages),
-    )
-    topics = _ordered_topics(course, live_pages, questions, cards)
+    questions, cards = drop_unpublished_items(questions), drop_unpublished_items(cards)
+    topics = _ordered_topics(course, drop_unpublished_items(pages), questions, cards)
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
@@ -232,11 +217,6 @@ class ItemInFile(NamedTuple):
     path: str
 
 
-def _items_with_errors(problems: list[ContentProblem]) -> set[ItemInFile]:
-    errors = [p for p in problems if p.item and p.severity == "error"]
-    return {ItemInFile(p.item, path) for p in errors for path in _list_possible_item_files(p)}
-
-
 def _list_possible_item_files(problem: ContentProblem) -> tuple[str, ...]:
     """Return the files that may contain a problem's item. A drawing may be used by several."""
     if not problem.path.endswith(".svg"):
@@ -273,7 +253,7 @@ def _check_items_without_topic(
     problems = []
     handled_slugs = set(pages)
     for path, parsed_file in course.parsed_files.items():
-        slug = path.split("/")[1] if path.startswith("topics/") else ""
+        slug = topic_of_path(path)
         if slug and slug not in handled_slugs and parsed_file.fingerprints:
             handled_slugs.add(slug)
             message = f"The topic “{slug}” has no concept.md."
@@ -297,12 +277,13 @@ def _owned_items(
     for parsed_file in course.sort_listed_topics_first():
         for question in parsed_file.questions:
             if _is_owner_at(owners.get(question.id), parsed_file.path, question.place.line):
-                full_question = _with_embedded_figures(
-                    _inherit_metadata_from_page(question, pages), course
-                )
-                questions[question.id] = _with_renamed_option_keys(
-                    full_question, counted_keys.get(question.id, {})
-                )
+                full_question = _inherit_metadata_from_page(question, pages)
+                full_question = _with_embedded_figures(full_question, course)
+                if names := counted_keys.get(question.id):
+                    kind = types.type_of(full_question)
+                    answer = kind.rename_option_keys(full_question.answer, names)
+                    full_question = dataclasses.replace(full_question, answer=answer)
+                questions[question.id] = full_question
         for card in parsed_file.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
             if _is_owner_at(owner, parsed_file.path, card.place.line):
@@ -362,14 +343,6 @@ def _counted_option_keys_by_question(
     }
 
 
-def _with_renamed_option_keys(question: Question, counted_keys: Mapping[str, str]) -> Question:
-    """Return a question with the option keys under which responses were counted before."""
-    if not counted_keys:
-        return question
-    answer = types.type_of(question).rename_option_keys(question.answer, counted_keys)
-    return dataclasses.replace(question, answer=answer)
-
-
 def _ordered_topics(
     course: ParsedCourse,
     pages: Mapping[str, Topic],
@@ -408,9 +381,8 @@ def _sections_with_served_questions(
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
                 image_counts[piece.file] += 1
-                drawings = find_drawing_and_phone_variant(
-                    course.parsed_files, f"{folder}/{piece.file}"
-                )
+                path = f"{folder}/{piece.file}"
+                drawings = find_drawing_and_phone_variant(course.parsed_files, path)
                 pieces.append(HtmlBlock(render_figure(piece, drawings, image_counts[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
@@ -475,21 +447,13 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
         attributes = f' width="{size[0]}" height="{size[1]}"' if size else ""
         return f"{match[0]}{attributes}"
 
-    return dataclasses.replace(
-        topic,
-        sections=tuple(
-            dataclasses.replace(
-                section,
-                pieces=tuple(
-                    HtmlBlock(_SHOWN.sub(add_size, piece.html))
-                    if isinstance(piece, HtmlBlock)
-                    else piece
-                    for piece in section.pieces
-                ),
-            )
-            for section in topic.sections
-        ),
-    )
+    def add_sizes(piece: Piece) -> Piece:
+        if isinstance(piece, HtmlBlock):
+            return HtmlBlock(_SHOWN.sub(add_size, piece.html))
+        return piece
+
+    sections = (dataclasses.replace(s, pieces=(*map(add_sizes, s.pieces),)) for s in topic.sections)
+    return dataclasses.replace(topic, sections=tuple(sections))
 
 
 def _image_size(file: Path) -> Size | None:
@@ -577,23 +541,21 @@ class CourseStatus:
 def load_library(folder: Path, cache: Path | None = None) -> Library:
     """Load the whole course in `folder`. `cache` is a folder for parsed files."""
     with pause_garbage_collection():
-        return assemble_library(
-            WatchedFiles(folder, cache).parse_current_files().parsed_files, folder
-        )
+        parsed_files = WatchedFiles(folder, cache).parse_current_files().parsed_files
+        return assemble_library(parsed_files, folder)
 
 
 def assemble_library(
     parsed_files: Mapping[str, ParsedFile],
     folder: Path,
-    today: dt.date | None = None,
     previous_files: Mapping[str, ParsedFile] = _NOTHING,
 ) -> Library:
-    """Assemble parsed files into a library, checked as of `today`.
+    """Assemble parsed files into a library, checked as of today.
 
     `previous_files` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
     """
-    course, assembled_course = _assemble_or_fall_back(parsed_files, folder, today, previous_files)
+    course, assembled_course = _assemble_or_fall_back(parsed_files, folder, None, previous_files)
     parsed_files = course.parsed_files
     return Library(
         library_version(parsed_files),
@@ -690,11 +652,10 @@ def _fallback_candidates(
             )
         yield FallbackCandidate(path, candidate_files)
     if previous_files:
-        changed = {p for p, r in previous_files.items() if parsed_files.get(p) != r}
-        yield FallbackCandidate(
-            "",
-            {p: dataclasses.replace(r, outdated=p in changed) for p, r in previous_files.items()},
-        )
+        files = previous_files.items()
+        changed = {p for p, r in files if parsed_files.get(p) != r}
+        marked = {p: dataclasses.replace(r, outdated=p in changed) for p, r in files}
+        yield FallbackCandidate("", marked)
 
 
 def _find_picture_faults(parsed_files: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
@@ -779,25 +740,21 @@ class LiveLibrary:
         try:
             parsed_files, stamps = self._files.parse_current_files()
             if self._state and self._failed == library_version(parsed_files):
-                return _LibraryState(
-                    self._state.library, stamps
-                )  # it would fail and be logged again
+                # It would fail and be logged again.
+                return _LibraryState(self._state.library, stamps)
             library = assemble_library(parsed_files, self.folder, previous_files=self._readings)
             failed_paths = {p.path for p in library.problems if p.code == "E00"}
             self._files.save_last_good_files(without=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
-            library_with_error = self._state.library if self._state else _EMPTY
+            library = self._state.library if self._state else _EMPTY
             problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
-            problems = tuple(p for p in library_with_error.problems if p != problem)
-            library_with_error = dataclasses.replace(
-                library_with_error, problems=(*problems, problem)
-            )
-            return _LibraryState(library_with_error, _RetryDeadline(time.monotonic() + _RETRY))
+            problems = (*(p for p in library.problems if p != problem), problem)
+            library = dataclasses.replace(library, problems=problems)
+            return _LibraryState(library, _RetryDeadline(time.monotonic() + _RETRY))
         self._failed = library_version(parsed_files) if failed_paths else ""
         good_files = {p: r for p, r in parsed_files.items() if p not in failed_paths}
-        previous_files = {
-            p: r for p, r in self._readings.items() if p in failed_paths & {*parsed_files}
-        }
+        still_there = failed_paths & {*parsed_files}
+        previous_files = {p: r for p, r in self._readings.items() if p in still_there}
         self._readings = {**previous_files, **good_files}
         self._log_errors(library)
         return _LibraryState(library, stamps)

@@ -31,7 +31,7 @@ def check_link(
     if address.startswith(_TERM) or not (address or "/" in path.removeprefix("shared/")):
         term_anchors = {t.anchor for r in parsed_files.values() for t in r.terms}
         exists = not anchor or anchor in term_anchors
-        hint = "" if exists else _nearest_glossary_name_hint(anchor, term_anchors)
+        hint = "" if exists else _nearest_name_hint(anchor, term_anchors)
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
         parsed_file = parsed_files.get(f"topics/{slug}/concept.md")
@@ -40,13 +40,9 @@ def check_link(
         exists = parsed_file is not None and (not anchor or is_generated or anchor in anchors)
         hint = ""
         if not exists:
-            hint = (
-                _nearest_glossary_name_hint(anchor, anchors)
-                if parsed_file
-                else _nearest_glossary_name_hint(
-                    slug, {r.topic.slug for r in parsed_files.values() if r.topic}
-                )
-            )
+            topics = {r.topic.slug for r in parsed_files.values() if r.topic}
+            word, known_words = (anchor, anchors) if parsed_file else (slug, topics)
+            hint = _nearest_name_hint(word, known_words)
         if not exists and (slug.endswith(".md") or "/" in slug):
             hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
             if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
@@ -64,7 +60,12 @@ def check_see_also_term(
     anchor = slugify(reference.value)
     if any(term.anchor == anchor for term in terms):
         return
-    headings = {form: t.name for t in terms for form in (t.anchor, *_slugs_of_name_parts(t.name))}
+    # Of “Time to first token (TTFT)” each part may be used for the heading.
+    headings = {
+        form: term.name
+        for term in terms
+        for form in (term.anchor, *filter(None, map(slugify, _FORMS.split(term.name))))
+    }
     heading = headings.get(anchor) or headings.get(closest_word(anchor, headings))
     hint = "Write the whole heading of a term, and a comma between two."
     if heading:
@@ -74,12 +75,7 @@ def check_see_also_term(
     yield make_problem(location, "E61", message, hint, derived=True)
 
 
-def _slugs_of_name_parts(name: str) -> Iterable[str]:
-    """Return the parts that may be used for a heading: “Time to first token (TTFT)”."""
-    return filter(None, map(slugify, _FORMS.split(name)))
-
-
-def _nearest_glossary_name_hint(word: str, known: set[str]) -> str:
+def _nearest_name_hint(word: str, known: set[str]) -> str:
     """Suggest the nearest known name, or else what to do."""
     hint = suggest_known_words(word, known)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
@@ -110,10 +106,7 @@ _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 def find_drawing_and_phone_variant(parsed_files: ParsedFiles, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
-    drawings = [
-        _parsed_drawing(parsed_files, path),
-        _parsed_drawing(parsed_files, narrow_variant_name(path)),
-    ]
+    drawings = [_parsed_drawing(parsed_files, p) for p in (path, narrow_variant_name(path))]
     if not isinstance(drawings[0], SvgFigure) or not drawings[0].meant:
         return ()
     return tuple(d for d in drawings if isinstance(d, SvgFigure))
@@ -134,11 +127,9 @@ def check_drawing(
         return
     for name, drawing in variants.items():
         if isinstance(drawing, SvgProblem) and not region:
-            drawing_location = ProblemLocation(f"{folder}/{name}", drawing.line)
+            place = ProblemLocation(f"{folder}/{name}", drawing.line)
             message = f"This drawing cannot be shown: {drawing.why}."
-            yield make_problem(
-                drawing_location, "E58", message, drawing.remedy or _HINT, reference.item
-            )
+            yield make_problem(place, "E58", message, drawing.remedy or _HINT, reference.item)
         elif isinstance(drawing, SvgFigure) and region in drawing.blurred:
             message = f"{name}, line {drawing.line}: {drawing.blurred[region]}."
             yield make_problem(location, "E58", message, _POINTED, reference.item)

@@ -100,12 +100,10 @@ def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> 
     for child in inline.children or ():
         match = _STARS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
-            first = first_line(inline)
+            first, last = first_line(inline), first_line(inline) + inline.content.count("\n")
             message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
-            source_file.report_text(
-                "W74", match[0], first, first + inline.content.count("\n"), message, hint
-            )
+            source_file.report_text("W74", match[0], first, last, message, hint)
             return
 
 
@@ -166,29 +164,25 @@ def report_misread_answer_lines(
         return
     _check_late_hints(parts, source_file)
     handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
-    handled_lines |= {option.line for option in parts.options} | _block_lines(
-        source, *_LITERAL_BLOCKS
-    )
+    handled_lines |= {option.line for option in parts.options}
+    handled_lines |= _block_lines(source, *_LITERAL_BLOCKS)
     if type_name == "order":
         handled_lines |= {first_line(t) for t in source.body if t.type == "list_item_open"}
     lines = {*_matching_lines(_OPTION, source, source_file, handled_lines)}
     if parts.options:
-        lines |= _lines_near_options(source) & {
-            *_matching_lines(_BESIDE, source, source_file, handled_lines)
-        }
+        matching_lines = _matching_lines(_BESIDE, source, source_file, handled_lines)
+        lines |= _lines_near_options(source).intersection(matching_lines)
         lines |= _find_list_items_next_to_options(source, parts, source_file) - handled_lines
     _report_lines_read_as_text(sorted(lines), "E24", source_file)
     if parts.options:
         _report_lines_joined_to_option(source, parts, source_file, handled_lines | lines)
     handled_lines |= _block_lines(source, "blockquote_open")
     if type_name == "order":
-        _report_lines_read_as_text(
-            _matching_lines(_STEP, source, source_file, handled_lines), "E50", source_file
-        )
+        steps = _matching_lines(_STEP, source, source_file, handled_lines)
+        _report_lines_read_as_text(steps, "E50", source_file)
     elif type_name == "match" and parts.block:
-        _report_lines_read_as_text(
-            _matching_lines(_ROW, source, source_file, handled_lines), "E52", source_file
-        )
+        rows = _matching_lines(_ROW, source, source_file, handled_lines)
+        _report_lines_read_as_text(rows, "E52", source_file)
 
 
 def _check_late_hints(parts: ItemParts, source_file: SourceFile) -> None:
@@ -249,10 +243,9 @@ def _find_list_items_next_to_options(
     starts: set[int] = set()
     for upper_list, lower_list in itertools.pairwise(filled):
         lines_between = source_file.lines[max(upper_list) : min(lower_list) - 1]
-        if all(map(str.strip, lines_between)) and bool(upper_list & options) != bool(
-            lower_list & options
-        ):
-            starts |= lower_list if upper_list & options else upper_list
+        has_upper, has_lower = bool(upper_list & options), bool(lower_list & options)
+        if all(map(str.strip, lines_between)) and has_upper != has_lower:
+            starts |= lower_list if has_upper else upper_list
     items = (t for t in source.body if t.type == "list_item_open" and t.level == 1)
     return starts & {first_line(t) for t in items}
 
@@ -268,12 +261,9 @@ def _report_lines_joined_to_option(
     option_lines = {option.line for option in parts.options}
     quotes = _block_lines(source, "blockquote_open")
     items = [t for t in source.body if t.type == "list_item_open" and t.level == 1]
-    continuation_lines = {
-        line
-        for t in items
-        if first_line(t) in option_lines
-        for line in range(first_line(t) + 1, last_line(t) + 1)
-    }
+    option_items = [t for t in items if first_line(t) in option_lines]
+    line_ranges = [range(first_line(t) + 1, last_line(t) + 1) for t in option_items]
+    continuation_lines = {line for lines in line_ranges for line in lines}
     for line in sorted(continuation_lines - handled_lines):
         raw = source_file.lines[line - 1]
         text = unicodedata.normalize("NFKC", html.unescape(raw))

@@ -180,9 +180,8 @@ class ParseCache:
         with contextlib.suppress(OSError):
             unused_files = [f for f in self.folder.iterdir() if f.name not in self.used]
             if len(unused_files) > 3 * len(self.used) + 100:
-                for file in sorted(unused_files, key=lambda f: f.stat().st_mtime)[
-                    : len(unused_files) // 2
-                ]:
+                unused_files.sort(key=lambda f: f.stat().st_mtime)
+                for file in unused_files[: len(unused_files) // 2]:
                     file.unlink(missing_ok=True)
 
 
@@ -248,10 +247,11 @@ class LastGoodFiles:
         valid_copies = {self.folder / path for path in existing}
         for folder, _, names in os.walk(self.folder, topdown=False):
             for file in (Path(folder, name) for name in names):
-                is_temporary = file.name.startswith(".") and file not in valid_copies
-                if (is_temporary and _is_unlocked_temporary_file(file)) or (
-                    existing and not is_temporary and file not in valid_copies
-                ):
+                if file in valid_copies:
+                    continue
+                is_temporary = file.name.startswith(".")
+                is_obsolete = _is_unlocked_temporary_file(file) if is_temporary else bool(existing)
+                if is_obsolete:
                     with contextlib.suppress(OSError):
                         file.unlink()
             with contextlib.suppress(OSError):  # fails if it contains copies

@@ -30,19 +30,18 @@ _TURNED_DATE = re.compile(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}$")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _SWITCHES |= {"true": "true", "false": "false"}
-_PLAINLY: dict[str, tuple[str, str]] = {
-    "Illegal character '\\n'": (
-        "A quotation mark is not closed in this line.",
-        'Write " at its end.',
+_PLAINLY = {
+    "Illegal character '\\n'": ProblemText(
+        "A quotation mark is not closed in this line.", 'Write " at its end.'
     ),
-    "Expected '=' after a key": ("This line has no “=” behind its key.", 'Write key = "text".'),
-    "Expected ']' at the end of a table": (
-        "This [heading] is not closed, or holds a space.",
-        "Write [one-word] on a line of its own.",
+    "Expected '=' after a key": ProblemText(
+        "This line has no “=” behind its key.", 'Write key = "text".'
     ),
-    "Unclosed array": (
-        "A list is not closed, or a comma is missing in it.",
-        'Write ["one", "two"].',
+    "Expected ']' at the end of a table": ProblemText(
+        "This [heading] is not closed, or holds a space.", "Write [one-word] on a line of its own."
+    ),
+    "Unclosed array": ProblemText(
+        "A list is not closed, or a comma is missing in it.", 'Write ["one", "two"].'
     ),
 }
 
@@ -51,7 +50,7 @@ def describe_toml_error(error_message: str, line: str) -> ProblemText:
     """Return what to say of a TOML error in a line; empty if unknown."""
     for prefix, explanation in _PLAINLY.items():
         if error_message.startswith(prefix):
-            return ProblemText(*explanation)
+            return explanation
     if match := _SETTING.match(line):
         if error_message == "Invalid value":
             return _explain_unquoted_value(match["key"], match["value"])
@@ -115,9 +114,7 @@ def read_toml(source_file: SourceFile) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, ValueError) as error:
         message = str(error)
         position = re.search(r"at line (\d+), column (\d+)", message)
-        line, column = (
-            (int(position[1]), int(position[2])) if position else (len(source_file.lines), 1)
-        )
+        line, column = map(int, position.groups()) if position else (len(source_file.lines), 1)
         reason = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
         is_duplicate = re.search(r"overwrite|twice", reason, re.IGNORECASE)
         hint = 'Write key = "text", one to a line, below a [heading].'
@@ -261,16 +258,13 @@ def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
 def _read_source(
     key: str, table: Mapping[str, Any], position: TextPosition, source_file: SourceFile
 ) -> CitedSource:
-    address, isbn = (
-        _read_text(table, "address", source_file),
-        _read_text(table, "isbn", source_file),
-    )
+    address = _read_text(table, "address", source_file)
+    isbn = _read_text(table, "isbn", source_file)
     if isbn and not is_isbn(isbn):
         value_location = locate_toml_value("isbn", source_file, position.line)
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
-        source_file.report(
-            "E13", *value_location, message, "Copy it from the book, 10 or 13 digits."
-        )
+        hint = "Copy it from the book, 10 or 13 digits."
+        source_file.report("E13", *value_location, message, hint)
     if not address.startswith("https://") and (address or not isbn):
         message = f"The source “{key}” has no https address."
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
@@ -312,9 +306,8 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
     _report_missing_course_title(tables, domains, source_file)
     order = _read_texts(tables, "order", source_file)
     for name in order:
-        source_file.add_reference(
-            "topic", name, *source_file.locate_text(f'"{name}"', 1, len(source_file.lines))
-        )
+        location = source_file.locate_text(f'"{name}"', 1, len(source_file.lines))
+        source_file.add_reference("topic", name, *location)
     return Syllabus(
         _read_text(tables, "exam", source_file),
         _read_text(tables, "title", source_file),
@@ -385,9 +378,7 @@ def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFil
         source_file.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
-        lines = [
-            entry.line for entry in _find_register_entries(source_file) if entry.name == number
-        ]
+        lines = [e.line for e in _find_register_entries(source_file) if e.name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
         if not cut_lines:
@@ -420,15 +411,13 @@ def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: Sourc
         source_file.report("E10", *number_location, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
-        weight_location = locate_toml_value(
-            "weight", source_file, lines_of_register_entries(source_file).get(number, 1)
-        )
+        domain_line = lines_of_register_entries(source_file).get(number, 1)
+        weight_location = locate_toml_value("weight", source_file, domain_line)
         message = "“weight” has to be a number from 0 to 100."
         source_file.report("E13", *weight_location, message, "Write it without quotes: weight = 40")
         weight = 0
-    return Domain(
-        number, _read_text(table, "title", source_file), weight / expected_sum, objectives
-    )
+    title = _read_text(table, "title", source_file)
+    return Domain(number, title, weight / expected_sum, objectives)
 
 
 def _report_missing_number_or_title(
@@ -437,12 +426,9 @@ def _report_missing_number_or_title(
     """Report E10: a domain or an objective without a number or a title."""
     for key, other_key in (("number", "title"), ("title", "number")):
         if not table.get(key):
-            known_value = str(table.get(other_key, ""))
-            location = (
-                source_file.locate_text(f'"{known_value}"', 1, len(source_file.lines))
-                if known_value
-                else TextPosition(1, 1)
-            )
+            known_value, location = str(table.get(other_key, "")), TextPosition(1, 1)
+            if known_value:
+                location = source_file.locate_text(f'"{known_value}"', 1, len(source_file.lines))
             message = f"The {label} “{known_value[:60]}” has no {key}."
             source_file.report("E10", *location, message, f'Write {key} = "…" below it.')
 

@@ -123,12 +123,11 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
     """
     estimates: dict[str, dict[str, str]] = {}
     for path, amounts in files.items():
+        topic_estimates = estimates.setdefault(_topic_folder(path), {})
         for estimate in amounts.estimates:
-            estimates.setdefault(_topic_folder(path), {}).setdefault(
-                estimate.amount, estimate.target
-            )
+            topic_estimates.setdefault(estimate.amount, estimate.target)
     for path, amounts in files.items():
-        topic_estimates = estimates.get(_topic_folder(path), {})
+        topic_estimates = estimates[_topic_folder(path)]
         for amount in amounts.plain:
             target = amount.target or topic_estimates.get(_normalize_amount(amount.text), "")
             if target:
@@ -137,9 +136,8 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
             message = f"“{ratio.text}” stands beside two figures of which one is "
             message += f"{ratio.quotient:.3g} times the other."
             hint = "Correct the words, or split the sentence if they are about something else."
-            yield make_problem(
-                ProblemLocation(path, ratio.line, ratio.column), "W99", message, hint
-            )
+            location = ProblemLocation(path, ratio.line, ratio.column)
+            yield make_problem(location, "W99", message, hint)
 
 
 def _topic_folder(path: str) -> str:
@@ -165,36 +163,29 @@ def read_amounts(text: str) -> FileAmounts:
     title = _TITLE.search(text)
     title_parts = _named_parts(" ".join(filter(None, title.groups()))) if title else ()
     prose = _mask_unread_markup(text)
-    text_without_figures = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
+    unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain_amounts: list[PlainAmount] = []
     ratios: list[DoubtfulRatio] = []
-    for start, end in _spans_between_matches(
-        _SECTION, text_without_figures, 0, len(text_without_figures)
-    ):
-        section = _Section(text_without_figures[start:end], title_parts)
-        for first, last in _spans_between_matches(_SENTENCE, text_without_figures, start, end):
-            plain_amounts += _find_plain_amounts(
-                section, text, first, text_without_figures[first:last]
-            )
+    for start, end in _spans_between_matches(_SECTION, unlinked, 0, len(unlinked)):
+        section = _Section(unlinked[start:end], title_parts)
+        for first, last in _spans_between_matches(_SENTENCE, unlinked, start, end):
+            plain_amounts += _find_plain_amounts(section, text, first, unlinked[first:last])
             ratios += _find_doubtful_ratio(text, first, prose[first:last])
             if len(plain_amounts) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
     return FileAmounts(tuple(plain_amounts), tuple(_estimate_figures(prose)), tuple(ratios))
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass
 class _Section:
     """A section or item: its text, the parts of the title, and the parts it names."""
 
     text: str
     title_part_ids: tuple[str, ...]
-    _named: tuple[str, ...] | None = None
 
-    @property
+    @functools.cached_property
     def named_parts(self) -> tuple[str, ...]:
-        if self._named is None:
-            self._named = _named_parts(self.text)
-        return self._named
+        return _named_parts(self.text)
 
 
 def _mask_unread_markup(text: str) -> str:
@@ -215,10 +206,8 @@ def _mask_unread_markup(text: str) -> str:
         comment_end := text.find("-->", comment_start + 4)
     ) >= 0:
         comment = text[comment_start : comment_end + 3]
-        pieces += [
-            text[at:comment_start],
-            comment if comment == KEEP_PLAIN else _spaces_like(comment),
-        ]
+        shown_comment = comment if comment == KEEP_PLAIN else _spaces_like(comment)
+        pieces += [text[at:comment_start], shown_comment]
         at = comment_end + 3
     return "".join([*pieces, text[at:]])
 
@@ -268,9 +257,8 @@ def _find_plain_amounts(
     counts = _numbers_beside_amounts(sentence)
     for match in matches:
         amount = match["amount"]
-        target = _find_equal_catalog_value(amount, contexts, counts) or _find_weights_estimate(
-            amount, section.text
-        )
+        target = _find_equal_catalog_value(amount, contexts, counts)
+        target = target or _find_weights_estimate(amount, section.text)
         yield PlainAmount(amount, *_position_at(text, start + match.start()), target)
 
 
@@ -323,12 +311,10 @@ def _find_weights_estimate(amount: str, section: str) -> str:
 def _equals_target_value(amount: str, target: str) -> bool:
     link = parse_figure_link(target)
     try:
-        return (
-            link is not None
-            and compare_figure_with_value(amount, compute_link_target(link).value).is_equal
-        )
+        value = compute_link_target(link).value if link else None
     except FigureError:
         return False
+    return value is not None and compare_figure_with_value(amount, value).is_equal
 
 
 @functools.cache
@@ -418,9 +404,8 @@ def _base_quantity(text: str) -> BaseQuantity:
     quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
     if quantity is None or not quantity.unit:
         return BaseQuantity(0.0, "")
-    return BaseQuantity(
-        quantity.value * UNITS[quantity.unit].factor, unit_dimension_text(quantity.unit)
-    )
+    value = quantity.value * UNITS[quantity.unit].factor
+    return BaseQuantity(value, unit_dimension_text(quantity.unit))
 
 
 def _ratio_value(match: re.Match[str]) -> float:
