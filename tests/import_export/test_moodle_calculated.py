@@ -7,7 +7,10 @@ import pytest
 from app.cli.import_export import import_file
 from app.content.check import check_course
 from app.content.file_reader import parse_file
+from app.import_export.formats.moodle_calculated import CalculatedParameters, add_used_parameters
 from app.import_export.formats.moodle_xml import read_moodle
+from app.import_export.items import Item, ItemOption
+from app.import_export.text_conversion import PicturesAndLosses
 from app.questions.grading import grade
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult
@@ -148,3 +151,12 @@ def test_other_braces_of_the_text_are_no_placeholders(course: Path) -> None:
     text = imported(course, question("{a}*{b}", A, B, text="Of {a}, {b} and {name}?"))
 
     assert "Of {a}, {b} and { name }?" in text
+
+
+def test_a_parameter_is_kept_whose_name_ends_the_last_expression() -> None:
+    item = Item("power", "single", "Of {a}?", (ItemOption("twice as much", True),))
+    parameters = CalculatedParameters({"a": ["2"], "b": ["4"]}, lets={"answer_1": "a * b"})
+
+    computed = add_used_parameters(item, parameters, PicturesAndLosses())
+
+    assert [parameter.name for parameter in computed.params] == ["a", "b"]

@@ -196,11 +196,9 @@ def add_used_parameters(
     item: Item, parameters: CalculatedParameters, losses: PicturesAndLosses
 ) -> Item:
     """Return the item with the parameters that it names, and all expressions."""
-    texts = " ".join(
-        [item.stem, item.explanation, item.mistake, *item.hints, *parameters.lets.values()]
-    )
-    texts += " ".join(f"{option.text} {option.feedback}" for option in item.options)
-    used_names = set(re.findall(r"\w+", texts))
+    texts = [item.stem, item.explanation, item.mistake, *item.hints, *parameters.lets.values()]
+    texts += [text for option in item.options for text in (option.text, option.feedback)]
+    used_names = set(re.findall(r"\w+", " ".join(texts)))
     params = {name: values for name, values in parameters.params.items() if name in used_names}
     if not params:
         raise ItemSkippedError("it uses none of its data sets")
