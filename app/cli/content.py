@@ -45,7 +45,7 @@ from app.markup.problems import (
     PROBLEM_CODES,
     ContentProblem,
     ProblemLocation,
-    explain_code,
+    describe_problem_code,
     make_problem,
 )
 from app.markup.text import suggest_known_words
@@ -184,7 +184,7 @@ def _print_code_explanation(code: str) -> int:
             or "Codes look like E04 or W87; they follow the location."
         )
         raise CommandError(f"{code} is not a code of the check. {hint}")
-    print(explain_code(code))
+    print(describe_problem_code(code))
     return 0
 
 

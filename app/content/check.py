@@ -65,7 +65,7 @@ def plan_file_changes(
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
     parsed_files = WatchedFiles(folder, None).parse_current_files().parsed_files
-    ids = _missing_id_edits(
+    ids = _edits_that_write_new_ids(
         find_id_owners(ParsedCourse(parsed_files, today), accepted), list_used_ids(parsed_files)
     )
     changes = []
@@ -109,7 +109,7 @@ def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
     )
 
 
-def _missing_id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
+def _edits_that_write_new_ids(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
@@ -303,7 +303,9 @@ def parse_as_if_ids_were_added(
     parsed_files: Mapping[str, ParsedFile], folder: Path, today: dt.date
 ) -> FilesWithIds:
     owners = find_id_owners(ParsedCourse(parsed_files, today), ())
-    edits = _missing_id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(parsed_files))
+    edits = _edits_that_write_new_ids(
+        dataclasses.replace(owners, copies=[]), list_used_ids(parsed_files)
+    )
     files_with_ids = dict(parsed_files)
     insertion_lines: dict[str, list[int]] = {}
     for path, file_edits in edits.items():

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from app.content.library import Library
 from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction, reading_minutes_on_route
@@ -200,29 +201,32 @@ class CourseFacts:
         return sum(domain.questions for domain in self.domains)
 
 
+class TopicInExam(NamedTuple):
+    """A topic, and those of its objectives that the exam asks for."""
+
+    topic: Topic
+    objectives: tuple[str, ...]
+
+
 def compute_course_facts(library: Library) -> CourseFacts:
     """Return the facts of a course. Takes milliseconds; `cached_course_facts` keeps them."""
     domains = library.syllabus.domains
     domain_of = {o.number: d.number for d in domains for o in d.objectives}
     order = dict.fromkeys([*library.syllabus.topics, *library.topics])
-    topics: dict[str, tuple[Topic, tuple[str, ...]]] = {}
+    topics: dict[str, TopicInExam] = {}
     for topic in (library.topics[slug] for slug in order if slug in library.topics):
         exam_objectives = tuple(o for o in topic.objectives if o in domain_of)
         if exam_objectives and not topic.level:
-            topics[topic.slug] = topic, exam_objectives
+            topics[topic.slug] = TopicInExam(topic, exam_objectives)
     by_objective: dict[str, list[str]] = {}
-    for slug, (_, exam_objectives) in topics.items():
-        by_objective.setdefault(exam_objectives[0], []).append(slug)
+    for slug, topic_in_exam in topics.items():
+        by_objective.setdefault(topic_in_exam.objectives[0], []).append(slug)
     questions = {}
     for question in library.questions.values():
         guess = types.type_of(question).guess_rate(question.answer, question.partial)
         exam_objectives = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
-        if (
-            question.is_for_exams
-            and question.topic in topics
-            and exam_objectives
-            and guess <= _GUESSED
-        ):
+        is_asked = question.is_for_exams and question.topic in topics and exam_objectives
+        if is_asked and guess <= _GUESSED:
             questions[question.id] = QuestionFacts(
                 question.id, question.topic, exam_objectives, guess, question.is_reserved_for_exams
             )
@@ -283,15 +287,20 @@ def _describe_objective(
     )
 
 
-_recent: list[tuple[Library, CourseFacts]] = []
+class FactsOfLibrary(NamedTuple):
+    library: Library
+    facts: CourseFacts
+
+
+_recent: list[FactsOfLibrary] = []
 
 
 def cached_course_facts(library: Library) -> CourseFacts:
     """Return the facts of a course, computed once for each state of it."""
-    for cached_library, facts in tuple(_recent):
-        if cached_library is library:
-            return facts
+    for recent in tuple(_recent):
+        if recent.library is library:
+            return recent.facts
     facts = compute_course_facts(library)
-    _recent.insert(0, (library, facts))
+    _recent.insert(0, FactsOfLibrary(library, facts))
     del _recent[_COURSES:]
     return facts

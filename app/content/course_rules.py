@@ -160,7 +160,7 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
                 problems += _check_reference_outside_registers(path, reference, course)
             elif reference.value not in known_by_kind[reference.kind]:
                 known_values = known_by_kind[reference.kind]
-                hint = _moved_topic_hint(path, reference, renamed) or _nearest_hint(
+                hint = _moved_topic_hint(path, reference, renamed) or _suggest_known_name(
                     reference, known_values, hints
                 )
                 problems.append(_unknown_mention_problem(path, reference, hint))
@@ -200,7 +200,7 @@ def _check_reference_outside_registers(
         yield from check_link(path, reference, course.parsed_files)
 
 
-def _nearest_hint(
+def _suggest_known_name(
     reference: CrossReference, known: set[str], hint_cache: dict[tuple[str, str], str]
 ) -> str:
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""

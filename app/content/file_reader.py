@@ -22,12 +22,12 @@ from app.content.item_rules import (
 from app.content.item_splitter import (
     ProseRegion,
     Region,
-    draw_task_boxes,
     find_heading_after,
     find_stray_answers,
     match_unspaced_heading,
-    read_regions,
+    replace_checkboxes_by_symbols,
     report_unspaced_heading,
+    split_and_check_regions,
 )
 from app.content.lock_file import read_lock
 from app.content.parsed_file import (
@@ -270,7 +270,7 @@ class _PageBuilder:
     def _add_tokens(self, tokens: list[Token]) -> None:
         if not tokens:
             return
-        draw_task_boxes(tokens)
+        replace_checkboxes_by_symbols(tokens)
         boxes = [t for t in tokens if t.meta.get("alert")]
         self.alert_lines += [AlertLine(str(t.meta["alert"]), first_line(t)) for t in boxes]
         text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.context)
@@ -340,13 +340,13 @@ def read_topic_file(
     kind = _KINDS.get(path.name, "quiz")
     slug = path.parts[1] if len(path.parts) > 2 else path.stem
     front, text = parse_front_matter(source_file, page=kind == "page")
-    regions = read_regions(text, source_file, kind)
+    regions = split_and_check_regions(text, source_file, kind)
     context = RenderContext(source_file, folder=slug)
     items, fingerprints = _build_items(regions, kind, front, context)
     check_right_position_balance(items.values(), source_file)
     parsed = ParsedFile(source_file.path, fingerprints=tuple(fingerprints))
     if kind == "page":
-        return _with_page(parsed, regions, items, front, context, names)
+        return _add_page_to_file(parsed, regions, items, front, context, names)
     return dataclasses.replace(
         parsed,
         questions=tuple(i for i in items.values() if isinstance(i, Question)),
@@ -492,7 +492,7 @@ def _locate_id(source: ItemSource, source_file: SourceFile) -> TextPosition:
     return TextPosition(line, max(id_start + 1, column))
 
 
-def _with_page(
+def _add_page_to_file(
     parsed: ParsedFile,
     regions: Sequence[Region],
     items: Items,

@@ -392,7 +392,9 @@ _NUMBER = re.compile(r"^-?(?!0\d)\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
 
-def read_computed(comment: ItemComment, source_file: SourceFile) -> QuestionParameters | None:
+def read_question_parameters(
+    comment: ItemComment, source_file: SourceFile
+) -> QuestionParameters | None:
     """Return the parameters of a computed question; None if it has none."""
     values = comment.fields.values
     if "params" not in values and "let" not in values:

@@ -15,8 +15,8 @@ from app.content.front_matter import (
     FrontMatter,
     ItemMetadata,
     Partial,
-    read_computed,
     read_item_metadata,
+    read_question_parameters,
 )
 from app.content.item_rules import check_markup_typos
 from app.content.misread_markup import check_foreign_markup, report_misread_answer_lines
@@ -71,7 +71,7 @@ def build_item(
     if not source.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
         source_file.report("E32", source.line, 1, "The item has no words to ask with.", hint)
-    computed = read_computed(source.comment, source_file)
+    computed = read_question_parameters(source.comment, source_file)
     if computed:
         expressions.protect_placeholders_in_math([source.heading, *source.body], computed)
     parts = _split_body_into_parts(source, source_file)
@@ -165,7 +165,7 @@ def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemP
                 (parts.explanation if role == "explanation" else parts.mistake).extend(block[1:-1])
         elif _store_if_answer_block(block, declared_type, parts, source_file):
             has_answer = True
-        elif _store_if_unindented_feedback(block, body[at - 1] if at else None, parts, source_file):
+        elif _store_if_quote_below_answer(block, body[at - 1] if at else None, parts, source_file):
             pass
         else:
             (parts.explanation if has_answer else parts.stem).extend(block)
@@ -222,12 +222,12 @@ def _store_if_answer_block(
     return False
 
 
-def _store_if_unindented_feedback(
+def _store_if_quote_below_answer(
     block: list[Token], before: Token | None, parts: ItemParts, source_file: SourceFile
 ) -> bool:
-    """Store an unindented quote right below an option as its feedback. Reports W25.
+    """Store a quote below a block of the answer, or unindented below an option (W25), with it.
 
-    A quote below a block of the answer is stored with it. Returns whether it was stored.
+    Returns whether it was stored.
     """
     is_below_option = before is not None and before.type == "bullet_list_close"
     is_plain_quote = block[0].type == "blockquote_open" and not block[0].meta.get("alert")

@@ -86,7 +86,7 @@ def find_checkbox(token: Token) -> str:
     return match[0] if match and not _starts_with_link(token) else ""
 
 
-def draw_task_boxes(tokens: Sequence[Token]) -> None:
+def replace_checkboxes_by_symbols(tokens: Sequence[Token]) -> None:
     """Replace the check boxes in a page's list of tasks by symbols."""
     for token in tokens:
         box = find_checkbox(token) if token.level > 2 else ""
@@ -206,7 +206,7 @@ class ProseRegion:
 Region = ProseRegion | ItemSource
 
 
-def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
+def split_and_check_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
     """Split a text into regions, and report everything wrong between its items."""
     regions = split_into_regions(text, source_file)
     neighbors = zip((None, *regions), regions, (*regions[1:], None), strict=False)

@@ -37,7 +37,7 @@ from app.content.id_ownership import IdClaim
 from app.content.link_and_picture_rules import find_drawing_and_phone_variant
 from app.content.parse_cache import LastGoodFiles, parser_code_hash
 from app.content.parsed_file import ParsedFile, lock_entries_by_id
-from app.content.uncomputed_amounts import check_amounts
+from app.content.uncomputed_amounts import check_plain_amounts_and_ratios
 from app.markup.images import ENOUGH, Size, detect_image_format, read_displayed_size, render_figure
 from app.markup.model import (
     REVERSE,
@@ -193,7 +193,9 @@ def _check_across_files(
     """Check rules across files, except for ids and counts."""
     yield from course_rules.check_references(course)
     if course.syllabus.calculators:
-        yield from check_amounts({p: r.amounts for p, r in course.parsed_files.items()})
+        yield from check_plain_amounts_and_ratios(
+            {p: r.amounts for p, r in course.parsed_files.items()}
+        )
     yield from course_rules.check_stale_reviews(course)
     yield from course_rules.check_near_duplicate_stems(course, questions)
     yield from check_duplicate_card_fronts(cards)

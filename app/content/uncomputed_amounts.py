@@ -15,7 +15,7 @@ from app.markup.checked_figures import (
     KEEP_PLAIN,
     SVG_FIGURE,
     compare_figure_with_value,
-    compute_link_target,
+    compute_linked_figure,
     parse_figure_link,
 )
 from app.markup.expressions import FigureError
@@ -116,7 +116,7 @@ class FileAmounts:
 NO_AMOUNTS = FileAmounts()
 
 
-def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
+def check_plain_amounts_and_ratios(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
     """Report W98 and W99: plain amounts that could be computed, ratios that do not hold.
 
     An amount is also compared with the estimates that its topic shows as figures.
@@ -311,7 +311,7 @@ def _find_weights_estimate(amount: str, section: str) -> str:
 def _equals_target_value(amount: str, target: str) -> bool:
     link = parse_figure_link(target)
     try:
-        value = compute_link_target(link).value if link else None
+        value = compute_linked_figure(link).value if link else None
     except FigureError:
         return False
     return value is not None and compare_figure_with_value(amount, value).is_equal

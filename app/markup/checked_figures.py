@@ -116,7 +116,7 @@ def parse_figure_link(href: str) -> FigureLink | None:
     return FigureLink(scheme, name, dict(pairs), field)
 
 
-def compute_link_target(target: FigureLink) -> ComputedFigure:
+def compute_linked_figure(target: FigureLink) -> ComputedFigure:
     """Compute the value of a target; raises FigureError."""
     if not target.field:
         hint = "End the address with #output, for example #total."
@@ -243,7 +243,9 @@ def check_and_unlink_figures(
             return match["text"]
         source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
-            comparison = compare_figure_with_value(match["text"], compute_link_target(target).value)
+            comparison = compare_figure_with_value(
+                match["text"], compute_linked_figure(target).value
+            )
         except FigureError as error:
             location = source_file.locate_text(match[0], first_line, last_line)
             source_file.report(error.code, *location, error.message, error.hint)
@@ -266,7 +268,7 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
         if target.scheme == "calc":
             source_file.spend_effort(estimate_call_effort(target.name), match["target"])
         try:
-            value = compute_link_target(target).value
+            value = compute_linked_figure(target).value
             if isinstance(value, Quantity):
                 unit = match["unit"]
                 number = quantities.convert_quantity(value, unit).value if unit else value.value
@@ -475,7 +477,7 @@ def _read_amount(node: Node, unit: str) -> float:
     try:
         value: Value | None = quantities.parse_quantity(value_text)
         if target:
-            value = compute_link_target(target).value
+            value = compute_linked_figure(target).value
         if not isinstance(value, Quantity):
             raise _not_an_amount_error(node, value_text)
         amount = factor * quantities.convert_quantity(value, unit).value

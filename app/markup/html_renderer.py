@@ -594,7 +594,7 @@ def _compute_and_check_figure(
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
     context.source_file.spend_effort(estimate_call_effort(target.name), href)
     try:
-        computed_figure = checked_figures.compute_link_target(target)
+        computed_figure = checked_figures.compute_linked_figure(target)
     except FigureError as error:
         context.report(error.code, href[:60], error.message, error.hint)
         return None

@@ -131,7 +131,7 @@ PROBLEM_CODES: dict[str, ProblemCode] = {
 }
 
 
-def explain_code(code: str) -> str:
+def describe_problem_code(code: str) -> str:
     """Describe a code for a terminal; raises KeyError for an unknown one."""
     rule = PROBLEM_CODES[code]
     kind = "an error, its item is left out" if code[0] == "E" else "a warning"

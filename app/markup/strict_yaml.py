@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -132,13 +132,8 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
             suggestion = match["value"].replace('"', "'")
             sign_column = row.index("#", match.start("value")) + (1 if number else column)
             message = "“#” begins a comment here: the rest of the line is not read."
-            report(
-                "E10",
-                line + number,
-                sign_column,
-                message,
-                f'Write {match["key"]}: "{shorten(suggestion)}"',
-            )
+            hint = f'Write {match["key"]}: "{shorten(suggestion)}"'
+            report("E10", line + number, sign_column, message, hint)
             rows[number] = f'{match["head"]}"{suggestion}"'
         match = _SIGNED.fullmatch(row)
         if match is None:
@@ -150,19 +145,14 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
         if not is_reported:
             sign_column = match.start("value") + (1 if number else column)
             message = f"“{match['value'][:40]}” begins with a sign that YAML reads."
-            report(
-                "E10",
-                line + number,
-                sign_column,
-                message,
-                f"Write {match['key']}: {shorten(suggestion)}",
-            )
+            hint = f"Write {match['key']}: {shorten(suggestion)}"
+            report("E10", line + number, sign_column, message, hint)
         is_reported = True
         rows[number] = f'{match["head"]}"{value_without_sign}"'
     return "\n".join(rows)
 
 
-_TOO_DEEP = (
+_TOO_DEEP = ProblemText(
     f"The lists of this block are nested more than {_MOST_NESTED} deep.",
     "Write plain values, or lists of plain values.",
 )
@@ -237,28 +227,36 @@ _KEYED = "Write “key: value”, one to a line; put quotes around a value that 
 _TABLESS = "Begin the line with spaces in place of the tab, or with the key itself."
 
 
-_INDENTED = (
-    "This line is indented otherwise than the lines beside it.",
-    "Begin the names below one key with as many spaces, such as two.",
-)
-_WORDS = (
-    (
+class YamlErrorText(NamedTuple):
+    """What to say of an error that YAML's parser describes by this pattern."""
+
+    pattern: re.Pattern[str]
+    message: str
+    remedy: str
+
+
+_ERROR_TEXTS = (
+    YamlErrorText(
         re.compile(r"did not find expected ',' or '([\]}])'"),
         r"A list is not closed, or a comma is missing: \1 is expected.",
         "Write the whole list on one line: key: [one, two].",
     ),
-    (re.compile("did not find expected .*"), *_INDENTED),
-    (
+    YamlErrorText(
+        re.compile("did not find expected .*"),
+        "This line is indented otherwise than the lines beside it.",
+        "Begin the names below one key with as many spaces, such as two.",
+    ),
+    YamlErrorText(
         re.compile("mapping values.*"),
         "This line holds a colon too many, or is indented too far.",
         _KEYED,
     ),
-    (
+    YamlErrorText(
         re.compile("found unexpected end.*"),
         "A quotation mark is not closed.",
         "Write it at the end of the value.",
     ),
-    (
+    YamlErrorText(
         re.compile(".*(?:cannot start any token|alias).*"),
         "A value begins with a sign that has a meaning of its own.",
         'Put the value into quotation marks: key: "…".',
@@ -271,9 +269,9 @@ def _describe_yaml_error(parser_message: str, line: str) -> ProblemText:
     tab = line.lstrip(" ").startswith("\t")
     if tab or "tab character" in parser_message or "'\\t'" in parser_message:
         return ProblemText("This line begins with a tab.", _TABLESS)
-    for pattern, message, remedy in _WORDS:
-        if match := pattern.fullmatch(parser_message):
-            return ProblemText(match.expand(message), remedy)
+    for text in _ERROR_TEXTS:
+        if match := text.pattern.fullmatch(parser_message):
+            return ProblemText(match.expand(text.message), text.remedy)
     return ProblemText(f"This cannot be read: {parser_message}.", _KEYED)
 
 

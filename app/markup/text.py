@@ -103,7 +103,7 @@ def reduce_to_words(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
 
 
-def option_key(*parts: str) -> str:
+def hash_to_letters(*parts: str) -> str:
     """Return a key of four letters for an option: stable, and unrelated to its content."""
     number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6])
     letters = ""

@@ -189,11 +189,8 @@ class CommandMatcher:
                     continue
                 for pipeline_commands in (p.commands for p in pipelines[:1]):
                     if shell.ANYTHING in spelling.plain or _count_variables(pipeline_commands):
-                        # The program comes after the host of ssh.
-                        program = pipeline_commands[0].program.rpartition(" ")[2]
-                        self._with_ellipsis[program].append(
-                            AuthoredPipeline(pipeline_commands, index)
-                        )
+                        candidates = self._with_ellipsis[pipeline_commands[0].program_on_host]
+                        candidates.append(AuthoredPipeline(pipeline_commands, index))
                     else:
                         self._exact[pipeline_commands].append(index)
         for candidates in self._with_ellipsis.values():
@@ -204,7 +201,7 @@ class CommandMatcher:
         lab = self.lab
         session = LabSession((), lab.start, frozenset({lab.start} & set(lab.goal)))
         for line in lines:
-            session = _answer_line(self, session, line)
+            session = _answer_typed_line(self, session, line)
         return session
 
     def find_meant_commands(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
@@ -222,8 +219,7 @@ class CommandMatcher:
         """
         exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
-        program = typed[0].program.rpartition(" ")[2]
-        for pipeline_commands, index in self._with_ellipsis.get(program, ()):
+        for pipeline_commands, index in self._with_ellipsis.get(typed[0].program_on_host, ()):
             if shell.pipeline_matches(pipeline_commands, typed):
                 counts[index] = max(counts.get(index, 0), _count_variables(pipeline_commands))
         return counts
@@ -254,7 +250,7 @@ class CommandMatcher:
                 return CommandWithFilters(matches[0], filters)
         return CommandWithFilters(None, stages[1:])
 
-    def list_harmless_answers(self, state: str) -> list[lab_tables.LabAnswer]:
+    def harmless_answers_by_specificity(self, state: str) -> list[lab_tables.LabAnswer]:
         """Return the harmless answers of a state with each spelling, the most special first."""
         applicable = self._sort_applicable_commands(
             state, {n: 0 for n, c in enumerate(self.lab.commands) if not c.harmful}
@@ -303,7 +299,7 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
     return CommandMatcher(lab).replay(lines)
 
 
-def _answer_line(matcher: CommandMatcher, session: LabSession, line: str) -> LabSession:
+def _answer_typed_line(matcher: CommandMatcher, session: LabSession, line: str) -> LabSession:
     lab, state, reached = matcher.lab, session.state, set(session.reached)
     outputs, indices, note, saved = [], [], NO_TEXT, session.saved_files
     refused, cleared, variables = False, session.cleared_entries, session.variables
@@ -330,10 +326,8 @@ def _answer_line(matcher: CommandMatcher, session: LabSession, line: str) -> Lab
             queue[:0] = pipelines_by_argument
             continue
         if index is None:
-            tries = (
-                _answer_everyday_command(matcher, state, p.stages[0], saved)
-                for p in (pipeline, original)
-            )
+            stages = (pipeline.stages[0], original.stages[0])
+            tries = (_answer_everyday_command(matcher, state, s, saved) for s in stages)
             text = next((text for text in tries if text is not None), None)
             if text is None:
                 text = _answer_builtin(matcher, session, pipeline.stages[0])
@@ -408,7 +402,7 @@ def _convert_dmesg_seconds(
     """
     if not {"-T", "--ctime", "journalctl"} & {*tokens}:
         return text
-    facts = _find_facts(matcher, state, ["up", "day", "clock", "host"])
+    facts = _read_facts_from_outputs(matcher, state, ["up", "day", "clock", "host"])
     uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
     if not uptime or not day:
@@ -417,7 +411,7 @@ def _convert_dmesg_seconds(
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
     boot -= timedelta(int(uptime[1] or 0), hours=int(uptime[2] or 0), minutes=int(uptime[3]))
     is_journal = "journalctl" in tokens
-    remote = shell.read_command(tuple(tokens)).program.rpartition(" ")[0].removeprefix("ssh ")
+    remote = shell.read_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
     time_format = "[%a %b %e %H:%M:%S %Y]"
     if is_journal:
         time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
@@ -445,9 +439,9 @@ def _derive_output_from_other_answers(
     matcher: CommandMatcher, state: str, typed: ShellCommand
 ) -> lab_tables.DerivedAnswer | None:
     """Return an answer derived from other answers in this state; None if there is none."""
-    host_prefix, _, program = typed.program.rpartition(" ")
-    prefix = f"{host_prefix} " if host_prefix else ""
-    typed = dataclasses.replace(typed, program=program, variables=())
+    ssh_prefix = typed.ssh_prefix
+    prefix = f"{ssh_prefix} " if ssh_prefix else ""
+    typed = dataclasses.replace(typed, program=typed.program_on_host, variables=())
 
     def find(command: ShellCommand) -> int | None:
         host_command = dataclasses.replace(command, program=prefix + command.program)
@@ -462,16 +456,12 @@ def _derive_output_from_other_answers(
                 return lab_tables.DerivedAnswer(index, output)
     answers = [
         answer._replace(
-            command=dataclasses.replace(
-                answer.command, program=answer.command.program.removeprefix(prefix)
-            )
+            command=dataclasses.replace(answer.command, program=answer.command.program_on_host)
         )
-        if prefix
-        else answer
-        for answer in matcher.list_harmless_answers(state)
-        if answer.command.program.rpartition(" ")[0] == host_prefix
+        for answer in matcher.harmless_answers_by_specificity(state)
+        if answer.command.ssh_prefix == ssh_prefix
     ]
-    user = _find_facts(matcher, state, ["user"])["user"]
+    user = _read_facts_from_outputs(matcher, state, ["user"])["user"]
     return lab_tables.derive_answer(typed, find, answers, user)
 
 
@@ -513,7 +503,9 @@ def _load_everyday_answers_and_facts() -> EverydayAnswers:
     )
 
 
-def _find_facts(matcher: CommandMatcher, state: str, names: Sequence[str]) -> dict[str, str]:
+def _read_facts_from_outputs(
+    matcher: CommandMatcher, state: str, names: Sequence[str]
+) -> dict[str, str]:
     """Return facts read from the outputs of a lab, those of the current state first.
 
     A fact that no output states is empty.
@@ -545,15 +537,13 @@ def _answer_everyday_command(
     command = typed
     if command.program == "cat" and tokens[-1] in saved:
         return saved[tokens[-1]]
-    host_prefix, _, program = command.program.rpartition(" ")
-    if host_prefix:
-        if host_prefix not in {
-            answer.command.program.rpartition(" ")[0]
-            for answer in matcher.list_harmless_answers(state)
+    if prefix := command.ssh_prefix:
+        if prefix not in {
+            a.command.ssh_prefix for a in matcher.harmless_answers_by_specificity(state)
         }:
             return None
-        remote = {"host": host_prefix.removeprefix("ssh "), "user": "root", "home": "/root"}
-        command = dataclasses.replace(command, program=program)
+        remote = {"host": prefix.removeprefix("ssh "), "user": "root", "home": "/root"}
+        command = dataclasses.replace(command, program=command.program_on_host)
     lines = (
         line for n in everyday_matcher.find_meant_commands("", [command]) for line in same_lines[n]
     )
@@ -566,7 +556,7 @@ def _answer_everyday_command(
     ):
         if _is_named_in_lab(matcher, typed, everyday.unless_named[index]):
             return None
-        facts = _find_facts(matcher, state, everyday.needed_facts[index]) | remote
+        facts = _read_facts_from_outputs(matcher, state, everyday.needed_facts[index]) | remote
         if all(facts.values()):
             text = everyday_matcher.lab.commands[index].output.plain
             for name, value in facts.items():
@@ -575,7 +565,7 @@ def _answer_everyday_command(
     lists_files = command.program in {"ls", "stat"}
     if not lists_files or (files := _list_files(matcher, state, command, saved)) is None:
         return None
-    facts = _find_facts(matcher, state, ["user", "day", "clock"]) | remote
+    facts = _read_facts_from_outputs(matcher, state, ["user", "day", "clock"]) | remote
     is_long_format = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
@@ -622,7 +612,7 @@ def _list_files(
     path = (command.arguments[0] if command.arguments else "").rstrip("/")
     file_sizes = {
         meaning.arguments[0].removeprefix("./"): len(text) + 1
-        for _, meaning, text in matcher.list_harmless_answers(state)
+        for _, meaning, text in matcher.harmless_answers_by_specificity(state)
         if meaning.program == "cat" and len(meaning.arguments) == 1 and text[:5] != "cat: "
     }
     file_sizes |= {name: len(text) + 1 for name, text in saved.items()}

@@ -197,16 +197,11 @@ def _read_gpus(table: str, outputs: Sequence[str]) -> GpuTable:
 
 def _read_processes(table: str, gpus: GpuTable) -> GpuTable:
     by_index = {gpu[0]: dict(zip(gpus.header, gpu, strict=True)) for gpu in gpus.rows}
-    rows = [
-        [
-            *(by_index[gpu][name] for name in ("name", "pci.bus_id", "uuid")),
-            pid,
-            name,
-            f"{used_mebibytes} MiB",
-        ]
-        for gpu, pid, name, used_mebibytes in _PROCESS.findall(table)
-        if gpu in by_index
-    ]
+    rows = []
+    for gpu, pid, process_name, used_mebibytes in _PROCESS.findall(table):
+        if gpu in by_index:
+            facts = [by_index[gpu][name] for name in ("name", "pci.bus_id", "uuid")]
+            rows.append([*facts, pid, process_name, f"{used_mebibytes} MiB"])
     names = ["gpu_name", "gpu_bus_id", "gpu_uuid", "pid", "process_name", "used_gpu_memory [MiB]"]
     return GpuTable(names, rows)
 
@@ -267,15 +262,12 @@ def _answer_kubectl_describe_by_prefix(
 ) -> DerivedAnswer | None:
     """Answer `kubectl describe pod llm` with the first pod whose name begins with `llm`."""
     *kind, prefix = typed.arguments
-    return next(
-        (
-            DerivedAnswer(n, text)
-            for n, c, text in answers
-            if (c.program, c.options, [*c.arguments[:-1]]) == (typed.program, typed.options, kind)
-            if len(kind) > 1 and c.arguments[-1].startswith(prefix)
-        ),
-        None,
-    )
+    for index, command, text in answers if len(kind) > 1 else ():
+        *answered_kind, name = command.arguments or ("",)
+        is_same_program = (command.program, command.options) == (typed.program, typed.options)
+        if is_same_program and answered_kind == kind and name.startswith(prefix):
+            return DerivedAnswer(index, text)
+    return None
 
 
 # --- tables of Slurm ---
@@ -332,6 +324,10 @@ def _answer_scontrol_show_node_or_hostnames(
     return DerivedAnswer(by_node.source_index, "\n\n".join(nodes)) if nodes else None
 
 
+_VIEW_OPTIONS: tuple[str, ...] = ("--format", "--Format", "--noheader", "--parsable2", "--parsable")
+_VIEW_OPTIONS += ("--long", "--sort", "--allocations", "--associations")
+
+
 class TableRequest(NamedTuple):
     """The display options of a table, the values that its rows must have, and all other options."""
 
@@ -368,20 +364,7 @@ def _split_view_and_row_options(
             rows[columns.get(field, "NAME")] = value
         else:
             rows[header] = value
-    view_options = (
-        "--format",
-        "--Format",
-        "--noheader",
-        "--parsable2",
-        "--parsable",
-        "--long",
-        "--sort",
-    )
-    view = {
-        name: options.pop(name)
-        for name in (*view_options, "--allocations", "--associations")
-        if name in options
-    }
+    view = {name: options.pop(name) for name in _VIEW_OPTIONS if name in options}
     return TableRequest(view, rows, (tuple(sorted(options.items())), tuple(arguments)))
 
 

@@ -13,7 +13,7 @@ from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
-from app.markup.text import option_key, reduce_to_words
+from app.markup.text import hash_to_letters, reduce_to_words
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
 _BOX = re.compile(
@@ -224,11 +224,11 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
         if option.pinned_key
         else reduce_to_words(replace_figure_links_by_text(option.source))
     )
-    key = option_key(item_id, hashed_text)
+    key = hash_to_letters(item_id, hashed_text)
     count = 1
     while key in taken_keys:
         count += 1
-        key = option_key(item_id, hashed_text, str(count))
+        key = hash_to_letters(item_id, hashed_text, str(count))
     taken_keys.add(key)
     return key
 
@@ -285,18 +285,18 @@ def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str
     return template
 
 
-def make_part_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
-    key, count = option_key(item_id, hashed_text), 0
+def make_step_or_row_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
+    key, count = hash_to_letters(item_id, hashed_text), 0
     while key in taken_keys:
         count += 1
         # Hashing the previous key can cycle through taken keys. After that many tries,
         # hash the counter instead.
-        key = option_key(item_id, hashed_text, key if count <= len(taken_keys) else str(count))
+        key = hash_to_letters(item_id, hashed_text, key if count <= len(taken_keys) else str(count))
     taken_keys.add(key)
     return key
 
 
-def report_part_limit_reached(
+def report_if_too_many_parts(
     parts: Sized, parts_label: str, line: int, source_file: SourceFile
 ) -> bool:
     """Return whether a question has its maximum number of parts; report the first extra one."""

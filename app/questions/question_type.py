@@ -110,6 +110,11 @@ def clamp_fraction(part: float, whole: float) -> float:
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 
 
+def score_parts(good: float, count: int, credit_rule: str) -> float:
+    """Return the score of `good` right parts of `count`: their share, or all or nothing for `off`."""
+    return float(good == count) if credit_rule == "off" else clamp_fraction(good, count)
+
+
 def escape_typed_text(text: str) -> RichText:
     return RichText(escape(text), text)
 

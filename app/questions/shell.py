@@ -49,6 +49,15 @@ class ShellCommand:
     arguments: tuple[str, ...]
     variables: tuple[str, ...] = ()
 
+    @property
+    def ssh_prefix(self) -> str:
+        """The `ssh HOST` before the program of a command for another host; else empty."""
+        return self.program.rpartition(" ")[0]
+
+    @property
+    def program_on_host(self) -> str:
+        return self.program.rpartition(" ")[2]
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShellPipeline:

@@ -10,7 +10,7 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
-from app.content.uncomputed_amounts import KEEP_PLAIN, check_amounts, read_amounts
+from app.content.uncomputed_amounts import KEEP_PLAIN, check_plain_amounts_and_ratios, read_amounts
 from app.estimator import data_files
 from app.estimator.hardware import catalog
 from app.estimator.hardware.part_values import find_part
@@ -81,7 +81,7 @@ def test_an_estimate_of_the_page_is_told_in_the_questions_of_its_topic() -> None
         "topics/b/quiz.md": read_amounts(question),
     }
 
-    found = list(check_amounts(files))
+    found = list(check_plain_amounts_and_ratios(files))
 
     assert [(p.path, p.code, p.column) for p in found] == [("topics/a/quiz.md", "W98", 17)]
     assert "[1120 GB](calc:training-memory?model=70B#states)" in found[0].hint

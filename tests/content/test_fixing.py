@@ -15,7 +15,7 @@ from app.content.check import (
     is_tracked_by_git,
     plan_file_changes,
 )
-from app.markup.problems import PROBLEM_CODES, explain_code
+from app.markup.problems import PROBLEM_CODES, describe_problem_code
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -131,7 +131,7 @@ def test_an_unknown_code_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_example_is_shown_below_its_meaning() -> None:
-    assert explain_code("E43") == (
+    assert describe_problem_code("E43") == (
         "E43, an error, its item is left out: "
         "A foreseen wrong value lies inside the accepted range.\n\n"
         "For example:\n\n"

@@ -95,12 +95,9 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             hint += f"answer, with an empty left cell: | | {options[0].words} |"
             source_file.report("E20", first, 1, "No answer is marked right.", hint)
         # An option that could not be parsed may be the right one, or the third.
-        elif not any(
-            p.code == "E24" and p.item == source_file.item
-            for p in source_file.problems[source_file.problems_before_item :]
-        ):
+        elif not _has_unreadable_option(source_file):
             check_any_option_right(options, first, source_file)
-            use = "" if self._report_unclear_answer_mode(authored) else authored.exam_use
+            use = "" if self._report_if_answer_mode_unclear(authored) else authored.exam_use
             check_option_count(
                 len(options), self.least_exam_options, first, source_file, exam_use=use, hint=_SIDES
             )
@@ -109,7 +106,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         if answer.shuffle:
             _report_options_referring_to_others(options, source_file)
 
-    def _report_unclear_answer_mode(self, authored: AuthoredItem) -> bool:
+    def _report_if_answer_mode_unclear(self, authored: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
         options, texts = authored.parts.options, [option.words for option in authored.parts.options]
         unclear = len(options) > 1 and not all(option.ticked for option in options)
@@ -256,6 +253,11 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def guess_percent(self, answer: ChoiceSpec) -> float | None:
         right = sum(option.right for option in answer.options)
         return guess_percent(self.name, len(answer.options), right)
+
+
+def _has_unreadable_option(source_file: SourceFile) -> bool:
+    problems = source_file.problems[source_file.problems_before_item :]
+    return any(p.code == "E24" and p.item == source_file.item for p in problems)
 
 
 def _report_options_referring_to_others(
@@ -411,9 +413,8 @@ class MultipleChoiceType(ChoiceType):
         """Check that not every option is right (E33)."""
         super().check(answer, authored)
         source_file = authored.source_file
-        problems = source_file.problems[source_file.problems_before_item :]
         is_every_option_right = len(answer.options) > 1 and all(o.right for o in answer.options)
-        if is_every_option_right and not any(p.code == "E24" for p in problems):
+        if is_every_option_right and not _has_unreadable_option(source_file):
             line = authored.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
             if all(sole_code_span(option) for option in authored.parts.options):

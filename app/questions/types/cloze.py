@@ -13,8 +13,8 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
-from app.markup.text import option_key, reduce_to_words, shorten
-from app.questions.options import TWO_ANSWERS, ParsedOption, report_part_limit_reached
+from app.markup.text import hash_to_letters, reduce_to_words, shorten
+from app.questions.options import TWO_ANSWERS, ParsedOption, report_if_too_many_parts
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
@@ -26,10 +26,10 @@ from app.questions.question_type import (
     RenderGap,
     SubmittedFields,
     UnreadableResponse,
-    clamp_fraction,
     escape_typed_text,
     first_value,
     same_words,
+    score_parts,
 )
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -155,7 +155,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         )
         good, all_ = sum(mark.good for mark in marks), len(marks)
         return GradeResult(
-            score=float(good == all_) if credit_rule == "off" else clamp_fraction(good, all_),
+            score=score_parts(good, all_, credit_rule),
             score_basis=f"{good} of {all_} gaps right",
             parsed={"blanks": typed},
             marks=marks,
@@ -200,7 +200,7 @@ def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
             if child.type in {"text", "text_special"}:
                 _replace_blanks_by_marks(child, first_line(token), blanks, authored)
     if len(blanks) > MOST_OPTIONS:
-        report_part_limit_reached(blanks, "blanks", first_line(blocks[0]), authored.source_file)
+        report_if_too_many_parts(blanks, "blanks", first_line(blocks[0]), authored.source_file)
         return ClozeSpec((NO_TEXT,), ())
     text = render_tokens(blocks, authored.context)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
@@ -269,7 +269,7 @@ def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredIte
         message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
         report("E54", message, f"Write [[{shorten(apart)}]].")
-    name = option_key(authored.comment.id, "blank", str(number))
+    name = hash_to_letters(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 
 

@@ -98,11 +98,8 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
         text = "\n".join(output_lines).strip("\n")
         cue = next((s for s in spans if s in text), "")
         output, cue_text, *names = map(escape_typed_text, (text, cue, *spellings))
-        commands.append(
-            dataclasses.replace(
-                base, spellings=tuple(names), output=output, cue=cue_text, line=number
-            )
-        )
+        command = dataclasses.replace(base, spellings=tuple(names), output=output, cue=cue_text)
+        commands.append(dataclasses.replace(command, line=number))
     if not commands:
         message = "This console block has no command."
         source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
@@ -272,10 +269,9 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
                 if _command_specificity(earlier := lab.commands[n]) == _command_specificity(command)
             ]
             if earlier_commands:
-                message = (
-                    f"“{spelling.plain[:40]}” has an answer in line {earlier_commands[0].line} "
-                )
-                message += f"already, in the state “{state}”."
+                line = earlier_commands[0].line
+                message = f"“{spelling.plain[:40]}” has an answer in line {line} already, "
+                message += f"in the state “{state}”."
                 hint = "Say with in STATE when each counts, or delete one."
                 if command.states:
                     hint = f"Take {state} away from the in of one of the two, or delete one."
@@ -348,23 +344,28 @@ def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
             source_file.report("W89", command.line, 1, message, hint)
 
 
+class StatedFact(NamedTuple):
+    value: str
+    command: LabCommand
+
+
 def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
     """Warn about outputs that contradict each other (W89).
 
     The facts, and whether they hold in all states, are listed in console_programs.toml.
     """
-    seen: dict[str, list[tuple[str, LabCommand]]] = {}
+    seen: dict[str, list[StatedFact]] = {}
     facts = [f for spec in shell.known_programs().values() for f in spec.get("facts", ())]
     for fact, command in itertools.product(facts, lab.commands):
         for subject, value in re.findall(fact["pattern"], command.output.plain):
             name = fact["name"].format(subject)
-            for earlier_value, earlier in seen.setdefault(name, []):
-                states = set(command.states or lab.states) & set(earlier.states or lab.states)
-                if earlier_value != value and (states or fact["lasts"]):
-                    message = (
-                        f"Here {name} is {value}, in line {earlier.line} it is {earlier_value}."
-                    )
+            for earlier in seen.setdefault(name, []):
+                earlier_states = earlier.command.states or lab.states
+                states = set(command.states or lab.states) & set(earlier_states)
+                if earlier.value != value and (states or fact["lasts"]):
+                    line = earlier.command.line
+                    message = f"Here {name} is {value}, in line {line} it is {earlier.value}."
                     hint = "Make both the same, or say with in STATE when each counts."
                     source_file.report("W89", command.line, 1, message, hint)
                     break
-            seen[name].append((value, command))
+            seen[name].append(StatedFact(value, command))

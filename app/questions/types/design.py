@@ -49,9 +49,9 @@ from app.questions.question_type import (
     ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
-    clamp_fraction,
     escape_typed_text,
     first_value,
+    score_parts,
 )
 
 _COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
@@ -533,11 +533,8 @@ class _DesignExerciseCheck:
                 message = f"“{unknown[0]}” is not an output of {estimate}."
                 self._report("E81", "accept", message, suggest_known_words(unknown[0], outputs))
                 return
-            best = {
-                n: v
-                for n in condition.outputs_with_best_value
-                if isinstance(v := outputs[n], Quantity)
-            }
+            values = {name: outputs[name] for name in condition.outputs_with_best_value}
+            best = {name: v for name, v in values.items() if isinstance(v, Quantity)}
             evaluate_condition(condition, outputs, best)
         except ExpressionError as error:
             self._report(error.code, "accept", error.message, error.hint)
@@ -627,11 +624,8 @@ class DesignType(QuestionType[DesignSpec]):
 
     def template_data(self, answer: DesignSpec, typed: DraftFields) -> OpenDesign:
         fields = {name: f"choose.{name}" for name in answer.choose}
-        chosen = {
-            name: value
-            for name, field in fields.items()
-            if (value := (typed.get(field) or ("",))[0])
-        }
+        typed_values = {name: (typed.get(field) or ("",))[0] for name, field in fields.items()}
+        chosen = {name: value for name, value in typed_values.items() if value}
         values = {**answer.given, **(chosen or find_unsolved_starting_plan(answer))}
         given = {name: name for name in answer.given}
         return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
@@ -653,17 +647,14 @@ class DesignType(QuestionType[DesignSpec]):
             return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
         verdict = expressions.compute_estimate(answer.estimate, {**answer.given, **plan}).verdict
         why = f"{verdict.lead} {verdict.text}".strip()
+        keys = (f"c{number}" for number in itertools.count())
+        texts = describe_conditions(answer)
         marks = tuple(
-            _build_condition_part_result(f"c{number}", result, label, why)
-            for number, (result, label) in enumerate(
-                zip(results, describe_conditions(answer), strict=True)
-            )
+            map(_build_condition_part_result, keys, results, texts, itertools.repeat(why))
         )
         met = sum(mark.good for mark in marks)
         return GradeResult(
-            score=float(met == len(marks))
-            if credit_rule == "off"
-            else clamp_fraction(met, len(marks)),
+            score=score_parts(met, len(marks), credit_rule),
             parsed={"plan": plan, "met": [mark.good for mark in marks]},
             marks=marks,
             said=f"{met} of {len(marks)} conditions met",

@@ -163,11 +163,8 @@ class HotspotType(QuestionType[HotspotSpec]):
         check_feedback_of_wrong_options(options, source_file)
         check_at_most_one_right(options, "regions", source_file)
         if len(options) > _MAX_REGIONS:
-            message, hint = (
-                f"The question has {len(options)} regions.",
-                f"Use at most {_MAX_REGIONS}.",
-            )
-            source_file.report("E88", options[_MAX_REGIONS].line, 1, message, hint)
+            line, message = options[_MAX_REGIONS].line, f"The question has {len(options)} regions."
+            source_file.report("E88", line, 1, message, f"Use at most {_MAX_REGIONS}.")
         _check_regions_and_labels(answer, authored)
 
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import first_line, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
-from app.markup.text import option_key, reduce_to_words
-from app.questions.options import ParsedOption, make_part_key, report_part_limit_reached
+from app.markup.text import hash_to_letters, reduce_to_words
+from app.questions.options import ParsedOption, make_step_or_row_key, report_if_too_many_parts
 from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
@@ -26,10 +26,10 @@ from app.questions.question_type import (
     ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
-    clamp_fraction,
     feedback_html,
     first_value,
     list_items_html,
+    score_parts,
 )
 
 
@@ -101,16 +101,14 @@ class MatchingType(QuestionType[MatchSpec]):
         pairs: list[MatchRow] = []
         taken: set[str] = set()
         for row in rows[1:]:
-            if report_part_limit_reached(
-                pairs, "pairs", first_line(table[0]), authored.source_file
-            ):
+            if report_if_too_many_parts(pairs, "pairs", first_line(table[0]), authored.source_file):
                 break
             left, right, reason = (
                 render_tokens(row[i], authored.context) if i < len(row) else NO_TEXT
                 for i in range(3)
             )
-            name = make_part_key(item, f"left {reduce_to_words(left.plain)}", taken)
-            answer = option_key(item, f"right {reduce_to_words(right.plain)}")
+            name = make_step_or_row_key(item, f"left {reduce_to_words(left.plain)}", taken)
+            answer = hash_to_letters(item, f"right {reduce_to_words(right.plain)}")
             pairs.append(MatchRow(name, left, right, reason, answer))
         padded = [*titles, "", ""]
         return MatchSpec(padded[0], padded[1], tuple(pairs))
@@ -175,16 +173,14 @@ class MatchingType(QuestionType[MatchSpec]):
         if not any(given.values()):
             return UnreadableResponse("Nothing is matched.", "Choose a match for each row.")
         good = sum(given[row.key] == row.answer for row in rows)
-        wrong = sum(1 for row in rows if given[row.key] not in {"", row.answer})
+        wrong = sum(given[row.key] not in {"", row.answer} for row in rows)
+        said, is_net = f"{good} of {len(rows)} rows right", credit_rule in {"net", "coverage"}
         return GradeResult(
-            score=_matching_credit(good, wrong, len(rows), credit_rule),
-            score_basis=f"{good} right less {wrong} wrong, of {len(rows)} rows"
-            if credit_rule in {"net", "coverage"}
-            else f"{good} of {len(rows)} rows right",
+            score=score_parts(good - wrong if is_net else good, len(rows), credit_rule),
+            score_basis=f"{good} right less {wrong} wrong, of {len(rows)} rows" if is_net else said,
             parsed={"pairs": given},
             marks=tuple(_grade_row(row, given[row.key], known) for row in rows),
-            said=f"{good} of {len(rows)} rows right",
-            wanted="",
+            said=said,
         )
 
     def describe_missing_input(
@@ -297,12 +293,6 @@ def _check_repeated_cells(answer: MatchSpec, table_line: int, source_file: Sourc
 def _cell_text(cell: RichText) -> str:
     """Return a cell as text; images are compared by their markup."""
     return cell.plain or cell.html
-
-
-def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
-    if rule == "off":
-        return float(good == rows)
-    return clamp_fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
 
 
 def _grade_row(row: MatchRow, given: str, text_by_answer: dict[str, RichText]) -> PartResult:

@@ -19,9 +19,9 @@ from app.questions.options import (
     Choice,
     ParsedOption,
     build_choices,
-    make_part_key,
+    make_step_or_row_key,
     optional_rich_text,
-    report_part_limit_reached,
+    report_if_too_many_parts,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -101,7 +101,7 @@ class OrderingType(QuestionType[OrderSpec]):
         steps = authored.parts.block
         position = 1
         while position < len(steps) - 1:
-            if report_part_limit_reached(
+            if report_if_too_many_parts(
                 choices, "steps", first_line(steps[position]), authored.source_file
             ):
                 break
@@ -110,7 +110,7 @@ class OrderingType(QuestionType[OrderSpec]):
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             text_length = quotes[0] if quotes else len(inside)
             text = render_tokens(inside[:text_length], authored.context)
-            key = make_part_key(
+            key = make_step_or_row_key(
                 authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys
             )
             feedback = optional_rich_text(inside[text_length + 1 : -1], authored.context)
