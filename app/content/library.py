@@ -454,7 +454,9 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
             return HtmlBlock(_SHOWN.sub(add_size, piece.html))
         return piece
 
-    sections = (dataclasses.replace(s, pieces=(*map(add_sizes, s.pieces),)) for s in topic.sections)
+    sections = (
+        dataclasses.replace(s, pieces=tuple(map(add_sizes, s.pieces))) for s in topic.sections
+    )
     return dataclasses.replace(topic, sections=tuple(sections))
 
 

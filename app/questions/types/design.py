@@ -647,10 +647,10 @@ class DesignType(QuestionType[DesignSpec]):
             return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
         verdict = expressions.compute_estimate(answer.estimate, {**answer.given, **plan}).verdict
         why = f"{verdict.lead} {verdict.text}".strip()
-        keys = (f"c{number}" for number in itertools.count())
-        texts = describe_conditions(answer)
+        described_results = zip(results, describe_conditions(answer), strict=True)
         marks = tuple(
-            map(_build_condition_part_result, keys, results, texts, itertools.repeat(why))
+            _build_condition_part_result(f"c{number}", result, text, why)
+            for number, (result, text) in enumerate(described_results)
         )
         met = sum(mark.good for mark in marks)
         return GradeResult(

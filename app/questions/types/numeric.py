@@ -221,14 +221,8 @@ def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> No
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
         message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
-        source_file.report_text(
-            "E43",
-            f"`{clash.wrong.template}`",
-            line,
-            line + 60,
-            message,
-            "Narrow the tolerance, or delete it.",
-        )
+        hint, answer_as_code = "Narrow the tolerance, or delete it.", f"`{clash.wrong.template}`"
+        source_file.report_text("E43", answer_as_code, line, line + 60, message, hint)
     _check_units(answer, line, source_file)
     _check_duplicate_ranges(answer, line, source_file)
 
@@ -242,14 +236,8 @@ def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceF
         one = (option.range.low, option.range.high)
         if one in seen:
             message = f"“{option.template}” is “{seen[one]}”, which stands above."
-            source_file.report_text(
-                "E23",
-                f"`{option.template}`",
-                line,
-                line + 60,
-                message,
-                "Change or delete one of them.",
-            )
+            hint, answer_as_code = "Change or delete one of them.", f"`{option.template}`"
+            source_file.report_text("E23", answer_as_code, line, line + 60, message, hint)
         seen.setdefault(one, option.template)
 
 
@@ -288,9 +276,8 @@ def _check_units(answer: NumericSpec, line: int, source_file: SourceFile) -> Non
         first, as_first = units[0]
         if unit_dimension_text(unit) != unit_dimension_text(as_first):
             message = f"“{option.template}” does not measure what “{first.template}” does."
-            source_file.report_text(
-                "E42", f"`{option.template}`", line, line + 60, message, "Use units of one kind."
-            )
+            hint, answer_as_code = "Use units of one kind.", f"`{option.template}`"
+            source_file.report_text("E42", answer_as_code, line, line + 60, message, hint)
 
 
 def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
