@@ -37,7 +37,7 @@ from app.estimator.inputs import (
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
-from app.estimator.units import PLURALS
+from app.estimator.units import agree_unit
 from app.web.dependencies import (
     CurrentLibrary,
     collect_course_link_targets,
@@ -212,7 +212,7 @@ def _is_number(figure: Figure) -> bool:
 
 def _figure_label(figure: Figure) -> str:
     """Return the label of a figure; “Needed” if the label only repeats its unit."""
-    repeats_unit = PLURALS.get(figure.unit) == figure.label
+    repeats_unit = agree_unit(2, figure.unit) == figure.label
     return "Needed" if repeats_unit else figure.label
 
 
