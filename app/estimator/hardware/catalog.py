@@ -184,17 +184,10 @@ class ReferenceDesign:
 
     id: str
     name: str
-    vendor: str = ""
     systems: tuple[str, ...] = ()
     switch: str = ""
     nodes_per_unit: int | None = None
     gpus_per_unit: int | None = None
-    reference_nodes: str = ""
-    reference_gpus: str = ""
-    compute_fabric: str = ""
-    power_note: str = ""
-    note: str = ""
-    unverified: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     read_on: str = ""
 
