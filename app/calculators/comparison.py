@@ -20,9 +20,10 @@ from app.estimator.result import Estimate, Figure, StackedBar
 from app.estimator.units import (
     MINUS,
     NBSP,
-    PLURALS,
     UNITS,
+    agree_unit,
     append_unit,
+    format_count,
     format_number,
     format_value,
     split_number_and_unit,
@@ -501,10 +502,9 @@ def _difference_as_shown(figure: Figure, first: Figure) -> str:
         return ""
     text = text.removesuffix(".0")
     if unit == "%":
-        return f"{text} point{'s' * (text != '1')}"
-    plural = PLURALS.get(figure.unit, figure.unit)
-    if unit in {figure.unit, plural}:
-        unit = figure.unit if text == "1" else plural
+        return format_count(float(text.replace(",", "")), "point")
+    if unit in {figure.unit, agree_unit(2, figure.unit)}:
+        unit = agree_unit(float(text.replace(",", "")), figure.unit)
     return append_unit(text, unit)
 
 

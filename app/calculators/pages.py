@@ -36,7 +36,7 @@ from app.estimator.inputs import (
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
-from app.estimator.units import PLURALS
+from app.estimator.units import agree_unit
 from app.web.dependencies import (
     CurrentLibrary,
     collect_course_link_targets,
@@ -201,7 +201,7 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
 
 def _figure_label(figure: Figure) -> str:
     """Return the label of a figure; “Needed” if the label only repeats its unit."""
-    repeats_unit = PLURALS.get(figure.unit) == figure.label
+    repeats_unit = agree_unit(2, figure.unit) == figure.label
     return "Needed" if repeats_unit else figure.label
 
 

@@ -365,7 +365,7 @@ def _name_in_sentence(field: InputSpec) -> str:
 def _input_hint(field: InputSpec) -> str:
     if field.minimum is not None or field.maximum is not None:
         return f"write {describe_range(field)}"
-    unit = field.typed_unit or units.PLURALS.get(field.unit, field.unit)
+    unit = field.typed_unit or units.agree_unit(2, field.unit)
     return f"write a number{' in ' + unit if unit else ''}"
 
 
@@ -376,7 +376,7 @@ def _format_bound(field: InputSpec, bound: float | None) -> str:
         bound = units.convert_unit(bound, field.unit, field.typed_unit)
         text = units.append_unit(units.format_number(bound), field.typed_unit)
         return text.replace(units.NBSP, " ")
-    unit = units.PLURALS.get(field.unit, field.unit) if bound != 1 else ""
+    unit = units.agree_unit(bound, field.unit) if bound != 1 else ""
     return f"{units.format_number(bound)} {unit}".rstrip()
 
 

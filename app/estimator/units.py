@@ -420,8 +420,27 @@ def _format_scaled(value: float, unit: str, extra_decimals: int) -> str:
         text = _format_up_to_one_decimal(scaled, extra_decimals)
     else:
         text = format_number(scaled, 3 + extra_decimals)
-    unit_text = unit_name if abs(scaled) == 1 else PLURALS.get(unit_name, unit_name)
-    return append_unit(text, unit_text)
+    return append_unit(text, agree_unit(scaled, unit_name))
+
+
+def agree_unit(number: float, unit: str) -> str:
+    """Return a unit as it stands beside a number: in the plural unless that is 1.
+
+    >>> agree_unit(1, "sequence"), agree_unit(2, "GPU-h"), agree_unit(2, "ms")
+    ('sequence', 'GPU-hours', 'ms')
+    """
+    return unit if abs(number) == 1 else PLURALS.get(unit, unit)
+
+
+def format_count(number: float, noun: str) -> str:
+    """Format a number with a noun in the singular or plural.
+
+    >>> format_count(1, "replica"), format_count(1200, "replica"), format_count(2, "switch")
+    ('1 replica', '1,200 replicas', '2 switches')
+    """
+    text = format_number(number)
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{text} {noun if text == '1' else PLURALS.get(noun, noun + ending)}"
 
 
 def append_unit(number: str, unit: str) -> str:

@@ -336,7 +336,8 @@ def build_form_fields(
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
         replaced = bool(spec.replaced_by) and getattr(inputs, spec.replaced_by, None) is not None
-        unit = "" if _has_unit(text) else _unit_beside_field(spec)
+        usual = f"{spec.usual(inputs):,}" if spec.usual and inputs and not problems else ""
+        unit = "" if _has_unit(text) else _unit_beside_field(spec, text or usual)
         fields.append(
             FormField(
                 name=name,
@@ -355,7 +356,7 @@ def build_form_fields(
                 term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
                 changed=name in typed and (inputs is None or meant != defaults[name]),
-                usual=f"{spec.usual(inputs):,}" if spec.usual and inputs and not problems else "",
+                usual=usual,
             )
         )
     return tuple(fields)
@@ -383,7 +384,7 @@ def _format_typed_value(spec: InputSpec, typed: str) -> str:
     The field's own unit is left out: it stands beside the field.
     """
     number, _, unit = typed.replace(units.NBSP, " ").strip().rpartition(" ")
-    if number and unit == _unit_beside_field(spec):
+    if number and unit in {_unit_beside_field(spec, number), _unit_beside_field(spec)}:
         typed = number
     if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(typed):
         return typed
@@ -412,9 +413,13 @@ def _has_unit(text: str) -> bool:
     return unit in units.UNITS and unit not in units.COUNT_SUFFIX
 
 
-def _unit_beside_field(spec: InputSpec) -> str:
-    """Return the unit that stands beside the field; empty without one."""
-    return spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
+def _unit_beside_field(spec: InputSpec, text: str = "") -> str:
+    """Return the unit that stands beside a field with `text` in it; empty without one."""
+    number = float(text.replace(",", "")) if _PLAIN_NUMBER.fullmatch(text) else 2
+    return spec.typed_unit or units.agree_unit(number, spec.unit)
+
+
+_PLAIN_NUMBER = re.compile(r"[\d,]*\.?\d+")
 
 
 def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:

@@ -6,8 +6,8 @@ import re
 import pytest
 from markupsafe import escape
 
-from app.estimator.inputs import parse_inputs
-from app.estimator.registry import find_estimate, require_estimate
+from app.estimator.inputs import input_specs, parse_inputs
+from app.estimator.registry import entries, find_estimate, require_estimate
 from app.settings import ROOT
 from app.web.render import StaticAssets, create_template_env
 from app.widgets.calculator_form import CourseLinks, build_calculator_form, build_form_fields
@@ -255,3 +255,20 @@ def test_a_number_typed_with_a_unit_has_none_beside_it() -> None:
     inputs = parse_inputs(entry.inputs, typed)
     fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
     assert (fields["shown_memory"].value, fields["shown_memory"].unit) == ("16303 MiB", "")
+
+
+def test_one_of_something_is_never_several(subtests: pytest.Subtests) -> None:
+    for entry in entries():
+        typed = {
+            name: "1"
+            for name, spec in input_specs(entry.inputs).items()
+            if spec.unit and not spec.typed_unit and spec.kind in {"count", "number"}
+        }
+        form = build_calculator_form(entry, typed)
+        for group in (*form.groups, *form.folded):
+            for field in group.fields:
+                with subtests.test(entry.name, field=field.name):
+                    assert not re.search(r"\b1 (?!ms)[A-Za-z]+s$", field.shown)
+    plan = require_estimate("parallelism-plan")
+    one = plan.compute(parse_inputs(plan.inputs, {"gpus": "8", "model": "8B", "global_batch": "1"}))
+    assert "1 sequence per step." in one.notes

@@ -181,6 +181,12 @@ def test_a_deployment_takes_a_rate_of_requests_as_its_capacity_does():
     assert service["throughput"].value == pytest.approx(20 * 300)
 
 
+def test_a_deployment_weighs_the_stages_of_its_pipeline() -> None:
+    service = run_estimate("deployment", {"pipeline_parallel": 2, "tensor_parallel": 2})
+    weights, memory = (_section(service, n).estimate for n in ("weights", "inference-memory"))
+    assert weights["per_gpu"].value == pytest.approx(memory["weights"].value / 4, rel=0.01)
+
+
 def _section(answer: Estimate, name: str) -> SubEstimate:
     return next(section for section in answer.sections if section.name == name)
 

@@ -133,6 +133,16 @@ WITH_ZERO = 4 + 20 / 128
         ),
         (
             {
+                "quant_method": "auto-round",
+                "bits": 4,
+                "data_type": "mx_fp",
+                "extra_config": {".*mlp.*": {"bits": 8}},
+            },
+            4.25,
+            8.25,
+        ),
+        (
+            {
                 "quant_method": "quark",
                 "global_quant_config": {"weight": {"dtype": "fp4", "group_size": 32}},
                 "exclude": ["lm_head"],
@@ -226,6 +236,15 @@ def test_the_weights_of_a_configuration_are_those_of_its_format(
         (
             {"bits": 4, "group_size": 64, "model.layers.0.mlp": False},
             expected(4.5, 4.5, 4.5, 4.5) + MLP * (16 - 4.5) / 8,
+        ),
+        (  # As in gpt-oss with MXFP4 experts; a module without a mode has integers.
+            {
+                "bits": 4,
+                "group_size": 32,
+                "mode": "mxfp4",
+                "model.layers.*.self_attn": {"bits": 8, "group_size": 64},
+            },
+            expected(8.5, 4.25, 4.25, 4.25),
         ),
         (
             {**FP8, "modules_to_not_convert": ["visual.layers.0", "mtp", "lm_head"]},

@@ -110,6 +110,23 @@ def test_random_arrivals_see_what_a_simulation_sees(
                     assert 0.8 < formula / (sum(seen) / len(seen)) < 1.25
 
 
+def test_prompts_that_are_cached_share_a_step_in_the_simulation_too() -> None:
+    """Of 20,000 tokens 200 are read: forty such prompts fit in a step of 8,192, not one."""
+    inputs = ServingCapacityInputs(
+        model="llama-3.1-8b",
+        tensor_parallel=1,
+        prompt_tokens=20_000,
+        output_tokens=5,
+        cached_share=0.99,
+        requests_per_second=1.0,
+    )
+    profile = build_replica_profile(inputs)
+    point = operating_point_at_rate(profile, 0.8 * profile.rate_at(max_rate_batch(profile)))
+    assert point is not None
+    drawn = simulate_replica(profile, point.requests_per_second, 2000)
+    assert quantile(drawn.ttft, 0.95) == pytest.approx(point.ttft[0.95], rel=0.25)
+
+
 @pytest.mark.parametrize("users", [4, 16, 64])
 def test_a_fixed_number_of_users_sees_the_spread_of_a_simulation(users: int) -> None:
     profile = build_replica_profile(ServingCapacityInputs(tensor_parallel=4))

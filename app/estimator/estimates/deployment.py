@@ -105,7 +105,6 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     weights = {
         "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
         "tensor_parallel": 1 if inputs.decode_gpus else width,
-        "pipeline_parallel": 1,
     }
     run.add("Weights", "weights", weights)
     if inputs.attention_parallel > 1 and width > 1:

@@ -78,7 +78,7 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 
 def build_bar(gpu: Accelerator, memory_use: GpuMemoryUse, limit: float) -> StackedBar:
@@ -142,7 +142,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
     if inputs.pipeline_parallel > 1:
         yield (
             f"The figures of one GPU are those of the stage with most memory, of "
-            f"{model.layers} layers; all stages cache as many tokens as that one."
+            f"{format_count(model.layers, 'layer')}; all stages cache as many tokens as that one."
         )
     if shared := shared_hybrid_blocks(model, inputs, inputs.tensor_parallel):
         yield (

@@ -33,7 +33,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
 
 def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheResult) -> Verdict:
-    tokens = format_number(inputs.context)
+    tokens = format_count(inputs.context, "token")
     count = format_value(inputs.sequences, "sequence")
     cache_text = f"{_format_size_with_whole_kib(result.per_token)} for each token"
     if not result.per_token:
@@ -143,7 +143,7 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
     return Verdict(
         "info",
         f"{format_value(result.total, 'B')}.",
-        f"{model.name} keeps {cache_text}; {count} of {tokens} tokens.",
+        f"{model.name} keeps {cache_text}; {count} of {tokens}.",
     )
 
 

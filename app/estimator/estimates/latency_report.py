@@ -40,7 +40,7 @@ from app.estimator.serving.step_time import (
     verify_step,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 _Read = Callable[[LatencyResult], float]
 
@@ -420,8 +420,8 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
     if result.inputs.draft_tokens:
-        count = format_number(result.tokens_per_step)
-        notes.append(f"{count} tokens are kept of each step on average.")
+        kept = format_count(result.tokens_per_step, "token")
+        notes.append(f"Each step keeps {kept} on average.")
         notes.append(describe_draft_model(placed))
     if placed.model.is_routed:
         notes.append("Tokens choose experts unevenly, so fewer are read than could be.")

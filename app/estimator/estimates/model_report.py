@@ -20,7 +20,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.training.flops import prediction_module_flops_per_token, training_flops_per_token
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
 
 def build_verdict(model: Architecture) -> Verdict:
     total = _format_count_in_words(model.parameters)
-    shape_text = f"{model.layers} layers of width {format_number(model.hidden)}"
+    shape_text = f"{format_count(model.layers, 'layer')} of width {format_number(model.hidden)}"
     if model.is_routed:
         active = _format_count_in_words(model.active_parameters)
         text = f"{active} of them work on each token; {shape_text}."

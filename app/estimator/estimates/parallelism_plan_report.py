@@ -46,7 +46,7 @@ from app.estimator.result import (
 )
 from app.estimator.training.flops import training_flops_per_token
 from app.estimator.training.run_costs import rental_cost
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 PARTS = {
     "matmul": "matrix products",
@@ -350,8 +350,7 @@ def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
         return find_reference_design("dgx-basepod").name
     design = find_reference_design(known)
     units = math.ceil(gpus / (design.gpus_per_unit or 256))
-    word = "unit" if units == 1 else "units"
-    return f"{design.name}, {format_number(units)} scalable {word}"
+    return f"{design.name}, {format_count(units, 'scalable unit')}"
 
 
 def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
@@ -434,7 +433,7 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
 def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
         describe_ranges(result.model, result.gpu),
-        f"{format_number(result.job.global_batch)} sequences per step.",
+        f"{format_count(result.job.global_batch, 'sequence')} per step.",
         "Failures, checkpoints and evaluation cost as much time as in training-time.",
         "Tensor parallelism stays within the inner links.",
     ]

@@ -10,7 +10,7 @@ from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import is_allowed_after_rounding, round_past_limit
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import carbon_emitted, site_energy
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 TOPIC = "power-and-cooling"
 
@@ -352,8 +352,7 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
         racks = -(-inputs.nodes // count)
         if racks != result.racks:
             holds = "one system" if count == 1 else f"{count} systems"
-            noun = "rack" if racks == 1 else "racks"
-            becomes = f"Holds {holds}: {format_number(racks)} {noun}."
+            becomes = f"Holds {holds}: {format_count(racks, 'rack')}."
             changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
     if result.systems_per_rack and is_allowed_after_rounding(
         type(inputs), "rack_limit", result.system_power

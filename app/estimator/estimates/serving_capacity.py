@@ -544,11 +544,15 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
         ("attention_parallel", inputs.attention_parallel, 1),
         ("expert_parallel", inputs.expert_parallel, 1),
         ("pipeline_parallel", inputs.pipeline_parallel, 1),
-        ("simulate", inputs.simulate, False),
     ):
         if value != usual:
             message = "With prefill and decode apart, the GPUs of their replicas say how."
             raise input_error(field, value, f"{message} Leave this at its default.")
+    if inputs.simulate:
+        message = (
+            "Replicas that only read prompts or only answer are not simulated: leave this out."
+        )
+        raise input_error("simulate", inputs.simulate, message)
 
 
 def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) -> None:

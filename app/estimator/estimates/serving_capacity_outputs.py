@@ -32,7 +32,7 @@ from app.estimator.serving.replica import (
     max_rate_batch,
 )
 from app.estimator.training.run_costs import usd_per_million_tokens
-from app.estimator.units import NBSP, format_number, format_value
+from app.estimator.units import NBSP, format_count, format_number, format_value
 
 _HOURS = 730.5
 
@@ -353,11 +353,17 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
                 "GPUs of a prefill replica",
                 "together",
                 str(prefill),
-                f"{format_number(best)} GPUs in all keep the targets.",
+                _enough_gpus_text(best, has_targets=True),
                 (FieldChange("decode_gpus", field, str(decode)),),
             ),
         )
     return flip
+
+
+def _enough_gpus_text(gpus: int, *, has_targets: bool) -> str:
+    keep, are = ("keeps", "is") if gpus == 1 else ("keep", "are")
+    enough = f"{keep} the targets" if has_targets else f"{are} enough"
+    return f"{format_count(gpus, 'GPU')} in all {enough}."
 
 
 _WIDTHS = (1, 2, 4, 8)
@@ -399,9 +405,7 @@ def _width_flip(
 ) -> VerdictFlip:
     """Return the change to other GPUs per replica, `gpus` in all; experts may be divided whole."""
     inputs, also = result.inputs, tuple[FieldChange, ...]()
-    becomes = f"{format_number(gpus)} GPUs in all are enough."
-    if result.has_targets:
-        becomes = f"{format_number(gpus)} GPUs in all keep the targets."
+    becomes = _enough_gpus_text(gpus, has_targets=result.has_targets)
     if other.expert_parallel > 1:
         also = (FieldChange("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
     if inputs.replicas and replicas != inputs.replicas:

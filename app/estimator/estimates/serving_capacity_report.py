@@ -46,7 +46,7 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.serving.step_time import acceptance_range
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 
 def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
@@ -240,15 +240,12 @@ def _round_requests(result: CapacityResult) -> ReplicaRequests:
 def _replicas_text(result: CapacityResult) -> str:
     """Return the replicas with their GPUs, spare ones included."""
     inputs = result.inputs
-    noun = "replica" if result.replicas == 1 else "replicas"
-    if result.profile.prefill:
-        noun = f"decode {noun}"
+    noun = "decode replica" if result.profile.prefill else "replica"
     gpu = result.profile.placed.gpu.name
-    text = f"{format_number(result.replicas or 0)} {noun} of {serving_setup(inputs).gpus} {gpu}"
+    text = f"{format_count(result.replicas or 0, noun)} of {serving_setup(inputs).gpus} {gpu}"
     if result.prefill_replicas and result.profile.prefill:
         of_each = result.profile.prefill.placed.serving.gpus
-        noun = "replica" if result.prefill_replicas == 1 else "replicas"
-        text += f" and {format_number(result.prefill_replicas)} prefill {noun} of {of_each}"
+        text += f" and {format_count(result.prefill_replicas, 'prefill replica')} of {of_each}"
     if inputs.spare:
         whole = format_value(result.gpus, "GPU")
         kinds = " of both" if result.profile.prefill else ""
@@ -503,7 +500,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
         replicas = "replica reads" if result.prefill_replicas == 1 else "replicas read"
         notes.append(
             f"The {count} prefill {replicas} at most {read}; more requests need more of them, "
-            f"each of {prefill.placed.serving.gpus} GPUs."
+            f"each of {format_count(prefill.placed.serving.gpus, 'GPU')}."
         )
     if result.gpus and result.gpus > placed.fabric.domain >= RACK:
         whole = format_value(result.gpus, "GPU")
@@ -533,7 +530,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
         median = inputs.prompt_tokens / math.sqrt(1 + inputs.prompt_variation)
         idle = format_value(result.profile.idle_median_ttft, "s")
         notes.append(
-            f"Half of the prompts have at most {format_number(round(median))} tokens; without "
+            f"Half of the prompts have at most {format_count(round(median), 'token')}; without "
             f"load, the first token takes {idle} for such a prompt."
             if inputs.prompt_variation
             else f"Without load, the first token takes {idle}."
@@ -548,8 +545,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
         )
     notes += _prefill_decode_notes(result)
     if inputs.draft_tokens:
-        kept = format_number(result.profile.tokens_per_step)
-        notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
+        kept = format_count(result.profile.tokens_per_step, "token")
+        notes.append(f"Each step keeps {kept}; an answer takes fewer steps by that.")
         notes.append(describe_draft_model(placed))
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")

@@ -44,7 +44,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
 from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_software
-from app.estimator.units import format_value
+from app.estimator.units import format_count, format_value
 
 USUAL_GPUS = 32
 
@@ -327,7 +327,7 @@ def validate_inputs(
         raise input_error(
             "gpus",
             inputs.gpus,
-            f"{inputs.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
+            f"{format_count(inputs.gpus, 'GPU')} cannot be divided into groups of {ranks} (tensor × "
             f"pipeline × context parallel); use a multiple of {ranks}.",
         )
     check_tensor_parallel(model, layout.tensor)
@@ -348,7 +348,8 @@ def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
         raise input_error(
             field,
             value,
-            f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most {max_chunks}.",
+            f"{format_count(model.layers, 'layer')} cannot fill {chunks} parts of a pipeline; at most "
+            f"{max_chunks}.",
         )
     if layout.chunks_per_stage > 1 and layout.pipeline == 1:
         raise input_error(

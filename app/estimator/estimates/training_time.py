@@ -60,7 +60,7 @@ from app.estimator.training.training_plan import (
     fullest_stage_memory,
     plan_to_parallel_layout,
 )
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 _LOSSES = InputGroup("Losses", "cluster-components")
 
@@ -532,7 +532,7 @@ def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accele
     chunks = inputs.pipeline_parallel * inputs.interleave
     if chunks > model.layers + FREE_PLACES:
         max_chunks = model.layers + FREE_PLACES
-        message = f"{model.layers} layers cannot fill {chunks} chunks; at most {max_chunks}."
+        message = f"{format_count(model.layers, 'layer')} cannot fill {chunks} chunks; at most {max_chunks}."
         raise input_error("pipeline_parallel", inputs.pipeline_parallel, message)
     _check_gpu_and_expert_groups(model, inputs)
 
@@ -541,7 +541,7 @@ def _check_gpu_and_expert_groups(model: Architecture, inputs: TrainingTimeInputs
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     if group > inputs.gpus or inputs.gpus % group:
         message = (
-            f"{inputs.gpus} GPUs cannot be divided into groups of {group} "
+            f"{format_count(inputs.gpus, 'GPU')} cannot be divided into groups of {group} "
             "(tensor × pipeline × context)."
         )
         raise input_error("gpus", inputs.gpus, message)
@@ -551,7 +551,8 @@ def _check_gpu_and_expert_groups(model: Architecture, inputs: TrainingTimeInputs
         message = f"{model.name} has {count} experts to divide over {experts} GPUs."
         raise input_error("expert_parallel", experts, message)
     if experts > inputs.gpus // inputs.pipeline_parallel:
-        message = f"Only {inputs.gpus // inputs.pipeline_parallel} GPUs share a stage."
+        each = inputs.gpus // inputs.pipeline_parallel
+        message = f"A stage has only {format_count(each, 'GPU')}."
         raise input_error("expert_parallel", experts, message)
 
 

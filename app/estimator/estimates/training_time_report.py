@@ -59,7 +59,7 @@ from app.estimator.result import (
 from app.estimator.training.run_costs import probability_of_no_failure, rental_cost
 from app.estimator.training.step_time import StepTime, pipeline_bubble
 from app.estimator.training.training_plan import TrainingPlan
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_count, format_number, format_value
 
 _Read = Callable[[TrainingTimeResult], float]
 
@@ -586,9 +586,11 @@ _MUCH_FASTER = 1.5
 
 
 def _batch_note(plan: TrainingPlan) -> str:
-    tokens = format_number(plan.tokens)
-    noun = "sequence" if plan.global_batch == 1 else "sequences"
-    return f"{format_number(plan.global_batch)} {noun} with {tokens} tokens per step."
+    sequences, tokens = (
+        format_count(plan.global_batch, "sequence"),
+        format_count(plan.tokens, "token"),
+    )
+    return f"{sequences} with {tokens} per step."
 
 
 ENTRY = EstimateSpec(

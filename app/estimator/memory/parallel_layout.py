@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.estimator.models.architecture import Architecture, count_layers, fill_in_counts
 from app.estimator.models.layers import Layer, LayerCount, TokenMixer, WeightMatrix
 from app.estimator.models.number_formats import quantized_share, resolve_weight_format
-from app.estimator.units import format_number
+from app.estimator.units import format_count, format_number
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -152,7 +152,9 @@ def serving_pipeline_problem(model: Architecture, stages: int, engine: str = "")
     'Llama 3 8B has 32 layers, too few for 64 stages.'
     """
     if stages > model.layers:
-        return f"{model.name} has {model.layers} layers, too few for {stages} stages."
+        return (
+            f"{model.name} has {format_count(model.layers, 'layer')}, too few for {stages} stages."
+        )
     if stages > 1 and engine in _WITHOUT_STAGES:
         return "Pipeline stages are those of vLLM, SGLang and TensorRT-LLM: use 1."
     return None
@@ -261,12 +263,15 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
         mixer = layer.mixer
         if mixer.heads and mixer.heads % gpus:
             return (
-                f"{mixer.heads} attention heads cannot be divided over {gpus} GPUs; "
+                f"{format_count(mixer.heads, 'attention head')} cannot be divided over {gpus} GPUs; "
                 f"possible: {_describe_possible_gpu_counts(model)}."
             )
         kv = mixer.kv_heads
         if mixer.kind == "attention" and kv % gpus and gpus % kv:
-            return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_describe_possible_gpu_counts(model)}."
+            return (
+                f"{format_count(kv, 'KV head')} cannot be divided over {gpus} GPUs; "
+                f"possible: {_describe_possible_gpu_counts(model)}."
+            )
     return None
 
 
@@ -283,7 +288,7 @@ def shared_model_problem(model: Architecture, gpus: int, engine: str) -> str | N
     if engine != "llama.cpp":
         return tensor_parallel_problem(model, gpus)
     if gpus > model.layers:
-        return f"{model.name} has {model.layers} layers, too few for {gpus} GPUs."
+        return f"{model.name} has {format_count(model.layers, 'layer')}, too few for {gpus} GPUs."
     return None
 
 

@@ -303,7 +303,6 @@ class FamilyTraits:
     router_bias: bool = False
     expert_bias: bool = False
     shared_gate: bool = False
-    shared_bias: bool = False
     routed_norms: int = 0
     layer_scalars: int = 0
     full_every: int = 0

@@ -253,7 +253,6 @@ class MoeShape:
     shared_gate: bool = False
     bias: bool = False
     router_bias: bool = False
-    shared_bias: bool = False
     latent_width: int = 0
     latent_norm: bool = False
     scale_parameters: int = 0
@@ -272,8 +271,6 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
     vectors = shape.scale_parameters + (shape.latent_width if shape.latent_norm else 0)
     vectors += shape.hidden if shape.shared_gate else 0
     vectors += shape.experts if shape.router_bias else 0
-    if shape.shared_bias and shape.shared_width:
-        vectors += len(up_names) * shape.shared_width + shape.hidden
     return Mlp(
         matrices=tuple(_routed_mlp_matrices(shape, up_names, expert_input_width)),
         vector_parameters=vectors,

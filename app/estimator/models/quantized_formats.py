@@ -350,7 +350,7 @@ def _read_fp8(table: Config) -> Quantization:
     return Quantization(scheme, overrides=_unquantized_modules(table))
 
 
-def _read_gptq(table: Config) -> Quantization:
+def _read_gptq_or_awq(table: Config) -> Quantization:
     """Read GPTQ and AWQ, which store zero points even if symmetric."""
     bits, group = int(table.get("bits") or table["w_bit"]), _read_group_size(table)
     zeros = table.get("zero_point", True) is not False
@@ -397,27 +397,25 @@ def _overrides_by_scheme(module_schemes: Iterable[ModuleScheme]) -> tuple[Module
 
 
 def _read_auto_round(table: Config) -> Quantization:
-    kind = str(table.get("data_type") or "int").lower()
-    bits, group = int(table["bits"]), _read_group_size(table)
-    if kind.startswith("mx"):
-        scheme = _float_scheme(bits, 32)
-    elif kind.startswith("nv"):
-        scheme = _float_scheme(bits, 16)
-    elif kind.startswith("fp"):
-        scheme = _float_scheme(bits, 0)
-    else:
-        scheme = _integer_scheme(bits, group, zeros=True, math="fp16")
-    module_schemes = []
-    for name, settings in (table.get("extra_config") or {}).items():
-        values, module_scheme = settings or {}, None
-        module_bits = int(values.get("bits", bits))
-        module_group = int(values.get("group_size", group) or -1)
-        if module_bits < 16:
-            module_scheme = _integer_scheme(module_bits, module_group, zeros=True, math="fp16")
-        module_schemes.append(ModuleScheme(str(name), module_scheme))
+    module_schemes = [
+        ModuleScheme(str(name), _auto_round_scheme({**table, **(settings or {})}))
+        for name, settings in (table.get("extra_config") or {}).items()
+    ]
     return Quantization(
-        scheme, overrides=(*_overrides_by_scheme(module_schemes), *_unquantized_modules(table))
+        _auto_round_scheme(table),
+        overrides=(*_overrides_by_scheme(module_schemes), *_unquantized_modules(table)),
     )
+
+
+def _auto_round_scheme(values: Config) -> NumberScheme | None:
+    kind = str(values.get("data_type") or "int").lower()
+    bits, group = int(values["bits"]), _read_group_size(values)
+    if bits >= 16:
+        return None
+    for start, size in {"mx": 32, "nv": 16, "fp": 0}.items():
+        if kind.startswith(start):
+            return _float_scheme(bits, size)
+    return _integer_scheme(bits, group or -1, zeros=True, math="fp16")
 
 
 def _float_scheme(bits: int, group: int) -> NumberScheme:
@@ -578,26 +576,24 @@ def _read_quanto(table: Config) -> Quantization:
 
 def _read_mlx(table: Config) -> Quantization:
     """Read MLX, which also quantizes tables; groups have a 16-bit scale and bias."""
-    bits, group = int(table["bits"]), int(table["group_size"])
-    mode = str(table.get("mode") or "affine")
-    if mode != "affine":
-        return Quantization(_float_scheme(bits, group), "everything")
-    if not 1 <= bits <= 8 or group < 1:
-        raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
-    scale = f"16-bit scale and bias per {group}"
     module_schemes = []
     for name, values in table.items():
         if values is False:
             module_schemes.append(ModuleScheme(str(name), None))
         elif isinstance(values, Mapping):
-            module_scheme = _mlx_scheme(int(values["bits"]), int(values["group_size"]))
-            module_schemes.append(ModuleScheme(str(name), module_scheme))
+            module_schemes.append(ModuleScheme(str(name), _mlx_scheme(values)))
     overrides = _overrides_by_scheme(module_schemes)
-    return Quantization(_mlx_scheme(bits, group, scale), "everything", overrides)
+    return Quantization(_mlx_scheme(table), "everything", overrides)
 
 
-def _mlx_scheme(bits: int, group: int, scale: str = "") -> NumberScheme:
-    label = f"INT{bits}, groups of {group}"
+def _mlx_scheme(values: Config) -> NumberScheme:
+    """Return the format of a checkpoint or a module; without a mode, integers with a bias."""
+    bits, group = int(values["bits"]), int(values["group_size"])
+    if str(values.get("mode") or "affine") != "affine":
+        return _float_scheme(bits, group)
+    if not 1 <= bits <= 8 or group < 1:
+        raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
+    label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
     return NumberScheme(f"int{bits}", label, bits + 32 / group, scale_description=scale)
 
 
@@ -609,7 +605,7 @@ def _read_int8(table: Config) -> Quantization:
 _READERS: dict[str, Callable[[Config], Quantization]] = {
     **dict.fromkeys(("fp8", "finegrained-fp8", "fbgemm-fp8", "w8a8-fp8"), _read_fp8),
     **dict.fromkeys(("mxfp4", "gpt-oss-mxfp4"), _read_mxfp4),
-    **dict.fromkeys(("gptq", "gptq-marlin", "gptqmodel", "awq", "awq-marlin"), _read_gptq),
+    **dict.fromkeys(("gptq", "gptq-marlin", "gptqmodel", "awq", "awq-marlin"), _read_gptq_or_awq),
     **dict.fromkeys(("auto-round", "intel/auto-round", "inc"), _read_auto_round),
     **dict.fromkeys(("bitsandbytes", "bnb"), _read_bitsandbytes),
     "compressed-tensors": _read_compressed_tensors,

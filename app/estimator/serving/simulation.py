@@ -54,7 +54,8 @@ def simulate_replica(
     """Simulate random requests, one engine step after another, in one group of the replica.
 
     Requests arrive at random (Poisson), or each of `users` asks again once answered. A step
-    continues every answer and processes as many waiting prompts as fit in 8,192 tokens.
+    continues every answer and processes as many waiting prompts as fit in 8,192 tokens, of which
+    those in the cache need none.
     Consecutive steps without arrivals or ends take equally long and are simulated
     together, so the effort depends on the number of requests, not on answer lengths.
     """
@@ -115,7 +116,7 @@ def _draw_requests(
     traffic, now, requests_drawn = profile.traffic, 0.0, []
     for number in range(requests):
         now += rng.expovariate(rate)
-        prompt = _draw_length(traffic.requests.prompt, traffic.prompt_cv_squared, rng)
+        prompt = _draw_length(traffic.requests.uncached_prompt, traffic.prompt_cv_squared, rng)
         answer = _draw_length(traffic.requests.answer, traffic.answer_cv_squared, rng)
         requests_drawn.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     requests_drawn.reverse()
@@ -160,7 +161,7 @@ def _simulated_step_time(
     timed = profile.timing_at(max(1, running) * profile.concurrent_batches)
     if not admitted:
         return timed.recorded
-    cost = timed.prompt_cost / profile.traffic.requests.prompt
+    cost = timed.prompt_cost / profile.traffic.requests.uncached_prompt
     added = cost * sum(request.prompt for request in admitted)
     return max(timed.step + added, timed.min_mixed_step)
 

@@ -37,6 +37,7 @@ from app.estimator.serving.engine import (
     max_experts_per_gpu,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
+from app.estimator.units import format_count
 
 _THIRD = 1 / 3
 TILE = 16.0
@@ -568,9 +569,8 @@ class MeasurementCoverage:
         """Return a sentence on what the ranges rest on."""
         if self.is_enough:
             return f"Ranges rest on {self.count} measurements of {self.setup_description}."
-        few = f"only {self.count}" if self.count else "no"
-        noun = "measurement" if self.count == 1 else "measurements"
-        return f"Ranges rest on {few} {noun} of {self.setup_description}, so they are wider."
+        few = f"only {format_count(self.count, 'measurement')}" if self.count else "no measurements"
+        return f"Ranges rest on {few} of {self.setup_description}, so they are wider."
 
     def error_interval_name(self, interval_name: str) -> str:
         """Return the error interval of a time: wider if nothing like it was measured."""
