@@ -125,11 +125,11 @@ def training_gpus_input(default_gpus: int, **spec: Any) -> Any:
     The estimate fills in the number (`fill_in_default_gpus`), so that it is never None afterwards.
     """
     help_text = f"All GPUs of the job; left empty: {default_gpus}, or 1 with adapters."
-    default_of_method = partial(_default_training_gpus, default_gpus=default_gpus)
+    default_of_method = partial(_default_gpus_for_method, default_gpus=default_gpus)
     return gpus_input(default=None, kind="count", help=help_text, usual=default_of_method, **spec)
 
 
-def _default_training_gpus(inputs: Any, default_gpus: int) -> int:
+def _default_gpus_for_method(inputs: Any, default_gpus: int) -> int:
     return default_gpus if inputs.method == "full" else 1
 
 
@@ -183,7 +183,7 @@ def fill_in_default_gpus(inputs: Any, default_gpus: int) -> Any:
     """Return the inputs with the usual number of GPUs if none is given."""
     if inputs.gpus is not None:
         return inputs
-    return dataclasses.replace(inputs, gpus=_default_training_gpus(inputs, default_gpus))
+    return dataclasses.replace(inputs, gpus=_default_gpus_for_method(inputs, default_gpus))
 
 
 method_input = partial(

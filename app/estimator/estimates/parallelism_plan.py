@@ -27,8 +27,8 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TransientBytesPerToken,
     default_overhead_bytes,
-    resident_memory_by_stage,
-    transient_bytes_per_token_by_stage,
+    resident_memory_of_distinct_stages,
+    transient_bytes_per_token_of_distinct_stages,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
@@ -315,7 +315,7 @@ class LayoutMemoryChecker:
     @property
     def fits_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
-        unsharded = resident_memory_by_stage(
+        unsharded = resident_memory_of_distinct_stages(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
@@ -350,7 +350,7 @@ class LayoutMemoryChecker:
         if resident is None:
             plan = family.build_plan(self._job, family.micro_batches[0])
             framework = plan_to_training_step(plan).framework
-            stages = resident_memory_by_stage(
+            stages = resident_memory_of_distinct_stages(
                 self._model, plan_to_parallel_layout(plan), framework, bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
@@ -374,7 +374,7 @@ class LayoutMemoryChecker:
             tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
-                    stage.of_micro_batches(
+                    stage.bytes_of_micro_batches(
                         tokens,
                         micro_batches_in_flight(
                             stage.stage_index, per_token.layout, micro_batch.per_step
@@ -392,7 +392,7 @@ class LayoutMemoryChecker:
     ) -> TransientsByStage:
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
         layout, step = plan_to_parallel_layout(plan), plan_to_training_step(plan)
-        stages = transient_bytes_per_token_by_stage(self._model, layout, step)
+        stages = transient_bytes_per_token_of_distinct_stages(self._model, layout, step)
         return TransientsByStage(layout, stages)
 
 

@@ -38,7 +38,7 @@ from app.estimator.memory.training_memory import (
     TrainingStep,
     default_overhead_bytes,
     fullest_stage,
-    memory_by_stage,
+    memory_of_distinct_stages,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -308,7 +308,7 @@ def requested_stage_memories(
     model: Architecture, inputs: TrainingMemoryInputs
 ) -> tuple[StageMemory, ...]:
     overhead = default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
-    return memory_by_stage(
+    return memory_of_distinct_stages(
         model,
         requested_layout(inputs),
         requested_training_step(inputs),

@@ -283,7 +283,7 @@ class TrainingTimeResult:
 _MOST_GPUS = 1_000_000
 
 
-def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
+def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
     """Return the layout of the inputs, with the usual micro-batches by default."""
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     data = inputs.gpus // group
@@ -328,9 +328,7 @@ def requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> Trai
     return FRAMEWORKS[find_software(inputs.software, model).framework]
 
 
-def requested_plan_memory(
-    model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
-) -> StageMemory:
+def plan_memory(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> StageMemory:
     precision = "bf16-mixed-fp32-grads" if inputs.gradients == "fp32" else "bf16-mixed"
     return fullest_stage_memory(model, plan, bytes_per_parameter("adamw", precision))
 
@@ -342,7 +340,7 @@ def with_least_recompute(
     changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
         inputs,
         requested_framework(inputs, model),
-        lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
+        lambda tried: plan_memory(model, tried, plan_from_inputs(tried)).total,
         gpu.engine_visible_memory,
     )
     return changed
@@ -418,7 +416,7 @@ def compute_run(
         seconds=computing / useful_share,
         lossless_seconds=computing,
         watts_per_gpu=watts,
-        stage_memory=requested_plan_memory(model, inputs, plan),
+        stage_memory=plan_memory(model, inputs, plan),
     )
 
 
@@ -434,7 +432,7 @@ def find_memory_remedy(
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        memory = requested_plan_memory(model, changed, requested_plan(changed))
+        memory = plan_memory(model, changed, plan_from_inputs(changed))
         if memory.total <= gpu.engine_visible_memory:
             return remedy
     return None
@@ -475,8 +473,8 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[BubbleReduction,
         if result.has_least_recompute:
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = with_least_recompute(model, gpu, changed)
-        changed_plan = requested_plan(changed)
-        memory = requested_plan_memory(model, changed, changed_plan).total
+        changed_plan = plan_from_inputs(changed)
+        memory = plan_memory(model, changed, changed_plan).total
         if memory > max(gpu.engine_visible_memory, result.memory):
             continue
         step = requested_step_time(model, gpu, changed, changed_plan)
@@ -500,7 +498,7 @@ def find_gpus_for_deadline(
     gpus = inputs.gpus
     for _ in range(12):
         changed = dataclasses.replace(inputs, gpus=gpus)
-        plan = requested_plan(changed)
+        plan = plan_from_inputs(changed)
         step = requested_step_time(model, gpu, changed, plan)
         try:
             run = compute_run(model, gpu, changed, plan, step)

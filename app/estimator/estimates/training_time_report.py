@@ -18,8 +18,8 @@ from app.estimator.estimates.training_time import (
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
+    plan_from_inputs,
     requested_framework,
-    requested_plan,
     requested_step_time,
     validate_inputs,
     with_least_recompute,
@@ -236,7 +236,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     typed = fill_in_zero(typed, requested_framework(typed, model).id)
     validate_inputs(model, typed, gpu)
     inputs = with_least_recompute(model, gpu, typed)
-    plan = requested_plan(inputs)
+    plan = plan_from_inputs(inputs)
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
     result = dataclasses.replace(result, has_least_recompute=inputs is not typed)

@@ -128,13 +128,13 @@ class TransientBytesPerToken:
     logits: float
     layer_backward: float = 0.0
 
-    def of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
+    def bytes_of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
         """Return the bytes of micro-batches of `tokens` tokens."""
         activations = tokens * (self.saved * in_flight + self.working)
         return TransientMemory(activations, tokens * self.logits)
 
 
-def memory_by_stage(
+def memory_of_distinct_stages(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,
@@ -150,13 +150,15 @@ def memory_by_stage(
     with all of them and one layer; and the optimizer step, with the copies it makes. With
     several micro-batches the gradients of the earlier ones are there from the start.
     """
-    resident_by_stage = resident_memory_by_stage(model, layout, step.framework, recipe, tuning)
-    transient_by_stage = transient_bytes_per_token_by_stage(model, layout, step, tuning)
+    resident_by_stage = resident_memory_of_distinct_stages(
+        model, layout, step.framework, recipe, tuning
+    )
+    transient_by_stage = transient_bytes_per_token_of_distinct_stages(model, layout, step, tuning)
     tokens = micro_batch_tokens(layout, step)
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
         in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
-        in_use = transient.of_micro_batches(tokens, in_flight)
+        in_use = transient.bytes_of_micro_batches(tokens, in_flight)
         load = _add_up_stage_memory(resident, in_use, overhead, tuning)
         if step.framework.frees_gradients:
             layer_bytes = tokens * transient.layer_backward
@@ -222,7 +224,7 @@ def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
     return max(loads, key=lambda load: load.total)
 
 
-def resident_memory_by_stage(
+def resident_memory_of_distinct_stages(
     model: Architecture,
     layout: ParallelLayout,
     framework: TrainingFramework,
@@ -245,7 +247,7 @@ def resident_memory_by_stage(
     return tuple(by_stage)
 
 
-def transient_bytes_per_token_by_stage(
+def transient_bytes_per_token_of_distinct_stages(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: TrainedWeights = _ALL
 ) -> tuple[TransientBytesPerToken, ...]:
     """Return temporary memory per token on each different stage.

@@ -17,7 +17,7 @@ from app.estimator.memory.training_memory import (
     TrainingStep,
     default_overhead_bytes,
     fullest_stage,
-    memory_by_stage,
+    memory_of_distinct_stages,
 )
 from app.estimator.models.architecture import Architecture
 
@@ -148,7 +148,7 @@ def fullest_stage_memory(
 
     `states` are bytes per parameter; those of mixed precision with Adam by default.
     """
-    loads = memory_by_stage(
+    loads = memory_of_distinct_stages(
         model,
         plan_to_parallel_layout(plan),
         plan_to_training_step(plan),
