@@ -7,10 +7,13 @@ from typing import NamedTuple, TypeVar
 from app.estimator.common_inputs import input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import is_allowed_after_rounding, round_past_limit
+from app.estimator.memory_verdict import (
+    build_number_flip,
+    round_past_limit,
+)
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import carbon_emitted, site_energy
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_number
 
 TOPIC = "power-and-cooling"
 
@@ -337,29 +340,28 @@ def find_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
 def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the rack power for one system more, or for none, or the needed rack height."""
     inputs = result.inputs
-    now = format_value(inputs.rack_limit, "W")
     capacity = inputs.rack_units // result.height_units
     if capacity == 0:
         units_now, flips = str(inputs.rack_units), str(result.height_units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
-    changes = []
-    needed = (result.systems_per_rack + 1) * result.system_power
-    if result.systems_per_rack < capacity and is_allowed_after_rounding(
-        type(inputs), "rack_limit", needed
-    ):
-        flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
-        count = result.systems_per_rack + 1
-        racks = -(-inputs.nodes // count)
-        if racks != result.racks:
-            holds = "one system" if count == 1 else f"{count} systems"
-            noun = "rack" if racks == 1 else "racks"
-            becomes = f"Holds {holds}: {format_number(racks)} {noun}."
-            changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
-    if result.systems_per_rack and is_allowed_after_rounding(
-        type(inputs), "rack_limit", result.system_power
-    ):
-        flips = f"{round_past_limit(result.system_power / 1e3 * 0.999, up=False)} kW"
-        changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
+    changes: list[VerdictFlip] = []
+    count = result.systems_per_rack + 1
+    racks = -(-inputs.nodes // count)
+    if result.systems_per_rack < capacity and racks != result.racks:
+        holds = "one system" if count == 1 else f"{count} systems"
+        noun = "rack" if racks == 1 else "racks"
+        becomes, needed = (
+            f"Holds {holds}: {format_number(racks)} {noun}.",
+            count * result.system_power,
+        )
+        changes += build_number_flip(
+            inputs, "rack_limit", needed, becomes, unit=" kW", factor=1e3, up=True
+        )
+    if result.systems_per_rack:
+        too_little = 0.999 * result.system_power
+        changes += build_number_flip(
+            inputs, "rack_limit", too_little, "Holds none.", unit=" kW", factor=1e3, up=False
+        )
     return tuple(changes)
 
 
