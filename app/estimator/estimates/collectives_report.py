@@ -136,7 +136,6 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
 
 
 def _describe_limiting_link(result: CollectivesResult) -> str:
-    """Return which link the share refers to."""
     inputs, fabric, share = result.inputs, result.fabric, result.link_share
     if inputs.gpus == 1:
         return ""
@@ -161,7 +160,6 @@ def _bytes_sent_formula(operation: collectives.Collective, ranks: int, size: str
 
 
 def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
-    """Return the time within one domain, as a formula with numbers."""
     domain_ranks = min(inputs.gpus, fabric.domain)
     parts = link_time_within_domain(inputs.collective, domain_ranks, message, fabric)
     if not any(parts):
@@ -171,7 +169,6 @@ def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, messag
 
 
 def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
-    """Return the total time within and between domains, as a formula with numbers."""
     operation = inputs.collective
     domain_ranks = min(inputs.gpus, fabric.domain)
     groups = math.ceil(inputs.gpus / domain_ranks)
@@ -228,7 +225,6 @@ def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
 
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
-    """Return bus bandwidth over message size, with the typed message marked."""
     operation, ranks = inputs.collective, max(2, inputs.gpus)
     used_fabric = with_network_reduction(fabric, operation, inputs)
 

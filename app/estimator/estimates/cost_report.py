@@ -146,7 +146,6 @@ def _build_verdict(result: CostResult) -> Verdict:
 
 
 def _describe_largest_parts(result: CostResult) -> str:
-    """Return which two parts an owned hour mostly consists of, as a sentence."""
     parts, total = result.ownership_cost.by_label, result.ownership_cost.total
     first, second = sorted(parts, key=lambda name: -parts[name])[:2]
     shares = [format_value(parts[name] / total, "%", 0) for name in (first, second)]

@@ -137,7 +137,6 @@ def _build_verdict(result: FabricResult) -> Verdict:
 
 
 def _describe_blocking(result: FabricResult) -> str:
-    """Return the share of the adapters' bandwidth that the network carries, as text."""
     if result.adapter_bandwidth_share < 1:
         return f"at {format_value(result.adapter_bandwidth_share, '%')} of the rate of the adapters"
     ratio = result.tree.oversubscription
@@ -322,7 +321,6 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
 
 
 def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
-    """Return notes about split ports and adapters that run below their rate."""
     notes = []
     if result.links_per_port > 1:
         notes.append(

@@ -20,13 +20,12 @@ from app.estimator.estimates.training_memory import (
     requested_framework,
     requested_layout,
     requested_stage_memories,
-    requested_trained_weights,
     requested_training_step,
     validate_inputs,
 )
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
-from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.memory.model_states import bytes_per_parameter
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.memory.model_states import build_trained_weights, bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
@@ -63,6 +62,7 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
+from app.estimator.training.training_plan import RECOMPUTE_TEXTS
 from app.estimator.units import format_number, format_value
 
 # Range of measured activations relative to the formula (fused and unfused kernels).
@@ -109,7 +109,6 @@ def _allocated_peak(result: TrainingMemoryResult) -> OutputValue:
 
 
 def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
-    """Return PyTorch's peak of reserved memory."""
     framework = requested_framework(result.inputs).id
     if not framework.startswith("torch"):
         return OutputValue(None, note="Known for PyTorch FSDP and DeepSpeed.")
@@ -212,7 +211,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         gpu=gpu,
         layout=layout,
         state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
-        trained_weights=requested_trained_weights(model, inputs),
+        trained_weights=build_trained_weights(inputs, model, inputs.offload),
         stage_memories=memories,
         least_stage_memories=least_memories,
         fewest_gpus=find_fewest_gpus_by_replicas(layout, least_memories, limit),
@@ -231,7 +230,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         verdict=dataclasses.replace(verdict, text=text),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(_build_bar(result),),
+        pictures=(build_memory_bar(memory, gpu),),
         tables=(_build_stages_table(result),) if len(memories) > 1 else (),
         notes=(*recompute_note(typed, inputs), *_build_notes(result), capacity_note(gpu)),
         changes=find_flips(result),
@@ -244,17 +243,10 @@ _ZERO_TEXTS = {
     "2": "ZeRO 2 (optimizer and gradients divided)",
     "3": "ZeRO 3 (FSDP)",
 }
-_RECOMPUTE_TEXTS = {
-    "none": "no recomputation",
-    "selective": "selective recomputation",
-    "operators": "every second matrix product recomputed",
-    "full": "full recomputation",
-}
 
 
 def _describe_zero_and_recompute(result: TrainingMemoryResult) -> str:
-    """Return the ZeRO stage and the recomputation that the memory is for, as a sentence."""
-    zero, recompute = result.inputs.zero, _RECOMPUTE_TEXTS[result.inputs.recompute]
+    zero, recompute = result.inputs.zero, RECOMPUTE_TEXTS[result.inputs.recompute]
     if result.layout.shards == 1:
         return f"With {recompute}."
     return (
@@ -291,8 +283,6 @@ def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
 
 
 class StateFormula(NamedTuple):
-    """The bytes of a part of the model states as a formula, and the same with numbers."""
-
     formula: str
     numbers: str
 
@@ -345,7 +335,6 @@ def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
 
 
 def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
-    """Return the parameters on one GPU of the fullest stage."""
     return stage_parameters_per_gpu(result.model, _fullest_pipeline_stage(result), result.layout)
 
 
@@ -424,8 +413,8 @@ def _logits_step(result: TrainingMemoryResult, tokens: float) -> FormulaStep:
     return _STEPS.line("logits", formula, numbers, memory.logits, "korthikanti-2022")
 
 
-def _build_bar(result: TrainingMemoryResult) -> StackedBar:
-    memory, limit = result.stage_memory, result.memory_limit
+def build_memory_bar(memory: StageMemory, gpu: Accelerator) -> StackedBar:
+    limit = gpu.engine_visible_memory
     return StackedBar(
         "Memory of each GPU",
         (
@@ -437,7 +426,7 @@ def _build_bar(result: TrainingMemoryResult) -> StackedBar:
             BarSegment("overhead", "Overhead", memory.overhead + memory.buffers),
         ),
         limit,
-        f"{format_value(limit, 'B')} of {result.gpu.name}",
+        f"{format_value(limit, 'B')} of {gpu.name}",
     )
 
 

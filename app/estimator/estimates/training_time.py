@@ -12,19 +12,17 @@ from app.estimator.common_inputs import (
     MODEL,
     RECIPE,
     check_gpu_rates,
-    check_tensor_parallel,
     input_error,
 )
 from app.estimator.estimates.composition import first_system_with_gpu
-from app.estimator.estimates.training_memory import MemoryRemedy
+from app.estimator.estimates.training_memory import MemoryRemedy, check_layout, requested_layout
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_specs
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
-    TrainedWeights,
     TrainingFramework,
-    build_adapter_tuning,
+    build_trained_weights,
     bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import default_micro_batch_count
@@ -227,7 +225,6 @@ class TrainingTimeResult:
 
     @property
     def tokens_per_second(self) -> float:
-        """Return the tokens per second of all GPUs."""
         return self.plan.tokens / self.step.total
 
     @property
@@ -236,7 +233,6 @@ class TrainingTimeResult:
 
     @property
     def failures(self) -> float:
-        """Return the failures to expect during the run."""
         return expected_failures(self.seconds, self.mtbf)
 
     @property
@@ -263,15 +259,15 @@ class TrainingTimeResult:
         return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
 
     @property
-    def time_losses(self) -> tuple[tuple[str, float], ...]:
+    def time_losses(self) -> dict[str, float]:
         """Return the parts of the run that bring no progress, with their time [s]."""
         failures = self.failures * (1 - self.inputs.other_time)
-        return (
-            ("Evaluation, repeats, slower steps", self.seconds * self.inputs.other_time),
-            ("Saving checkpoints", self.lossless_seconds * self.save_stall / self.interval),
-            ("Lost work", failures * self.work_lost_by_failure),
-            ("Restarts", failures * self.restart_of_failure),
-        )
+        return {
+            "Evaluation, repeats, slower steps": self.seconds * self.inputs.other_time,
+            "Saving checkpoints": self.lossless_seconds * self.save_stall / self.interval,
+            "Lost work": failures * self.work_lost_by_failure,
+            "Restarts": failures * self.restart_of_failure,
+        }
 
     @property
     def site_energy_wh(self) -> float:
@@ -287,6 +283,7 @@ def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
     """Return the layout of the inputs, with the usual micro-batches by default."""
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     data = inputs.gpus // group
+    model = find_model(inputs.model)
     plan = TrainingPlan(
         tensor=inputs.tensor_parallel,
         pipeline=inputs.pipeline_parallel,
@@ -300,9 +297,9 @@ def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
         recompute=cast("Recompute", inputs.recompute),
         zero=int(inputs.zero),
         sequence_parallel=inputs.sequence_parallel,
-        software=find_software(inputs.software, find_model(inputs.model)),
+        software=find_software(inputs.software, model),
         gradient_bytes=4 if inputs.gradients == "fp32" else 2,
-        trained_weights=_requested_tuning(inputs),
+        trained_weights=build_trained_weights(inputs, model),
     )
     micro_batch_count = plan.pipeline
     if not plan.trained_weights.is_partial:
@@ -314,15 +311,7 @@ def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
     return dataclasses.replace(plan, micro_batches=micro_batch_count)
 
 
-def _requested_tuning(inputs: TrainingTimeInputs) -> TrainedWeights:
-    if inputs.method == "full":
-        return TrainedWeights()
-    model = find_model(inputs.model)
-    return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
-
-
 def requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> TrainingFramework:
-    """Return the framework whose memory behavior a plan has."""
     if inputs.method != "full":
         return FRAMEWORKS["torchtune"]
     return FRAMEWORKS[find_software(inputs.software, model).framework]
@@ -364,12 +353,7 @@ def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: Train
     """Return the time for which a save stops the training [s]: typed, or the whole write."""
     if inputs.checkpoint_time is not None:
         return inputs.checkpoint_time
-    trained = (
-        plan.trained_weights.adapter_parameters
-        if plan.trained_weights.is_partial
-        else float(model.parameters)
-    )
-    return checkpoint_bytes(trained) / WRITE_BANDWIDTH
+    return checkpoint_bytes(plan.trained_weights.trained_parameters(model)) / WRITE_BANDWIDTH
 
 
 def compute_run(
@@ -423,7 +407,6 @@ def compute_run(
 def find_memory_remedy(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> MemoryRemedy | None:
-    """Return the first change of one input that makes a plan fit in memory."""
     for remedy in _MEMORY_REMEDIES:
         if not remedy.is_offered_by(requested_framework(inputs, model)):
             continue
@@ -526,35 +509,10 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
     check_gpu_rates(gpu, inputs.number_format)
-    check_tensor_parallel(model, inputs.tensor_parallel)
-    chunks = inputs.pipeline_parallel * inputs.interleave
-    if chunks > model.layers + FREE_PLACES:
-        max_chunks = model.layers + FREE_PLACES
-        message = f"{model.layers} layers cannot fill {chunks} chunks; at most {max_chunks}."
-        raise input_error("pipeline_parallel", inputs.pipeline_parallel, message)
-    _check_gpu_and_expert_groups(model, inputs)
-
-
-def _check_gpu_and_expert_groups(model: Architecture, inputs: TrainingTimeInputs) -> None:
-    group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
-    if group > inputs.gpus or inputs.gpus % group:
-        message = (
-            f"{inputs.gpus} GPUs cannot be divided into groups of {group} "
-            "(tensor × pipeline × context)."
-        )
-        raise input_error("gpus", inputs.gpus, message)
-    experts = inputs.expert_parallel
-    if experts > 1 and (not model.is_routed or model.experts % experts):
-        count = model.experts if model.is_routed else "no"
-        message = f"{model.name} has {count} experts to divide over {experts} GPUs."
-        raise input_error("expert_parallel", experts, message)
-    if experts > inputs.gpus // inputs.pipeline_parallel:
-        message = f"Only {inputs.gpus // inputs.pipeline_parallel} GPUs share a stage."
-        raise input_error("expert_parallel", experts, message)
+    check_layout(model, requested_layout(inputs))
 
 
 def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
-    """Return what meets the deadline, fits in memory or reduces the bubble."""
     inputs, labels = result.inputs, {n: s.label for n, s in input_specs(TrainingTimeInputs).items()}
     changes = []
     if result.gpus_for_deadline is not None:

@@ -58,7 +58,7 @@ from app.estimator.result import (
 )
 from app.estimator.training.run_costs import probability_of_no_failure, rental_cost
 from app.estimator.training.step_time import StepTime, pipeline_bubble
-from app.estimator.training.training_plan import TrainingPlan
+from app.estimator.training.training_plan import RECOMPUTE_TEXTS, TrainingPlan
 from app.estimator.units import format_number, format_value
 
 _Read = Callable[[TrainingTimeResult], float]
@@ -121,7 +121,6 @@ def run_error_interval(model: Architecture, gpu: Accelerator) -> str:
 
 
 def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
-    """Return what the ranges rest on, as a sentence."""
     if unmeasured_part := _unmeasured_part_text(model, gpu):
         return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
     return "Ranges rest on published training runs of such models on such GPUs."
@@ -252,7 +251,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(build_step_timeline(result.step, _PARTS),),
+        pictures=(build_step_timeline(result.step),),
         tables=(_build_step_parts_table(result), _build_run_parts_table(result)),
         notes=(
             *recompute_note(typed, inputs),
@@ -301,12 +300,7 @@ def _describe_layout(plan: TrainingPlan) -> str:
     parts = [f"{name} parallel {degree}" for name, degree in degrees if degree > 1]
     if plan.data > 1:
         parts.append(f"ZeRO {plan.zero}" + " (FSDP)" * (plan.zero == 3))
-    recompute = {
-        "none": "no recomputation",
-        "selective": "selective recomputation",
-        "operators": "every second matrix product recomputed",
-        "full": "full recomputation",
-    }[plan.recompute]
+    recompute = RECOMPUTE_TEXTS[plan.recompute]
     named = ", ".join(parts)
     return f", with {named} and {recompute}" if named else f", with {recompute}"
 
@@ -358,8 +352,6 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         flops_numbers = format_adapter_flops_per_token(
             result.model, result.flops_per_token, plan.trained_weights.adapter_parameters
         )
-    rate = plan.tokens / step.total / plan.gpus
-    peak = result.gpu.peak_rate(plan.number_format) or 1.0
     return (
         _STEPS.line(
             "flops_per_token",
@@ -370,16 +362,33 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         ),
         _micro_batch_step(result),
         step_time_formula_step(plan, step),
-        _STEPS.line_from_template(
-            "mfu",
-            "[operations per token] × [tokens per second and GPU] ÷ [peak]",
-            ((result.flops_per_token, "FLOP"), rate, (peak, "FLOP/s")),
-            result.mfu,
-            "palm",
-            topic="number-formats",
-        ),
+        build_mfu_step(result),
         *_run_steps(result),
         *_run_cost_steps(result),
+    )
+
+
+def build_mfu_step(result: TrainingTimeResult) -> FormulaStep:
+    rate = result.tokens_per_second / result.plan.gpus
+    peak = result.gpu.peak_rate(result.plan.number_format) or 1.0
+    return _STEPS.line_from_template(
+        "mfu",
+        "[operations per token] × [tokens per second and GPU] ÷ [peak]",
+        ((result.flops_per_token, "FLOP"), rate, (peak, "FLOP/s")),
+        result.mfu,
+        "palm",
+        topic="number-formats",
+    )
+
+
+def build_time_step(result: TrainingTimeResult) -> FormulaStep:
+    step_seconds, useful_share = (result.step.total, "s"), (result.useful_share, "%")
+    return _STEPS.line_from_template(
+        "time",
+        "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
+        (result.inputs.tokens, result.plan.tokens, step_seconds, useful_share),
+        result.seconds,
+        "megatron-2021",
     )
 
 
@@ -419,18 +428,7 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "daly-2006",
             topic="cluster-components",
         ),
-        _STEPS.line_from_template(
-            "time",
-            "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
-            (
-                inputs.tokens,
-                result.plan.tokens,
-                (result.step.total, "s"),
-                (result.useful_share, "%"),
-            ),
-            result.seconds,
-            "megatron-2021",
-        ),
+        build_time_step(result),
         *_failure_steps(result),
     )
 
@@ -438,19 +436,27 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     """Return the failures of the run, and what they and the checkpoints cost."""
     inputs = result.inputs
-    _, saving, lost_work, restarts = (time for _, time in result.time_losses)
+    _, saving, lost_work, restarts = result.time_losses.values()
     progress = "(1 − evaluation, repeats and slower steps)"
     failures = f"{format_term(result.failures)} × (1 − {format_term(inputs.other_time, '%')})"
-    topic = "cluster-components"
+
+    def step(
+        label: str,
+        formula: str,
+        numbers: str,
+        value: float,
+        unit: str = "s",
+        source: str = "daly-2006",
+    ) -> FormulaStep:
+        return FormulaStep(label, formula, numbers, value, unit, source, "cluster-components")
+
     return (
-        FormulaStep(
+        step(
             "Mean time between failures of the job (MTBF)",
             "hours between failures of a GPU ÷ GPUs",
             f"{format_term(inputs.mtbf_per_gpu / 3600)} h ÷ {format_term(inputs.gpus)}",
             result.mtbf,
-            "s",
-            "kokolis-2025",
-            topic,
+            source="kokolis-2025",
         ),
         _STEPS.line_from_template(
             "failures",
@@ -458,44 +464,33 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             ((result.seconds, "s"), (result.mtbf, "s")),
             result.failures,
             "daly-2006",
-            topic=topic,
+            topic="cluster-components",
         ),
-        FormulaStep(
+        step(
             "Chance of no failure",
             "e^(−expected failures)",
             f"exp(−{format_term(result.failures)})",
             probability_of_no_failure(result.failures),
             "%",
-            "daly-2006",
-            topic,
         ),
-        FormulaStep(
+        step(
             "Time lost to saving checkpoints",
             "computing ÷ interval × stall",
             f"{format_term(result.lossless_seconds, 's')} ÷ {format_term(result.interval, 's')} × "
             f"{format_term(result.save_stall, 's')}",
             saving,
-            "s",
-            "daly-2006",
-            topic,
         ),
-        FormulaStep(
+        step(
             "Lost work, done again since the last checkpoint",
             f"failures × {progress} × work lost by each, about half an interval",
             f"{failures} × {format_term(result.work_lost_by_failure, 's')}",
             lost_work,
-            "s",
-            "daly-2006",
-            topic,
         ),
-        FormulaStep(
+        step(
             "Time lost to restarts",
             f"failures × {progress} × restart",
             f"{failures} × {format_term(result.restart_of_failure, 's')}",
             restarts,
-            "s",
-            "daly-2006",
-            topic,
         ),
     )
 
@@ -516,10 +511,9 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def build_step_timeline(step: StepTime, part_labels: Mapping[str, str]) -> Timeline:
-    """Return one step as a timeline: compute and waiting."""
+def build_step_timeline(step: StepTime) -> Timeline:
     spans, start = [], 0.0
-    for name, label in part_labels.items():
+    for name, label in _PARTS.items():
         length = getattr(step, name)
         if length <= 0:
             continue
@@ -531,18 +525,20 @@ def build_step_timeline(step: StepTime, part_labels: Mapping[str, str]) -> Timel
 
 
 def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
-    times = ((label, getattr(result.step, name)) for name, label in _PARTS.items())
-    rows = tuple(
-        (label, (time, "s"), (time / result.step.total, "%")) for label, time in times if time > 0
-    )
-    return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
+    times = {label: getattr(result.step, name) for name, label in _PARTS.items()}
+    shown = {label: seconds for label, seconds in times.items() if seconds > 0}
+    return _build_parts_table("Parts of one step", shown, result.step.total)
 
 
 def _build_run_parts_table(result: TrainingTimeResult) -> ResultTable:
     """Return where the time of the whole run goes: computing, and each kind of loss."""
-    parts = (("Computing", result.lossless_seconds), *result.time_losses)
-    rows = tuple((label, (time, "s"), (time / result.seconds, "%")) for label, time in parts)
-    return ResultTable("Parts of the whole run", ("Part", "Time", "Share"), rows)
+    parts = {"Computing": result.lossless_seconds, **result.time_losses}
+    return _build_parts_table("Parts of the whole run", parts, result.seconds)
+
+
+def _build_parts_table(label: str, parts: Mapping[str, float], total: float) -> ResultTable:
+    rows = tuple((part, (time, "s"), (time / total, "%")) for part, time in parts.items())
+    return ResultTable(label, ("Part", "Time", "Share"), rows)
 
 
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:

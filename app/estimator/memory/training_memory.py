@@ -129,7 +129,6 @@ class TransientBytesPerToken:
     layer_backward: float = 0.0
 
     def bytes_of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
-        """Return the bytes of micro-batches of `tokens` tokens."""
         activations = tokens * (self.saved * in_flight + self.working)
         return TransientMemory(activations, tokens * self.logits)
 
@@ -220,7 +219,6 @@ def plausible_bytes_range(load: StageMemory, framework: str) -> tuple[float, flo
 
 
 def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
-    """Return the fullest stage, which decides whether the plan fits."""
     return max(loads, key=lambda load: load.total)
 
 
