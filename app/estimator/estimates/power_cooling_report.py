@@ -182,12 +182,12 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
 
     Half of the supplies are connected to each feed.
     """
-    shortage = result.supply_shortage
-    if result.inputs.feeds != "2n" or shortage is None:
+    supplies, needed = result.system.power_supplies or 0, result.system.power_supplies_needed or 0
+    if result.inputs.feeds != "2n" or supplies // 2 >= needed:
         return ""
     return (
-        f" If one of the two feeds fails, {shortage.left} of the {result.system.power_supplies} power "
-        f"supplies of a system still work. Full power needs {shortage.needed}, so that it runs on, slower."
+        f" If one of the two feeds fails, {supplies // 2} of the {supplies} power "
+        f"supplies of a system still work. Full power needs {needed}, so that it runs on, slower."
     )
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
 
 from app.estimator.common_inputs import (
     fill_in_default_gpus,
@@ -23,7 +22,7 @@ from app.estimator.estimates.training_memory import (
     requested_training_step,
     validate_inputs,
 )
-from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
+from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.model_states import build_trained_weights, bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
@@ -81,10 +80,6 @@ def _plausible_memory_range(result: TrainingMemoryResult) -> tuple[float, float]
 
 def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float]:
     return allocated_range_factors(result.stage_memory, requested_framework(result.inputs).id)
-
-
-def _memory_per_gpu(result: TrainingMemoryResult) -> OutputValue:
-    return OutputValue(result.stage_memory.total, *_plausible_memory_range(result))
 
 
 def _free_memory(result: TrainingMemoryResult) -> OutputValue:
@@ -164,7 +159,15 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         lambda r: r.stage_memory.overhead + r.stage_memory.buffers,
         OVERHEAD_RANGE,
     ),
-    OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
+    OutputSpec(
+        "per_gpu",
+        "On each GPU",
+        "B",
+        "less",
+        lambda r: OutputValue(r.stage_memory.total, *_plausible_memory_range(r)),
+        modeled=True,
+        primary=True,
+    ),
     OutputSpec("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak, modeled=True),
     OutputSpec("reserved", "Reserved by PyTorch", "B", "less", _reserved_peak, modeled=True),
     OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
@@ -282,11 +285,6 @@ def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
     return (*steps, *_activations_to_total_steps(result))
 
 
-class StateFormula(NamedTuple):
-    formula: str
-    numbers: str
-
-
 def _state_step(
     result: TrainingMemoryResult,
     output_name: str,
@@ -340,7 +338,7 @@ def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
 
 def _adapter_bytes_formula(
     result: TrainingMemoryResult, output_name: str, bytes_each: float, *, is_sharded: bool
-) -> StateFormula:
+) -> FormulaTexts:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
     layout, tuning = result.layout, result.trained_weights
     layer_share = _fullest_pipeline_stage(result).layers / result.model.layers
@@ -354,8 +352,8 @@ def _adapter_bytes_formula(
         formula = f"(frozen × {base} + {formula})"
         numbers = f"({format_term(frozen)} × {base} + {numbers})"
     if is_sharded:
-        return StateFormula(f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}")
-    return StateFormula(formula, numbers)
+        return FormulaTexts(f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}")
+    return FormulaTexts(formula, numbers)
 
 
 def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:

@@ -64,34 +64,36 @@ from app.estimator.units import format_number, format_value
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def _step_time_output(
-    name: str, label: str, unit: str, read: _Read
+def _step_output(
+    name: str,
+    label: str,
+    unit: str,
+    read: _Read,
+    add_range: Callable[[str, float], OutputValue] = modeled_time,
 ) -> OutputSpec[TrainingTimeResult]:
-    def read_with_range(result: TrainingTimeResult) -> OutputValue:
-        return modeled_time(step_error_interval(result.model, result.gpu), read(result))
-
-    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
-
-
-def _run_time_output(
-    name: str, label: str, unit: str, read: _Read, *, primary: bool = False
-) -> OutputSpec[TrainingTimeResult]:
-    """Declare a time of the whole run, or what grows with it."""
-
-    def read_with_range(result: TrainingTimeResult) -> OutputValue:
-        return modeled_time(run_error_interval(result.model, result.gpu), read(result))
-
-    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True, primary=primary)
-
-
-def _rate_output(name: str, label: str, unit: str, read: _Read) -> OutputSpec[TrainingTimeResult]:
+    """Declare a time of one step, or a rate, which is better if it is higher."""
     return OutputSpec(
         name,
         label,
         unit,
-        "more",
-        lambda r: modeled_rate(step_error_interval(r.model, r.gpu), read(r)),
+        "more" if add_range is modeled_rate else "less",
+        lambda r: add_range(step_error_interval(r.model, r.gpu), read(r)),
         modeled=True,
+    )
+
+
+def _run_output(
+    name: str, label: str, unit: str, read: _Read, *, primary: bool = False
+) -> OutputSpec[TrainingTimeResult]:
+    """Declare a time of the whole run, or what grows with it."""
+    return OutputSpec(
+        name,
+        label,
+        unit,
+        "less",
+        lambda r: modeled_time(run_error_interval(r.model, r.gpu), read(r)),
+        modeled=True,
+        primary=primary,
     )
 
 
@@ -159,20 +161,25 @@ def _expected_failures(result: TrainingTimeResult) -> OutputValue:
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
-    _step_time_output("step_time", "One step", "s", lambda r: r.step.total),
-    _rate_output(
-        "tokens_per_second", "Tokens per second", "token/s", lambda r: r.tokens_per_second
+    _step_output("step_time", "One step", "s", lambda r: r.step.total),
+    _step_output(
+        "tokens_per_second",
+        "Tokens per second",
+        "token/s",
+        lambda r: r.tokens_per_second,
+        modeled_rate,
     ),
-    _rate_output(
+    _step_output(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
         lambda r: r.tokens_per_second / r.inputs.gpus,
+        modeled_rate,
     ),
-    _rate_output("mfu", "MFU", "%", lambda r: r.mfu),
-    _rate_output("hfu", "HFU", "%", lambda r: r.hfu),
-    _run_time_output("time", "Whole run", "s", lambda r: r.seconds, primary=True),
-    _run_time_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
+    _step_output("mfu", "MFU", "%", lambda r: r.mfu, modeled_rate),
+    _step_output("hfu", "HFU", "%", lambda r: r.hfu, modeled_rate),
+    _run_output("time", "Whole run", "s", lambda r: r.seconds, primary=True),
+    _run_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
     OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful_share),
     OutputSpec("failures", "Expected failures", "", "less", _expected_failures, modeled=True),
     OutputSpec(
@@ -182,13 +189,13 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         read=lambda r: r.flops_per_token * r.inputs.tokens,
     ),
     OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops_per_token),
-    _step_time_output(
+    _step_output(
         "communication",
         "Exposed communication per step",
         "s",
         lambda r: r.step.exposed_communication,
     ),
-    _step_time_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
+    _step_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
     OutputSpec(
         "bubble_share",
         "Bubble over ideal time",
@@ -206,7 +213,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
-    _run_time_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
+    _run_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
     OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")

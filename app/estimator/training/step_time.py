@@ -452,8 +452,6 @@ def usual_plans(
 
     Each has the fewest pipeline stages with which it fits in memory, and the least
     recomputation for that.
-
-    `software`: its id, or `USUAL_SOFTWARE`.
     """
     widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
     found = [
@@ -521,9 +519,7 @@ def gpu_hours_per_token(
 ) -> float:
     """Accelerator-hours to train on a token with the best usual layout [h].
 
-    1 / rate per GPU / 3600, in a run without lost time.
-
-    `software`: its id, or `USUAL_SOFTWARE`.
+    1 / rate per GPU / 3600, in a run without lost time. `software`: its id, or `USUAL_SOFTWARE`.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
