@@ -28,6 +28,13 @@ class OutputValue:
     applies: bool = True
 
 
+class Bounds(NamedTuple):
+    """The lower and the upper bound of a modeled value, or these as multiples of it."""
+
+    low: float
+    high: float
+
+
 def applicable_value(value: float | None, note: str) -> OutputValue:
     """Return a value; where it is None, one that does not apply, and the note that says why."""
     if value is None:

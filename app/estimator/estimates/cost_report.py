@@ -23,6 +23,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
+    TableCell,
     Verdict,
     read_figures,
 )
@@ -347,7 +348,7 @@ def _build_utilization_table(result: CostResult) -> ResultTable:
     for share in _TABLE_UTILIZATIONS:
         costs = result.gpu_hour_costs(share)
         cheaper = "Owned" if costs.owned < costs.rented else "Rented"
-        owned_cell: str | tuple[float, str] = (costs.owned, "USD/h")
+        owned_cell: TableCell = (costs.owned, "USD/h")
         if share > result.inputs.availability:
             owned_cell, cheaper = "not available that long", "Rented"
         rows.append(((share, "%"), owned_cell, (costs.rented, "USD/h"), cheaper))

@@ -20,6 +20,7 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     ResultTable,
+    TableCell,
     Verdict,
     read_figures,
 )
@@ -290,7 +291,7 @@ def _build_table(result: FabricResult) -> ResultTable:
 
 def _network_row(
     name: str, switch: NetworkPart, ports: int, tree: FatTree, planes: int = 1
-) -> tuple[str | tuple[float, str], ...]:
+) -> tuple[TableCell, ...]:
     cables = ports + (tree.leaf_spine_links + tree.spine_core_links) * planes
     switches = (tree.leaves * planes, tree.spines * planes, tree.cores * planes)
     counts = ((float(count), "") for count in (ports, *switches, cables))

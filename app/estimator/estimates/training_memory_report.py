@@ -52,6 +52,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
+    Bounds,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -65,7 +66,7 @@ from app.estimator.training.training_plan import RECOMPUTE_TEXTS
 from app.estimator.units import format_number, format_value
 
 # Range of measured activations relative to the formula (fused and unfused kernels).
-_ACTIVATION_RANGE = (0.9, 1.25)
+_ACTIVATION_RANGE = Bounds(0.9, 1.25)
 _PIPELINE_FRAGMENTS = 1.14
 _MOMENTS = {
     "pass": "on the fullest stage",
@@ -74,11 +75,11 @@ _MOMENTS = {
 }
 
 
-def _plausible_memory_range(result: TrainingMemoryResult) -> tuple[float, float]:
+def _plausible_memory_range(result: TrainingMemoryResult) -> Bounds:
     return plausible_bytes_range(result.stage_memory, requested_framework(result.inputs).id)
 
 
-def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float]:
+def _allocated_range_factors(result: TrainingMemoryResult) -> Bounds:
     return allocated_range_factors(result.stage_memory, requested_framework(result.inputs).id)
 
 
@@ -137,7 +138,7 @@ def _modeled_memory_output(
     name: str,
     label: str,
     read: Callable[[TrainingMemoryResult], float],
-    range_factors: tuple[float, float] = _ACTIVATION_RANGE,
+    range_factors: Bounds = _ACTIVATION_RANGE,
 ) -> OutputSpec[TrainingMemoryResult]:
     return OutputSpec(
         name, label, "B", "less", lambda r: ranged_value(read(r), range_factors), modeled=True
@@ -223,7 +224,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         else (),
     )
     memory = result.stage_memory
-    least, _ = _plausible_memory_range(result)
+    least = _plausible_memory_range(result).low
     verdict = memory_verdict(
         memory.total, MemoryLimit(limit, limit, gpu.memory), inputs.gpus, least
     )

@@ -29,7 +29,7 @@ from app.estimator.memory.parallel_layout import default_micro_batch_count
 from app.estimator.memory.training_memory import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.result import VerdictFlip
+from app.estimator.result import Bounds, VerdictFlip
 from app.estimator.training.flops import (
     adapter_training_flops_per_token,
     flops_utilization,
@@ -236,15 +236,14 @@ class TrainingTimeResult:
         return expected_failures(self.seconds, self.mtbf)
 
     @property
-    def mtbf_bounds(self) -> tuple[float, float]:
-        """Return the longest and shortest time between failures of the job [s].
+    def mtbf_bounds(self) -> Bounds:
+        """Return the shortest and longest time between failures of the job [s].
 
         Published clusters differ; both are the typed time if one was typed.
         """
         if self.inputs.mtbf_per_gpu != GPU_MTBF:
-            return self.mtbf, self.mtbf
-        longest, shortest = GPU_MTBF_RANGE
-        return job_mtbf(longest, self.inputs.gpus), job_mtbf(shortest, self.inputs.gpus)
+            return Bounds(self.mtbf, self.mtbf)
+        return Bounds(*(job_mtbf(bound, self.inputs.gpus) for bound in GPU_MTBF_RANGE))
 
     @property
     def work_lost_by_failure(self) -> float:

@@ -46,6 +46,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
+    Bounds,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -134,7 +135,7 @@ def _fits_memory(result: TrainingTimeResult) -> OutputValue:
     return OutputValue(result.memory <= limit, note=note)
 
 
-def _plausible_memory_range(result: TrainingTimeResult) -> tuple[float, float]:
+def _plausible_memory_range(result: TrainingTimeResult) -> Bounds:
     framework = requested_framework(result.inputs, result.model)
     return plausible_bytes_range(result.stage_memory, framework.id)
 
@@ -149,13 +150,12 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
     time = modeled_time(run_error_interval(result.model, result.gpu), result.seconds)
-    longest, shortest = result.mtbf_bounds
     chance = probability_of_no_failure(result.failures)
     none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
     return OutputValue(
         result.failures,
-        (time.low or result.seconds) / longest,
-        (time.high or result.seconds) / shortest,
+        (time.low or result.seconds) / result.mtbf_bounds.high,
+        (time.high or result.seconds) / result.mtbf_bounds.low,
         f"The chance of none is {none}; one every {format_value(result.mtbf, 's')} on average.",
     )
 
@@ -276,7 +276,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     gpus_text = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.engine_visible_memory:
         memory = MemoryLimit(gpu.engine_visible_memory, gpu.engine_visible_memory, gpu.memory)
-        least, _ = _plausible_memory_range(result)
+        least = _plausible_memory_range(result).low
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {duration}."
         return dataclasses.replace(verdict, text=text)
