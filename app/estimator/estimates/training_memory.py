@@ -323,6 +323,7 @@ def validate_inputs(
 
 def check_layout(model: Architecture, layout: ParallelLayout) -> None:
     """Reject an impossible layout, with the values that are possible."""
+    check_tensor_parallel(model, layout.tensor)
     ranks = layout.tensor * layout.pipeline * layout.context
     if layout.gpus % ranks:
         raise input_error(
@@ -331,7 +332,6 @@ def check_layout(model: Architecture, layout: ParallelLayout) -> None:
             f"{layout.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
             f"pipeline × context parallel); use a multiple of {ranks}.",
         )
-    check_tensor_parallel(model, layout.tensor)
     _check_pipeline(model, layout)
     _check_experts(model, layout)
 
