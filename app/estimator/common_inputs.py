@@ -139,11 +139,11 @@ def training_gpus_input(default_gpus: int, **spec: Any) -> Any:
     The estimate fills in the number (`fill_in_default_gpus`), so that it is never None afterwards.
     """
     help_text = f"All GPUs of the job; left empty: {default_gpus}, or 1 with adapters."
-    default_of_method = partial(_default_training_gpus, default_gpus=default_gpus)
+    default_of_method = partial(_default_gpus_for_method, default_gpus=default_gpus)
     return gpus_input(default=None, kind="count", help=help_text, usual=default_of_method, **spec)
 
 
-def _default_training_gpus(inputs: Any, default_gpus: int) -> int:
+def _default_gpus_for_method(inputs: Any, default_gpus: int) -> int:
     return default_gpus if inputs.method == "full" else 1
 
 
@@ -181,7 +181,6 @@ def fill_in_recompute(
 
 
 def recompute_note(typed: Any, inputs: Any) -> tuple[str, ...]:
-    """Return a note on the recomputation that was filled in, if it was."""
     if typed.recompute != LEAST_RECOMPUTE:
         return ()
     share = f"{FILLED_SHARE:.0%} of the memory"
@@ -194,10 +193,9 @@ FILLED_SHARE = 0.95
 
 
 def fill_in_default_gpus(inputs: Any, default_gpus: int) -> Any:
-    """Return the inputs with the usual number of GPUs if none is given."""
     if inputs.gpus is not None:
         return inputs
-    return dataclasses.replace(inputs, gpus=_default_training_gpus(inputs, default_gpus))
+    return dataclasses.replace(inputs, gpus=_default_gpus_for_method(inputs, default_gpus))
 
 
 method_input = partial(
@@ -444,14 +442,12 @@ def resolve_published_formats(inputs: Any) -> Any:
 
 
 def reject_gguf_without_llama_cpp(weights: str, engine_id: str) -> None:
-    """Reject GGUF files for engines other than llama.cpp and Ollama."""
     if weights in GGUF_FORMATS and engine_id != LLAMA_CPP:
         message = "This format is of llama.cpp and Ollama: choose them as the engine."
         raise input_error("weights", weights, message)
 
 
 def reject_transformers_engine(engine_id: str) -> None:
-    """Reject Transformers where speed is asked for."""
     if engine_id == TRANSFORMERS:
         message = (
             "Not estimated: Transformers answers one fixed batch and has no queue, so it has no "
@@ -466,7 +462,6 @@ def input_error(field: str, value: object, message: str) -> InvalidInputsError:
 
 
 def check_tensor_parallel(model: Architecture, gpus: int) -> None:
-    """Reject a number of GPUs that the heads of a model cannot be divided over."""
     if problem := tensor_parallel_problem(model, gpus):
         raise input_error("tensor_parallel", gpus, problem)
 

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.estimator.result import OutputValue
+from app.estimator.result import Bounds, OutputValue
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -121,7 +121,7 @@ SOURCES: dict[str, Publication] = {
 # saturated, the constants are fitted again without the group. What is “unmeasured” has
 # the spread of the first measurements of a source, engines and GPUs that were new to the
 # model: 49 runs of SGLang at its default launch on five GPUs, before they were fitted to.
-_INTERVALS: dict[str, tuple[float, float]] = {
+_INTERVALS = {
     "collective": (0.82, 1.27),
     "training": (0.84, 1.32),
     "training-routed": (0.73, 1.32),
@@ -145,14 +145,14 @@ _INTERVALS: dict[str, tuple[float, float]] = {
 }
 
 
-def error_range(interval_name: str, value: float) -> tuple[float, float]:
-    """Return the lower and the upper bound around a modeled value.
+def error_range(interval_name: str, value: float) -> Bounds:
+    """Return the bounds around a modeled value.
 
     >>> error_range("training", 100.0)
-    (84.0, 132.0)
+    Bounds(low=84.0, high=132.0)
     """
     low, high = _INTERVALS[interval_name]
-    return value * low, value * high
+    return Bounds(value * low, value * high)
 
 
 def modeled_time(interval_name: str, value: float) -> OutputValue:

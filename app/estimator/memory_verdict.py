@@ -3,11 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 from app.estimator.formula_steps import extra_decimals_for_exact_sum
 from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
-from app.estimator.result import Status, Verdict
+from app.estimator.result import Status, Verdict, VerdictFlip
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
 TIGHT = 0.1
@@ -221,3 +222,18 @@ def is_allowed_after_rounding(inputs_type: type, field: str, value: float) -> bo
     spec = input_specs(inputs_type)[field]
     low, high = spec.minimum or 0.0, spec.maximum or math.inf
     return low * 1.01 <= value <= high * 0.99
+
+
+def build_number_flip(
+    inputs: Any, field: str, value: float, becomes: str, *, unit: str, factor: float = 1.0, up: bool
+) -> tuple[VerdictFlip, ...]:
+    """Return the flip at a value in base units, rounded past it; none if the field forbids it.
+
+    `unit` is written behind the number, `factor` that of the unit to the base unit.
+    """
+    inputs_type: type = type(inputs)
+    if not is_allowed_after_rounding(inputs_type, field, value):
+        return ()
+    now = f"{format_number(getattr(inputs, field) / factor)}{unit}"
+    then = f"{round_past_limit(value / factor, up=up)}{unit}"
+    return (VerdictFlip(field, input_specs(inputs_type)[field].label, now, then, becomes),)

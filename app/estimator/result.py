@@ -28,6 +28,20 @@ class OutputValue:
     applies: bool = True
 
 
+class Bounds(NamedTuple):
+    """The lower and the upper bound of a modeled value, or these as multiples of it."""
+
+    low: float
+    high: float
+
+
+def applicable_value(value: float | None, note: str) -> OutputValue:
+    """Return a value; where it is None, one that does not apply, and the note that says why."""
+    if value is None:
+        return OutputValue(None, note=note, applies=False)
+    return OutputValue(value)
+
+
 def ranged_value(value: float, bound_factors: tuple[float, float], note: str = "") -> OutputValue:
     """Return a value with a low and a high bound that are these multiples of it."""
     return OutputValue(value, value * bound_factors[0], value * bound_factors[1], note)

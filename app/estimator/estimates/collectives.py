@@ -169,7 +169,6 @@ def with_network_reduction(
 
 
 def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
-    """Return the message size and the GPU count at which something else bounds the time."""
     inputs, fabric = result.inputs, result.fabric
     changes = []
     if result.bottleneck == "latency":

@@ -37,6 +37,7 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     ResultTable,
+    TableCell,
     Verdict,
     read_figures,
 )
@@ -91,14 +92,6 @@ OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
 )
 _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
-_FACTORS: dict[collectives.Collective, str] = {
-    "all_reduce": "2 × (GPUs − 1) ÷ GPUs × message",
-    "all_gather": "(GPUs − 1) ÷ GPUs × message",
-    "reduce_scatter": "(GPUs − 1) ÷ GPUs × message",
-    "alltoall": "(GPUs − 1) ÷ GPUs × message",
-    "broadcast": "message",
-}
-
 
 def estimate(inputs: CollectivesInputs) -> Estimate:
     gpu = find_accelerator(inputs.gpu)
@@ -136,7 +129,6 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
 
 
 def _describe_limiting_link(result: CollectivesResult) -> str:
-    """Return which link the share refers to."""
     inputs, fabric, share = result.inputs, result.fabric, result.link_share
     if inputs.gpus == 1:
         return ""
@@ -152,16 +144,15 @@ def _describe_limiting_link(result: CollectivesResult) -> str:
     return text
 
 
-def _bytes_sent_formula(operation: collectives.Collective, ranks: int, size: str) -> str:
-    """Return the bytes that each of `ranks` sends, as a formula with numbers."""
-    if operation == "broadcast" and ranks > 1:
+def _bytes_sent_formula(operation: collectives.Collective, ranks: str, size: str) -> str:
+    """Return the bytes that each of `ranks` sends, as a formula with names or numbers."""
+    if operation == "broadcast" and ranks != "1":
         return size
     passes = "2 × " if operation == "all_reduce" else ""
-    return f"{passes}({ranks:,} − 1) ÷ {ranks:,} × {size}"
+    return f"{passes}({ranks} − 1) ÷ {ranks} × {size}"
 
 
 def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
-    """Return the time within one domain, as a formula with numbers."""
     domain_ranks = min(inputs.gpus, fabric.domain)
     parts = link_time_within_domain(inputs.collective, domain_ranks, message, fabric)
     if not any(parts):
@@ -171,7 +162,6 @@ def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, messag
 
 
 def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
-    """Return the total time within and between domains, as a formula with numbers."""
     operation = inputs.collective
     domain_ranks = min(inputs.gpus, fabric.domain)
     groups = math.ceil(inputs.gpus / domain_ranks)
@@ -198,13 +188,12 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
         total_formula = _total_time_formula(inputs, fabric, inputs.message)
         latency_formula = _total_time_formula(inputs, fabric, 1.0)
     floor = f"for one byte: {rule}"
-    bytes_formula = _bytes_sent_formula(operation, ranks, size)
+    bytes_formula = _bytes_sent_formula(operation, "GPUs", "message")
+    bytes_numbers = _bytes_sent_formula(operation, format_number(ranks), size)
     source = "aiconfigurator"
     inside = ("Inside the link domain", _INSIDE, domain_formula, result.seconds_within_domain, "s")
     return (
-        _STEPS.line(
-            "bytes_sent", _FACTORS[operation], bytes_formula, result.bytes_sent, "nccl-tests"
-        ),
+        _STEPS.line("bytes_sent", bytes_formula, bytes_numbers, result.bytes_sent, "nccl-tests"),
         _STEPS.line("latency", floor, latency_formula, result.latency_floor, source),
         FormulaStep(*inside, source, "interconnects"),
         *((_build_bytes_across_step(result),) if crosses else ()),
@@ -221,14 +210,13 @@ def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
         formula = "(domains − 1) ÷ domains × message"
     else:
         size += f" ÷ {result.fabric.domain}"
-    numbers = _bytes_sent_formula(operation, groups, size)
+    numbers = _bytes_sent_formula(operation, format_number(groups), size)
     if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
     return _STEPS.line("bytes_across", formula, numbers, result.bytes_across, "ml-engineering")
 
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
-    """Return bus bandwidth over message size, with the typed message marked."""
     operation, ranks = inputs.collective, max(2, inputs.gpus)
     used_fabric = with_network_reduction(fabric, operation, inputs)
 
@@ -269,7 +257,7 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
     cache = 2.0 * tokens * model.cache_elements / max(1, model.layers)
     experts = activations * model.experts_per_token if model.is_routed else 0.0
     domain_ranks = min(ranks, fabric.domain, 8)
-    rows: list[tuple[str | tuple[float, str], ...]] = []
+    rows: list[tuple[TableCell, ...]] = []
     for traffic in (
         Traffic("Data: gradients, once a step", "all_reduce", ranks, weights),
         Traffic("ZeRO-3: weights, each micro-batch", "all_gather", ranks, weights),

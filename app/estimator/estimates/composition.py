@@ -124,7 +124,6 @@ class SectionComposer:
         return section
 
     def try_to_add(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate | None:
-        """Add a section, or note why it is left out."""
         try:
             return self.add(heading, name, values)
         except InvalidInputsError as error:

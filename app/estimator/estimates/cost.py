@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price
-from app.estimator.inputs import InputGroup, input_field, input_specs
-from app.estimator.memory_verdict import is_allowed_after_rounding, round_past_limit
+from app.estimator.inputs import InputGroup, input_field
+from app.estimator.memory_verdict import (
+    build_number_flip,
+)
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
@@ -19,7 +21,7 @@ from app.estimator.training.run_costs import (
     electricity_cost_per_year,
     usd_per_million_tokens,
 )
-from app.estimator.units import format_number, format_value
+from app.estimator.units import format_value
 
 TOPIC = "on-premises-and-cloud"
 
@@ -231,7 +233,6 @@ class YearlyOwnershipCost:
 
     @property
     def running_cost(self) -> float:
-        """Return the yearly cost without the purchase."""
         return self.total - self.capital
 
 
@@ -286,7 +287,6 @@ class CostResult:
 
     @property
     def buying(self) -> bool:
-        """Return whether owning is cheaper."""
         return self.owned_hour < self.rented_hour
 
     @property
@@ -389,27 +389,22 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     outcome = f"{'Renting' if is_buying else 'Buying'} begins to be cheaper."
     break_even = result.break_even_utilization or 0.0
     tried = [
-        ("rent", _break_even_rent(result), 1, " USD/h", not is_buying),
-        ("price", _break_even_purchase_price(result), 1, " USD", is_buying),
+        ("rent", _break_even_rent(result), 1.0, " USD/h", not is_buying),
+        ("price", _break_even_purchase_price(result), 1.0, " USD", is_buying),
     ]
     if break_even <= inputs.availability:
-        tried.insert(0, ("utilisation", break_even, 100, "%", not is_buying))
-    changes = tuple(
-        VerdictFlip(
-            field,
-            input_specs(CostInputs)[field].label,
-            f"{format_number(getattr(inputs, field) * scale)}{unit}",
-            f"{round_past_limit(value * scale, up=up)}{unit}",
-            outcome,
+        tried.insert(0, ("utilisation", break_even, 0.01, "%", not is_buying))
+    changes = [
+        flip
+        for field, value, factor, unit, up in tried
+        for flip in build_number_flip(
+            inputs, field, value, outcome, unit=unit, factor=factor, up=up
         )
-        for field, value, scale, unit, up in tried
-        if is_allowed_after_rounding(CostInputs, field, value)
-    )
+    ]
     return (*changes, *_commitment_flips(result))
 
 
 def _commitment_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
-    """Return the other commitment if the cheaper option changes with it."""
     inputs = result.inputs
     other = "used" if inputs.commitment == "all" else "all"
     changed = compute_cost(dataclasses.replace(inputs, commitment=other))

@@ -23,6 +23,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
+    TableCell,
     Verdict,
     read_figures,
 )
@@ -146,7 +147,6 @@ def _build_verdict(result: CostResult) -> Verdict:
 
 
 def _describe_largest_parts(result: CostResult) -> str:
-    """Return which two parts an owned hour mostly consists of, as a sentence."""
     parts, total = result.ownership_cost.by_label, result.ownership_cost.total
     first, second = sorted(parts, key=lambda name: -parts[name])[:2]
     shares = [format_value(parts[name] / total, "%", 0) for name in (first, second)]
@@ -348,7 +348,7 @@ def _build_utilization_table(result: CostResult) -> ResultTable:
     for share in _TABLE_UTILIZATIONS:
         costs = result.gpu_hour_costs(share)
         cheaper = "Owned" if costs.owned < costs.rented else "Rented"
-        owned_cell: str | tuple[float, str] = (costs.owned, "USD/h")
+        owned_cell: TableCell = (costs.owned, "USD/h")
         if share > result.inputs.availability:
             owned_cell, cheaper = "not available that long", "Rented"
         rows.append(((share, "%"), owned_cell, (costs.rented, "USD/h"), cheaper))

@@ -136,7 +136,6 @@ class FabricHosts:
 
     @property
     def ports(self) -> int:
-        """Return the number of adapters of all hosts."""
         return self.count * self.rails
 
 
@@ -197,7 +196,6 @@ class FabricResult:
 
     @property
     def reference_design(self) -> ReferenceDesign | None:
-        """Return the published design for these systems; None if there is none."""
         return find_reference_design_for(self.hosts.system.id, self.switch.id)
 
     @property
@@ -224,7 +222,6 @@ class FabricResult:
 
     @property
     def node_links(self) -> int:
-        """Return the links from nodes and fabric managers to leaves."""
         return (self.hosts.ports + self.fabric_manager_links) * self.planes
 
     @property
@@ -237,7 +234,6 @@ class FabricResult:
 
     @property
     def compute_network_transceivers(self) -> int:
-        """Return the transceivers at both ends of all links of the compute network."""
         switch_ends = self.node_links + 2 * self.links_between_switches
         each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.hosts_per_system
         at_nodes = self.hosts.system_count * each + self.fabric_manager_links * self.planes
@@ -369,7 +365,6 @@ def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
 def _build_side_networks(
     inputs: FabricInputs, hosts: FabricHosts, switch: NetworkPart, compute_switches: int
 ) -> tuple[SideNetwork, ...]:
-    """Return the storage, in-band and out-of-band networks."""
     of_nodes = hosts.count * inputs.storage_links
     extra = inputs.storage_ports
     stored = of_nodes + (-(-of_nodes // 4) if extra is None else extra)
@@ -452,7 +447,6 @@ def build_switch_count_chart(result: FabricResult) -> Chart:
 
 
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
-    """Return the nearest input values that need a different number of switches."""
     hosts, wiring = result.hosts, result.wiring
     capacity = (
         result.tree.leaves * result.tree.downlinks_per_leaf // hosts.rails // hosts.hosts_per_system

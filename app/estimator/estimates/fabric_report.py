@@ -20,6 +20,7 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     ResultTable,
+    TableCell,
     Verdict,
     read_figures,
 )
@@ -137,7 +138,6 @@ def _build_verdict(result: FabricResult) -> Verdict:
 
 
 def _describe_blocking(result: FabricResult) -> str:
-    """Return the share of the adapters' bandwidth that the network carries, as text."""
     if result.adapter_bandwidth_share < 1:
         return f"at {format_value(result.adapter_bandwidth_share, '%')} of the rate of the adapters"
     ratio = result.tree.oversubscription
@@ -291,7 +291,7 @@ def _build_table(result: FabricResult) -> ResultTable:
 
 def _network_row(
     name: str, switch: NetworkPart, ports: int, tree: FatTree, planes: int = 1
-) -> tuple[str | tuple[float, str], ...]:
+) -> tuple[TableCell, ...]:
     cables = ports + (tree.leaf_spine_links + tree.spine_core_links) * planes
     switches = (tree.leaves * planes, tree.spines * planes, tree.cores * planes)
     counts = ((float(count), "") for count in (ports, *switches, cables))
@@ -322,7 +322,6 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
 
 
 def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
-    """Return notes about split ports and adapters that run below their rate."""
     notes = []
     if result.links_per_port > 1:
         notes.append(

@@ -56,8 +56,6 @@ def requested_model(inputs: ModelInputs) -> Architecture:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelResult:
-    """The model, and the operations to train on a token [FLOP]."""
-
     model: Architecture
     training_flops: float
 
@@ -65,8 +63,6 @@ class ModelResult:
 def _model_output(
     name: str, label: str, unit: str = "", field: str = "", *, primary: bool = False
 ) -> OutputSpec[ModelResult]:
-    """Declare an output that is an attribute of the model."""
-
     def read(result: ModelResult) -> int:
         value: int = getattr(result.model, field or name)
         return value

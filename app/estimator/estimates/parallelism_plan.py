@@ -3,8 +3,8 @@
 import bisect
 import dataclasses
 import functools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE
@@ -27,8 +27,8 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TransientBytesPerToken,
     default_overhead_bytes,
-    resident_memory_by_stage,
-    transient_bytes_per_token_by_stage,
+    resident_memory_of_distinct_stages,
+    transient_bytes_per_token_of_distinct_stages,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
@@ -119,11 +119,6 @@ class PipelineVariant(NamedTuple):
     zero: int
 
 
-class VariantMicroBatches(NamedTuple):
-    variant: PipelineVariant
-    micro_batches: tuple[MicroBatch, ...]
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class MicroBatchFamily:
     """Layouts with equal parallelism degrees; they differ only in the micro-batch.
@@ -169,19 +164,19 @@ class ModelSplit:
     context: int
     data: int
     expert_degrees: tuple[int, ...]
-    variants: tuple[VariantMicroBatches, ...]
+    variants: Mapping[PipelineVariant, tuple[MicroBatch, ...]]
 
     @property
     def layout_count(self) -> int:
         """Return the number of layouts, not counting recomputation."""
-        return len(self.expert_degrees) * sum(len(each.micro_batches) for each in self.variants)
+        return len(self.expert_degrees) * sum(map(len, self.variants.values()))
 
     def families(self) -> Iterator[MicroBatchFamily]:
         """Yield its layouts, grouped by everything but the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
         for expert in self.expert_degrees:
-            for each in self.variants:
-                yield MicroBatchFamily(*degrees, expert, *each.variant, each.micro_batches)
+            for variant, micro_batches in self.variants.items():
+                yield MicroBatchFamily(*degrees, expert, *variant, micro_batches)
 
 
 _MICRO_BATCHES = (1, 2, 4, 8, 16)
@@ -194,7 +189,6 @@ _LONG = 16384
 def list_splits(
     model: Architecture, fabric: Interconnect, job: TrainingJob
 ) -> Iterator[ModelSplit]:
-    """Yield every division of the model with a legal layout."""
     for tensor in _tensor_degrees(model, fabric, job.gpus):
         for pipeline in _pipeline_degrees(model, job.gpus // tensor):
             for context in _context_degrees(job, job.gpus // (tensor * pipeline)):
@@ -245,16 +239,16 @@ def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=4096)
 def _list_variants(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
-) -> tuple[VariantMicroBatches, ...]:
+) -> Mapping[PipelineVariant, tuple[MicroBatch, ...]]:
     """Return the variants of a pipeline, with the micro-batches that divide a replica's sequences."""
-    found: dict[PipelineVariant, list[MicroBatch]] = {}
+    found: dict[PipelineVariant, tuple[MicroBatch, ...]] = {}
     for sequences in _MICRO_BATCHES:
         micro_batch = MicroBatch(sequences, sequences_per_replica // sequences)
         if sequences_per_replica % sequences or micro_batch.per_step < pipeline:
             continue
         for variant in _variants_for_micro_batches(layers, pipeline, data, micro_batch.per_step):
-            found.setdefault(variant, []).append(micro_batch)
-    return tuple(VariantMicroBatches(variant, tuple(each)) for variant, each in found.items())
+            found[variant] = (*found.get(variant, ()), micro_batch)
+    return found
 
 
 def _variants_for_micro_batches(
@@ -315,7 +309,7 @@ class LayoutMemoryChecker:
     @property
     def fits_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
-        unsharded = resident_memory_by_stage(
+        unsharded = resident_memory_of_distinct_stages(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
@@ -350,7 +344,7 @@ class LayoutMemoryChecker:
         if resident is None:
             plan = family.build_plan(self._job, family.micro_batches[0])
             framework = plan_to_training_step(plan).framework
-            stages = resident_memory_by_stage(
+            stages = resident_memory_of_distinct_stages(
                 self._model, plan_to_parallel_layout(plan), framework, bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
@@ -374,7 +368,7 @@ class LayoutMemoryChecker:
             tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
-                    stage.of_micro_batches(
+                    stage.bytes_of_micro_batches(
                         tokens,
                         micro_batches_in_flight(
                             stage.stage_index, per_token.layout, micro_batch.per_step
@@ -392,7 +386,7 @@ class LayoutMemoryChecker:
     ) -> TransientsByStage:
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
         layout, step = plan_to_parallel_layout(plan), plan_to_training_step(plan)
-        stages = transient_bytes_per_token_by_stage(self._model, layout, step)
+        stages = transient_bytes_per_token_of_distinct_stages(self._model, layout, step)
         return TransientsByStage(layout, stages)
 
 
@@ -409,14 +403,11 @@ class LayoutCandidate:
 
     @property
     def tokens_per_second(self) -> float:
-        """Return the tokens per second of the whole cluster [token/s]."""
         return self.plan.tokens / self.step.total
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutSearchResult:
-    """The best layouts that fit, and how many fit, were tried and are legal."""
-
     ranked: tuple[LayoutCandidate, ...]
     fitting_count: int
     tried_count: int
@@ -467,7 +458,6 @@ class _LayoutSearch:
             model, job, gpu.engine_visible_memory * job.usable_memory_share
         )
         self._times: dict[tuple[object, ...], AllLayersTime] = {}
-        self._layer_shares: dict[tuple[int, int], float] = {}
         self._ranked: list[RankedLayout] = []
 
     @property
@@ -475,7 +465,6 @@ class _LayoutSearch:
         return self._memory.work_done + self._timing_work
 
     def ranked_candidates(self) -> tuple[LayoutCandidate, ...]:
-        """Return the fastest layouts that fit, best first."""
         return tuple(
             LayoutCandidate(each.plan, each.step, fullest_stage_memory(self._model, each.plan))
             for each in self._ranked
@@ -484,12 +473,17 @@ class _LayoutSearch:
     def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         bubble_micro_batches = (family.pipeline - 1) / family.chunks_per_stage
-        fullest_stage_share = self._fullest_stage_layer_share(family)
+        fullest_stage_layers = layers_of_fullest_stage(
+            self._model, family.pipeline, family.chunks_per_stage
+        )
+        fullest_stage_share = fullest_stage_layers / self._model.layers
         for fitting in self._memory.fitting_micro_batches(family):
             self.fitting_count += 1
             times = self._layer_times(family, fitting)
             stage_slots = fitting.micro_batch.per_step + bubble_micro_batches
-            if self._is_too_slow(stage_slots * times.time_without_gather * fullest_stage_share):
+            min_seconds = stage_slots * times.time_without_gather * fullest_stage_share
+            is_full = len(self._ranked) >= self._max_ranked
+            if is_full and min_seconds > self._ranked[-1].seconds:
                 continue
             plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
             self._timing_work += _WORK_OF_STEP
@@ -497,18 +491,6 @@ class _LayoutSearch:
             ranked = RankedLayout(step.total, fitting.memory, self.fitting_count, plan, step)
             bisect.insort(self._ranked, ranked)
             del self._ranked[self._max_ranked :]
-
-    def _fullest_stage_layer_share(self, family: MicroBatchFamily) -> float:
-        key = family.pipeline, family.chunks_per_stage
-        if key not in self._layer_shares:
-            plan = family.build_plan(self._job, family.micro_batches[0])
-            layers = layers_of_fullest_stage(self._model, plan)
-            self._layer_shares[key] = layers / self._model.layers
-        return self._layer_shares[key]
-
-    def _is_too_slow(self, min_seconds: float) -> bool:
-        """Return whether a step of at least this duration is too slow for the ranking."""
-        return len(self._ranked) >= self._max_ranked and min_seconds > self._ranked[-1].seconds
 
     def _layer_times(self, family: MicroBatchFamily, fitting: FittingMicroBatch) -> AllLayersTime:
         micro_batch, recompute = fitting.micro_batch, fitting.recompute
@@ -612,29 +594,21 @@ class ParallelismPlanResult:
 
 
 def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> TrainingTimeInputs:
-    """Return the inputs of `training-time` for the run in this layout."""
-    return TrainingTimeInputs(
-        model=inputs.model,
-        tokens=inputs.tokens,
-        gpu=inputs.gpu,
+    names = {field.name for field in dataclasses.fields(TrainingTimeInputs)}
+    shared = {name: value for name, value in dataclasses.asdict(inputs).items() if name in names}
+    of_plan = dict[str, Any](
         gpus=plan.gpus,
         tensor_parallel=plan.tensor,
         pipeline_parallel=plan.pipeline,
         context_parallel=plan.context,
         expert_parallel=plan.expert,
         interleave=plan.chunks,
-        sequence=plan.sequence,
         micro_batch=plan.micro_batch,
         global_batch=plan.global_batch,
-        number_format=plan.number_format,
         recompute=plan.recompute,
         zero=str(plan.zero),
-        software=inputs.software,
-        network_rate=inputs.network_rate,
-        network=inputs.network,
-        domain=inputs.domain,
-        usd_per_gpu_hour=inputs.usd_per_gpu_hour,
     )
+    return TrainingTimeInputs(**shared | of_plan)
 
 
 # Smaller clusters that are tried as well if cost decides: half, a quarter.
@@ -728,7 +702,6 @@ def _search_full_and_halved_clusters(
 
 
 def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
-    """Return the cluster size at which no layout fits any more."""
     fewest = result.fewest_gpus.gpus
     if result.best_layout is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
         return ()

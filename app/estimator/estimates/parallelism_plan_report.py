@@ -1,11 +1,11 @@
 """`parallelism-plan`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from app.estimator.common_inputs import check_gpu_rates
-from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.estimates import training_time_report
 from app.estimator.estimates.parallelism_plan import (
     LayoutCandidate,
     ParallelismPlanInputs,
@@ -13,39 +13,31 @@ from app.estimator.estimates.parallelism_plan import (
     compute_parallelism_plan,
     find_flips,
 )
-from app.estimator.estimates.training_time import (
-    TrainingTimeResult,
-    compute_mfu,
-)
+from app.estimator.estimates.training_memory_report import build_memory_bar
 from app.estimator.estimates.training_time_report import (
+    build_mfu_step,
     build_step_timeline,
+    build_time_step,
     describe_ranges,
-    run_error_interval,
-    step_error_interval,
     step_time_formula_step,
 )
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
-from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
-from app.estimator.memory.training_memory import plausible_bytes_range
+from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory_verdict import capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
-    BarSegment,
     Better,
     Estimate,
     FormulaStep,
     OutputSpec,
     OutputValue,
     ResultTable,
-    StackedBar,
-    Timeline,
     Verdict,
     read_figures,
 )
-from app.estimator.training.flops import training_flops_per_token
-from app.estimator.training.run_costs import rental_cost
+from app.estimator.training.training_plan import RECOMPUTE_TEXTS
 from app.estimator.units import format_count, format_number, format_value
 
 PARTS = {
@@ -85,17 +77,12 @@ def describe_layout(candidate: LayoutCandidate) -> str:
     text = " × ".join(named) or "one GPU"
     if plan.expert > 1:
         text += f", experts over {plan.expert}"
-    if plan.recompute == "full":
-        text += ", full recomputation"
-    elif plan.recompute == "operators":
-        text += ", every second matrix product recomputed"
-    elif plan.recompute == "selective":
-        text += ", selective recomputation"
+    if plan.recompute != "none":
+        text += f", {RECOMPUTE_TEXTS[plan.recompute]}"
     return text[0].upper() + text[1:]
 
 
 def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
-    """Return the ranked layouts, each with its main loss against the first."""
     first = ranked[0]
     rows = []
     for rank, candidate in enumerate(ranked, 1):
@@ -139,21 +126,8 @@ def _gpu_seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
     return seconds * candidate.plan.gpus / candidate.plan.tokens
 
 
-def _best_mfu(result: ParallelismPlanResult, first: LayoutCandidate) -> float:
-    flops_per_token = training_flops_per_token(result.model, first.plan.sequence)
-    return compute_mfu(flops_per_token, first.plan, first.step, result.gpu)
-
-
 _PlanResult = ParallelismPlanResult
 _MISSING = OutputValue(None, note="No layout fits.", applies=False)
-
-
-def _best_memory(result: _PlanResult) -> OutputValue:
-    first = result.best_layout
-    if first is None:
-        return _MISSING
-    framework = first.plan.software.framework
-    return OutputValue(first.memory, *plausible_bytes_range(first.stage_memory, framework))
 
 
 def _plan_property_output(
@@ -167,37 +141,14 @@ def _plan_property_output(
     return OutputSpec(name, label, unit, better, read)
 
 
-def _read_best(
-    read: Callable[[_PlanResult, LayoutCandidate], float],
-    add_range: Callable[[str, float], OutputValue],
-) -> Callable[[_PlanResult], OutputValue]:
-    """Read a modeled value of the best layout."""
+def _run_output(name: str) -> OutputSpec[_PlanResult]:
+    """Declare an output of training-time, for the run in the best layout."""
+    output = next(output for output in training_time_report.OUTPUTS if output.name == name)
 
-    def read_with_range(result: _PlanResult) -> OutputValue:
-        if result.best_layout is None:
-            return _MISSING
-        interval = step_error_interval(result.model, result.gpu)
-        return add_range(interval, read(result, result.best_layout))
+    def read(result: _PlanResult) -> Any:
+        return output.read(result.full_run) if output.read and result.full_run else _MISSING
 
-    return read_with_range
-
-
-def _read_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_PlanResult], OutputValue]:
-    """Read a modeled value of the whole run in the best layout."""
-
-    def read_with_range(result: _PlanResult) -> OutputValue:
-        if result.full_run is None:
-            return _MISSING
-        return modeled_time(run_error_interval(result.model, result.gpu), read(result.full_run))
-
-    return read_with_range
-
-
-def _run_cost(result: _PlanResult) -> OutputValue:
-    price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
-    if result.best_layout and price is None:
-        return OutputValue(None, note=UNKNOWN)
-    return _read_run(lambda run: rental_cost(run.gpu_hours, price or 0.0))(result)
+    return dataclasses.replace(cast("OutputSpec[_PlanResult]", output), read=read)
 
 
 def _fewest_gpus(result: _PlanResult) -> OutputValue:
@@ -220,49 +171,10 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
     _plan_property_output("recompute", "Recomputation"),
     _plan_property_output("zero", "ZeRO stage"),
     _plan_property_output("gpus", "GPUs", unit="GPU"),
-    OutputSpec(
-        "step_time",
-        "One step",
-        "s",
-        "less",
-        _read_best(lambda _, first: first.step.total, modeled_time),
-        modeled=True,
+    *map(
+        _run_output,
+        ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time", "gpu_hours", "cost"),
     ),
-    OutputSpec(
-        "tokens_per_second_per_gpu",
-        "Tokens per second and GPU",
-        "token/s",
-        "more",
-        _read_best(lambda _, first: first.tokens_per_second / first.plan.gpus, modeled_rate),
-        modeled=True,
-    ),
-    OutputSpec("mfu", "MFU", "%", "more", _read_best(_best_mfu, modeled_rate), modeled=True),
-    OutputSpec(
-        "memory",
-        "Memory on each GPU",
-        "B",
-        "less",
-        _best_memory,
-        modeled=True,
-    ),
-    OutputSpec(
-        "time",
-        "Whole run",
-        "s",
-        "less",
-        _read_run(lambda run: run.seconds),
-        modeled=True,
-        primary=True,
-    ),
-    OutputSpec(
-        "gpu_hours",
-        "GPU-hours",
-        "GPU-h",
-        "less",
-        _read_run(lambda run: run.gpu_hours),
-        modeled=True,
-    ),
-    OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
     OutputSpec(
         "reference_design",
@@ -295,7 +207,9 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=_build_pictures(gpu, first) if first else (),
+        pictures=(build_step_timeline(first.step), build_memory_bar(first.stage_memory, gpu))
+        if first
+        else (),
         tables=(build_ranking_table(result.ranked),) if first else (),
         notes=(
             *_build_notes(result),
@@ -357,9 +271,6 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
     first, run = result.best_layout, result.full_run
     if first is None or run is None:
         return (_fitting_layouts_step(result),)
-    plan, step = first.plan, first.step
-    each = training_flops_per_token(result.model, plan.sequence)
-    rate = first.tokens_per_second / plan.gpus
     return (
         _fitting_layouts_step(result),
         _STEPS.line(
@@ -379,23 +290,9 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
             first.memory,
             "korthikanti-2022",
         ),
-        step_time_formula_step(plan, step),
-        _STEPS.line_from_template(
-            "time",
-            "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
-            (result.inputs.tokens, plan.tokens, (step.total, "s"), (run.useful_share, "%")),
-            run.seconds,
-            "megatron-2021",
-            topic="parallelism",
-        ),
-        _STEPS.line_from_template(
-            "mfu",
-            "[operations per token] × [tokens per second and GPU] ÷ [peak]",
-            ((each, "FLOP"), rate, (result.gpu.peak_rate(plan.number_format) or 0.0, "FLOP/s")),
-            _best_mfu(result, first),
-            "palm",
-            topic="number-formats",
-        ),
+        step_time_formula_step(run.plan, run.step),
+        build_time_step(run),
+        build_mfu_step(run),
     )
 
 
@@ -409,25 +306,6 @@ def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
         "megatron-2021",
         "parallelism",
     )
-
-
-def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
-    labels = {name: label[0].upper() + label[1:] for name, label in PARTS.items()}
-    whole = gpu.engine_visible_memory
-    memory = first.stage_memory
-    bar = StackedBar(
-        "Memory of each GPU",
-        (
-            BarSegment("weights", "Weights", memory.weights),
-            BarSegment("gradients", "Gradients", memory.gradients),
-            BarSegment("optimizer", "Optimizer", memory.optimizer),
-            BarSegment("activations", "Activations", memory.activations + memory.logits),
-            BarSegment("overhead", "Overhead", memory.overhead + memory.buffers),
-        ),
-        whole,
-        f"{format_value(whole, 'B')} of {gpu.name}",
-    )
-    return build_step_timeline(first.step, labels), bar
 
 
 def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:

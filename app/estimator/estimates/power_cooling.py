@@ -2,15 +2,18 @@
 
 import dataclasses
 import math
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from app.estimator.common_inputs import input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import is_allowed_after_rounding, round_past_limit
+from app.estimator.memory_verdict import (
+    build_number_flip,
+    round_past_limit,
+)
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import carbon_emitted, site_energy
-from app.estimator.units import format_count, format_number, format_value
+from app.estimator.units import format_count, format_number
 
 TOPIC = "power-and-cooling"
 
@@ -177,13 +180,6 @@ class PowerCoolingInputs:
     )
 
 
-class SupplyShortage(NamedTuple):
-    """Power supplies of a system that work when one of two feeds fails, and those it needs."""
-
-    left: int
-    needed: int
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingResult:
     """A site; power is maximum and typical [W].
@@ -212,13 +208,6 @@ class PowerCoolingResult:
     def rack_power(self) -> float:
         """Return the maximum power of a full rack, or of one system if none fits [W]."""
         return self.system_power * max(1, self.systems_per_rack)
-
-    @property
-    def supply_shortage(self) -> SupplyShortage | None:
-        """Return the supplies that are left when a feed fails, if they are not enough."""
-        left = (self.system.power_supplies or 0) // 2
-        needed = self.system.power_supplies_needed or 0
-        return SupplyShortage(left, needed) if left < needed else None
 
     @property
     def typical_machines_power(self) -> float:
@@ -337,28 +326,25 @@ def find_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
 def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the rack power for one system more, or for none, or the needed rack height."""
     inputs = result.inputs
-    now = format_value(inputs.rack_limit, "W")
     capacity = inputs.rack_units // result.height_units
     if capacity == 0:
         units_now, flips = str(inputs.rack_units), str(result.height_units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
-    changes = []
-    needed = (result.systems_per_rack + 1) * result.system_power
-    if result.systems_per_rack < capacity and is_allowed_after_rounding(
-        type(inputs), "rack_limit", needed
-    ):
-        flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
-        count = result.systems_per_rack + 1
-        racks = -(-inputs.nodes // count)
-        if racks != result.racks:
-            holds = "one system" if count == 1 else f"{count} systems"
-            becomes = f"Holds {holds}: {format_count(racks, 'rack')}."
-            changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
-    if result.systems_per_rack and is_allowed_after_rounding(
-        type(inputs), "rack_limit", result.system_power
-    ):
-        flips = f"{round_past_limit(result.system_power / 1e3 * 0.999, up=False)} kW"
-        changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
+    changes: list[VerdictFlip] = []
+    count = result.systems_per_rack + 1
+    racks = -(-inputs.nodes // count)
+    if result.systems_per_rack < capacity and racks != result.racks:
+        holds = "one system" if count == 1 else f"{count} systems"
+        becomes = f"Holds {holds}: {format_count(racks, 'rack')}."
+        needed = count * result.system_power
+        changes += build_number_flip(
+            inputs, "rack_limit", needed, becomes, unit=" kW", factor=1e3, up=True
+        )
+    if result.systems_per_rack:
+        too_little = 0.999 * result.system_power
+        changes += build_number_flip(
+            inputs, "rack_limit", too_little, "Holds none.", unit=" kW", factor=1e3, up=False
+        )
     return tuple(changes)
 
 
@@ -386,10 +372,7 @@ def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
 def site_power(machines_power: float, pue: float) -> float:
     """Power that the whole site draws for its machines [W].
 
-    P = IT · PUE.
-
-    `machines_power`: power of the machines [W]; `pue`: power of the site over that of the machines,
-    at least 1. From iso-30134-2.
+    P = IT · PUE. From iso-30134-2.
 
     >>> site_power(1e6, 1.6)
     1600000.0
@@ -402,10 +385,7 @@ def site_power(machines_power: float, pue: float) -> float:
 def phase_current(watts: float, volts: float, power_factor: float = 1.0) -> float:
     """Current in each phase of a three-phase circuit [A].
 
-    I = P / (√3 · V · cos φ).
-
-    `watts`: power drawn [W]; `volts`: between two phases [V], positive; `power_factor`: real
-    over apparent power, above 0 and at most 1. From ieee-1459.
+    I = P / (√3 · V · cos φ), with the voltage between two phases. From ieee-1459.
 
     >>> round(phase_current(10_200.0, 415.0, 0.95), 1)
     14.9
@@ -427,10 +407,7 @@ def heat_in_btu_per_hour(watts: float) -> float:
 def air_flow(watts: float, temperature_rise: float) -> float:
     """Air flow that removes heat at a given rise of its temperature [m3/s].
 
-    V = P / (ρ · c · ΔT) with air at sea level.
-
-    `watts`: heat [W]; `temperature_rise`: temperature of the exhaust air above the intake air [°C],
-    positive. From ashrae-datacom.
+    V = P / (ρ · c · ΔT) with air at sea level. From ashrae-datacom.
 
     >>> round(air_flow(10_200.0, 16.2), 2)
     0.52
@@ -443,10 +420,7 @@ def air_flow(watts: float, temperature_rise: float) -> float:
 def coolant_flow(watts: float, temperature_rise: float) -> float:
     """Water flow that removes heat at a given rise of its temperature [m3/s].
 
-    V = P / (ρ · c · ΔT).
-
-    `watts`: heat [W]; `temperature_rise`: return temperature above supply temperature [°C], positive. From
-    ashrae-datacom.
+    V = P / (ρ · c · ΔT). From ashrae-datacom.
 
     >>> round(coolant_flow(115_000.0, 10.0) * 60_000)
     166
@@ -458,9 +432,6 @@ def coolant_flow(watts: float, temperature_rise: float) -> float:
 
 def nodes_in_rack(rack_power: float, node_power: float, rack_units: int, node_units: int) -> int:
     """Machines per rack: the smaller of what its power and its height allow [1].
-
-    `rack_power`: power of a rack [W]; `node_power`: power of one machine, with its share of other
-    equipment in the rack [W]; `rack_units`: height of the rack; `node_units`: height of one machine.
 
     >>> nodes_in_rack(30e3, 14.3e3, 48, 10), nodes_in_rack(60e3, 14.3e3, 48, 10)
     (2, 4)

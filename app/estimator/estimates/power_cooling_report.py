@@ -25,6 +25,7 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
+    applicable_value,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
@@ -59,15 +60,9 @@ def _rack_power_value(result: PowerCoolingResult) -> OutputValue:
     return OutputValue(result.rack_power, note=note)
 
 
-def _coolant_flow_value(result: PowerCoolingResult) -> OutputValue:
-    if result.liquid_cooled_share:
-        return OutputValue(result.needed_coolant_flow)
-    return OutputValue(None, note="Air takes all heat of the systems.", applies=False)
-
-
-def _machine_heat_value(result: PowerCoolingResult) -> OutputValue:
-    note = "By this the cooling is sized, not by the power of the site, which includes cooling."
-    return OutputValue(result.machines_power, note=note)
+_COOLING_SIZE = (
+    "By this the cooling is sized, not by the power of the site, which includes cooling."
+)
 
 
 def _machine_heat_btu_value(result: PowerCoolingResult) -> OutputValue:
@@ -89,7 +84,11 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     OutputSpec("current", "Current of a rack, each phase", "A", "less"),
     OutputSpec("circuits", "Circuits of a rack"),
     OutputSpec(
-        "heat", "Heat of the machines, for the room's cooling", "W", "less", _machine_heat_value
+        "heat",
+        "Heat of the machines, for the room's cooling",
+        "W",
+        "less",
+        lambda r: OutputValue(r.machines_power, note=_COOLING_SIZE),
     ),
     OutputSpec("heat_btu", "The same in BTU/h", "BTU/h", "less", _machine_heat_btu_value),
     OutputSpec(
@@ -106,7 +105,15 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
         "less",
         lambda r: round(r.remaining_air_flow(r.system_power) * CUBIC_FEET_PER_MINUTE),
     ),
-    OutputSpec("coolant", "Coolant", "m3/s", "less", _coolant_flow_value),
+    OutputSpec(
+        "coolant",
+        "Coolant",
+        "m3/s",
+        "less",
+        lambda r: applicable_value(
+            r.needed_coolant_flow or None, "Air takes all heat of the systems."
+        ),
+    ),
     _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy_wh),
     _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon_kg),
     OutputSpec("fits", "Fits", better="more", read=lambda r: r.status != "no"),
@@ -141,7 +148,7 @@ def _build_verdict(result: PowerCoolingResult) -> Verdict:
             f"the site has {format_value(inputs.site_limit, 'W')}."
         )
         return Verdict(status, "Too much for the site.", text)
-    limit = inputs.site_limit
+    limit, has_other_machines = inputs.site_limit, bool(result.network_and_storage_power)
     of = f" of the {format_value(limit, 'W')} that it has" if limit else ""
     each = min(result.systems_per_rack, inputs.nodes)
     systems = "one system" if each == 1 else f"{each} systems"
@@ -152,20 +159,11 @@ def _build_verdict(result: PowerCoolingResult) -> Verdict:
     return Verdict(
         status,
         racks,
-        f"{_racks_on_top(result)}"
+        f"{'Racks for network and storage come on top. ' * has_other_machines}"
         f"{_systems_with_verb(inputs.nodes, f'{name} of {most}', 'draws')} at most "
-        f"{format_value(result.machines_power, 'W')}{_with_network_and_storage(result)}, and the "
-        f"site {site}{of}.{_lost_feed_text(result)}",
+        f"{format_value(result.machines_power, 'W')}{' with network and storage' * has_other_machines}"
+        f", and the site {site}{of}.{_lost_feed_text(result)}",
     )
-
-
-def _racks_on_top(result: PowerCoolingResult) -> str:
-    on_top = "Racks for network and storage come on top. "
-    return on_top if result.network_and_storage_power else ""
-
-
-def _with_network_and_storage(result: PowerCoolingResult) -> str:
-    return " with network and storage" if result.network_and_storage_power else ""
 
 
 def _systems_with_verb(nodes: int, name: str, verb: str) -> str:
@@ -184,12 +182,12 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
 
     Half of the supplies are connected to each feed.
     """
-    shortage = result.supply_shortage
-    if result.inputs.feeds != "2n" or shortage is None:
+    supplies, needed = result.system.power_supplies or 0, result.system.power_supplies_needed or 0
+    if result.inputs.feeds != "2n" or supplies // 2 >= needed:
         return ""
     return (
-        f" If one of the two feeds fails, {shortage.left} of the {result.system.power_supplies} power "
-        f"supplies of a system still work. Full power needs {shortage.needed}, so that it runs on, slower."
+        f" If one of the two feeds fails, {supplies // 2} of the {supplies} power "
+        f"supplies of a system still work. Full power needs {needed}, so that it runs on, slower."
     )
 
 

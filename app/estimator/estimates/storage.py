@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, input_error, model_input
 from app.estimator.inputs import InputGroup, input_field
-from app.estimator.memory_verdict import find_root, is_allowed_after_rounding, round_past_limit
+from app.estimator.memory_verdict import (
+    build_number_flip,
+    find_root,
+    is_allowed_after_rounding,
+    round_past_limit,
+)
 from app.estimator.models.lookup import find_model
 from app.estimator.result import FieldChange, Status, VerdictFlip
 from app.estimator.training.run_costs import (
@@ -35,8 +40,6 @@ class CheckpointPart(NamedTuple):
 
 
 class CheckpointContent(NamedTuple):
-    """What a checkpoint contains, and the source for it."""
-
     label: str
     parts: tuple[CheckpointPart, ...]
     source: str
@@ -423,12 +426,10 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 
 
 def _save_bandwidth_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
-    needed = result.needed_save_bandwidth
-    if needed is None or not is_allowed_after_rounding(StorageInputs, "write_bandwidth", needed):
-        return ()
-    now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
-    flips = f"{round_past_limit(needed / 1e9, up=True)} GB/s"
-    return (VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, "Fits."),)
+    needed = result.needed_save_bandwidth or 0.0
+    return build_number_flip(
+        result.inputs, "write_bandwidth", needed, "Fits.", unit=" GB/s", factor=1e9, up=True
+    )
 
 
 def describe_restart_loss_and_remedy(result: StorageResult) -> str:
@@ -458,13 +459,11 @@ def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     becomes = "Too much is lost." if result.loss_is_acceptable else "Fits."
     changes = [*_asynchronous_checkpoint_flip(result)]
-    if result.needed_write_bandwidth and 1e6 < result.needed_write_bandwidth < 1e15:
-        rate = round_past_limit(
-            result.needed_write_bandwidth / 1e9, up=not result.loss_is_acceptable
+    if result.needed_write_bandwidth:
+        rate, up = result.needed_write_bandwidth, not result.loss_is_acceptable
+        changes += build_number_flip(
+            result.inputs, "write_bandwidth", rate, becomes, unit=" GB/s", factor=1e9, up=up
         )
-        now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
-        flips = f"{rate} GB/s"
-        changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
     restart = _restart_time_flip(result, becomes)
     decides = result.losses.restart_share * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
@@ -494,34 +493,21 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
 
 
 def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
-    """Return the restart time at which the loss becomes acceptable or unacceptable."""
-    inputs = result.inputs
+    inputs, up = result.inputs, result.loss_is_acceptable
     longest = longest_acceptable_restart(inputs, result.losses)
-    if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
+    if longest is None:
         return ()
-    flips = f"{round_past_limit(longest / 60, up=result.loss_is_acceptable)} min"
-    now = f"{format_number(inputs.restart / 60)} min"
-    return (VerdictFlip("restart", "Restart", now, flips, becomes),)
+    return build_number_flip(inputs, "restart", longest, becomes, unit=" min", factor=60, up=up)
 
 
 def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
     inputs, fed = result.inputs, result.reads_fast_enough
     limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
-    if not 0.01 < limit < 1e9:
-        return ()
-    return (
-        VerdictFlip(
-            "bytes_per_token",
-            "Bytes per token",
-            f"{format_number(inputs.bytes_per_token)} B",
-            f"{round_past_limit(limit, up=fed)} B",
-            "The GPUs starve." if fed else "The GPUs are fed.",
-        ),
-    )
+    becomes = "The GPUs starve." if fed else "The GPUs are fed."
+    return build_number_flip(inputs, "bytes_per_token", limit, becomes, unit=" B", up=fed)
 
 
 def _gpu_count_at_flip(result: StorageResult) -> int | None:
-    """Return the number of GPUs at which the loss becomes acceptable or unacceptable."""
     inputs = result.inputs
 
     def excess(log_gpus: float) -> float:

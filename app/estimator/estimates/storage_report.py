@@ -25,6 +25,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     Verdict,
+    applicable_value,
     read_figures,
 )
 from app.estimator.training.run_costs import GPU_MTBF
@@ -52,19 +53,6 @@ def _failure_rate_ranged_output(
     return OutputSpec(name, label, unit, better, read_with_range, modeled=True, primary=primary)
 
 
-def _needed_write_bandwidth_value(result: StorageResult) -> OutputValue:
-    if result.needed_write_bandwidth is not None:
-        return OutputValue(result.needed_write_bandwidth)
-    note = "No bandwidth decides whether the acceptable loss is met."
-    return OutputValue(None, note=note, applies=False)
-
-
-def _needed_save_bandwidth_value(result: StorageResult) -> OutputValue:
-    if result.needed_save_bandwidth is not None:
-        return OutputValue(result.needed_save_bandwidth)
-    return OutputValue(None, note="Write how long a save may take.", applies=False)
-
-
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     _failure_rate_ranged_output(
         "interval", "Save every", "s", lambda _, losses: losses.interval, primary=True
@@ -86,14 +74,16 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
         "Write bandwidth for a save in time",
         "B/s",
         "less",
-        _needed_save_bandwidth_value,
+        lambda r: applicable_value(r.needed_save_bandwidth, "Write how long a save may take."),
     ),
     OutputSpec(
         "needed_write",
         "Write bandwidth for the acceptable loss",
         "B/s",
         "less",
-        _needed_write_bandwidth_value,
+        lambda r: applicable_value(
+            r.needed_write_bandwidth, "No bandwidth decides whether the acceptable loss is met."
+        ),
     ),
     OutputSpec(
         "needed_read", "Read bandwidth needed", "B/s", "less", lambda r: r.needed_read_bandwidth

@@ -25,7 +25,7 @@ from app.estimator.memory.model_states import (
     BytesPerParameter,
     TrainedWeights,
     TrainingFramework,
-    build_adapter_tuning,
+    build_trained_weights,
     bytes_per_parameter,
     find_training_framework,
 )
@@ -38,7 +38,7 @@ from app.estimator.memory.training_memory import (
     TrainingStep,
     default_overhead_bytes,
     fullest_stage,
-    memory_by_stage,
+    memory_of_distinct_stages,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -197,9 +197,7 @@ class TrainingMemoryResult:
 
     @property
     def trained_parameters(self) -> float:
-        if self.trained_weights.is_partial:
-            return self.trained_weights.adapter_parameters
-        return float(self.model.parameters)
+        return self.trained_weights.trained_parameters(self.model)
 
     @property
     def weights_total(self) -> float:
@@ -251,14 +249,8 @@ def find_memory_remedies(
     return tuple(remedies)
 
 
-def requested_trained_weights(model: Architecture, inputs: TrainingMemoryInputs) -> TrainedWeights:
-    """Return which part of the model is trained, and what is offloaded to the host."""
-    if inputs.method == "full":
-        return TrainedWeights(host=inputs.offload)
-    return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
-
-
-def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
+def requested_layout(inputs: Any) -> ParallelLayout:
+    """Return the layout of the inputs of training-memory or training-time."""
     return ParallelLayout(
         gpus=inputs.gpus,
         tensor=inputs.tensor_parallel,
@@ -308,13 +300,13 @@ def requested_stage_memories(
     model: Architecture, inputs: TrainingMemoryInputs
 ) -> tuple[StageMemory, ...]:
     overhead = default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
-    return memory_by_stage(
+    return memory_of_distinct_stages(
         model,
         requested_layout(inputs),
         requested_training_step(inputs),
         bytes_per_parameter(inputs.optimizer, inputs.precision),
         overhead,
-        tuning=requested_trained_weights(model, inputs),
+        tuning=build_trained_weights(inputs, model, inputs.offload),
     )
 
 
@@ -322,21 +314,26 @@ def validate_inputs(
     model: Architecture, inputs: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
 ) -> None:
     """Reject impossible layouts, with the values that are possible."""
-    ranks = layout.tensor * layout.pipeline * layout.context
-    if inputs.gpus % ranks:
-        raise input_error(
-            "gpus",
-            inputs.gpus,
-            f"{format_count(inputs.gpus, 'GPU')} cannot be divided into groups of {ranks} (tensor × "
-            f"pipeline × context parallel); use a multiple of {ranks}.",
-        )
-    check_tensor_parallel(model, layout.tensor)
-    _check_pipeline(model, layout)
-    _check_experts(model, layout)
+    check_layout(model, layout)
     if not gpu.engine_visible_memory:
         raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
     if inputs.precision.startswith("bf16") and gpu.lacks_format("bf16"):
         raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")
+
+
+def check_layout(model: Architecture, layout: ParallelLayout) -> None:
+    """Reject an impossible layout, with the values that are possible."""
+    check_tensor_parallel(model, layout.tensor)
+    ranks = layout.tensor * layout.pipeline * layout.context
+    if layout.gpus % ranks:
+        raise input_error(
+            "gpus",
+            layout.gpus,
+            f"{format_count(layout.gpus, 'GPU')} cannot be divided into groups of {ranks} (tensor × "
+            f"pipeline × context parallel); use a multiple of {ranks}.",
+        )
+    _check_pipeline(model, layout)
+    _check_experts(model, layout)
 
 
 def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
@@ -360,27 +357,18 @@ def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
 
 
 def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
-    expert = layout.expert
+    expert, group = layout.expert, layout.gpus // layout.pipeline
     if expert == 1:
         return
+    message = ""
     if not model.experts:
-        raise input_error(
-            "expert_parallel", expert, f"{model.name} has no experts to divide; use 1."
-        )
-    if model.experts % expert:
-        raise input_error(
-            "expert_parallel",
-            expert,
-            f"{model.experts} experts cannot be divided over {expert} GPUs; use a "
-            f"divisor of {model.experts}.",
-        )
-    group = layout.gpus // layout.pipeline
-    if group % expert:
-        raise input_error(
-            "expert_parallel",
-            expert,
-            f"Expert parallel {expert} does not divide the {group} GPUs of a stage.",
-        )
+        message = f"{model.name} has no experts to divide; use 1."
+    elif model.experts % expert:
+        message = f"{model.experts} experts cannot be divided over {expert} GPUs; use a divisor of {model.experts}."
+    elif group % expert:
+        message = f"Expert parallel {expert} does not divide the {group} GPUs of a stage."
+    if message:
+        raise input_error("expert_parallel", expert, message)
 
 
 def find_fewest_gpus_by_replicas(
@@ -416,7 +404,6 @@ _MOST_GPUS = 1_000_000
 
 
 def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
-    """Return GPU counts, lengths and recipes at which the verdict flips."""
     inputs, memory = result.inputs, fullest_stage(result.least_stage_memories)
     fits = memory.total <= result.memory_limit
     changes = []

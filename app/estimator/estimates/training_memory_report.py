@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
 
 from app.estimator.common_inputs import (
     fill_in_default_gpus,
@@ -20,13 +19,12 @@ from app.estimator.estimates.training_memory import (
     requested_framework,
     requested_layout,
     requested_stage_memories,
-    requested_trained_weights,
     requested_training_step,
     validate_inputs,
 )
-from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
-from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.memory.model_states import bytes_per_parameter
+from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.memory.model_states import build_trained_weights, bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
@@ -54,6 +52,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
+    Bounds,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -63,10 +62,11 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
+from app.estimator.training.training_plan import RECOMPUTE_TEXTS
 from app.estimator.units import format_number, format_value
 
 # Range of measured activations relative to the formula (fused and unfused kernels).
-_ACTIVATION_RANGE = (0.9, 1.25)
+_ACTIVATION_RANGE = Bounds(0.9, 1.25)
 _PIPELINE_FRAGMENTS = 1.14
 _MOMENTS = {
     "pass": "on the fullest stage",
@@ -75,16 +75,12 @@ _MOMENTS = {
 }
 
 
-def _plausible_memory_range(result: TrainingMemoryResult) -> tuple[float, float]:
+def _plausible_memory_range(result: TrainingMemoryResult) -> Bounds:
     return plausible_bytes_range(result.stage_memory, requested_framework(result.inputs).id)
 
 
-def _allocated_range_factors(result: TrainingMemoryResult) -> tuple[float, float]:
+def _allocated_range_factors(result: TrainingMemoryResult) -> Bounds:
     return allocated_range_factors(result.stage_memory, requested_framework(result.inputs).id)
-
-
-def _memory_per_gpu(result: TrainingMemoryResult) -> OutputValue:
-    return OutputValue(result.stage_memory.total, *_plausible_memory_range(result))
 
 
 def _free_memory(result: TrainingMemoryResult) -> OutputValue:
@@ -109,7 +105,6 @@ def _allocated_peak(result: TrainingMemoryResult) -> OutputValue:
 
 
 def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
-    """Return PyTorch's peak of reserved memory."""
     framework = requested_framework(result.inputs).id
     if not framework.startswith("torch"):
         return OutputValue(None, note="Known for PyTorch FSDP and DeepSpeed.")
@@ -143,7 +138,7 @@ def _modeled_memory_output(
     name: str,
     label: str,
     read: Callable[[TrainingMemoryResult], float],
-    range_factors: tuple[float, float] = _ACTIVATION_RANGE,
+    range_factors: Bounds = _ACTIVATION_RANGE,
 ) -> OutputSpec[TrainingMemoryResult]:
     return OutputSpec(
         name, label, "B", "less", lambda r: ranged_value(read(r), range_factors), modeled=True
@@ -165,7 +160,15 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         lambda r: r.stage_memory.overhead + r.stage_memory.buffers,
         OVERHEAD_RANGE,
     ),
-    OutputSpec("per_gpu", "On each GPU", "B", "less", _memory_per_gpu, modeled=True, primary=True),
+    OutputSpec(
+        "per_gpu",
+        "On each GPU",
+        "B",
+        "less",
+        lambda r: OutputValue(r.stage_memory.total, *_plausible_memory_range(r)),
+        modeled=True,
+        primary=True,
+    ),
     OutputSpec("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak, modeled=True),
     OutputSpec("reserved", "Reserved by PyTorch", "B", "less", _reserved_peak, modeled=True),
     OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
@@ -212,7 +215,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         gpu=gpu,
         layout=layout,
         state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
-        trained_weights=requested_trained_weights(model, inputs),
+        trained_weights=build_trained_weights(inputs, model, inputs.offload),
         stage_memories=memories,
         least_stage_memories=least_memories,
         fewest_gpus=find_fewest_gpus_by_replicas(layout, least_memories, limit),
@@ -231,7 +234,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         verdict=dataclasses.replace(verdict, text=text),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(_build_bar(result),),
+        pictures=(build_memory_bar(memory, gpu),),
         tables=(_build_stages_table(result),) if len(memories) > 1 else (),
         notes=(*recompute_note(typed, inputs), *_build_notes(result), capacity_note(gpu)),
         changes=find_flips(result),
@@ -244,17 +247,10 @@ _ZERO_TEXTS = {
     "2": "ZeRO 2 (optimizer and gradients divided)",
     "3": "ZeRO 3 (FSDP)",
 }
-_RECOMPUTE_TEXTS = {
-    "none": "no recomputation",
-    "selective": "selective recomputation",
-    "operators": "every second matrix product recomputed",
-    "full": "full recomputation",
-}
 
 
 def _describe_zero_and_recompute(result: TrainingMemoryResult) -> str:
-    """Return the ZeRO stage and the recomputation that the memory is for, as a sentence."""
-    zero, recompute = result.inputs.zero, _RECOMPUTE_TEXTS[result.inputs.recompute]
+    zero, recompute = result.inputs.zero, RECOMPUTE_TEXTS[result.inputs.recompute]
     if result.layout.shards == 1:
         return f"With {recompute}."
     return (
@@ -288,13 +284,6 @@ def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
     if memory.copies:
         steps.append(_state_step(result, "copies", bytes_each.copy, memory.copies, zero >= 1))
     return (*steps, *_activations_to_total_steps(result))
-
-
-class StateFormula(NamedTuple):
-    """The bytes of a part of the model states as a formula, and the same with numbers."""
-
-    formula: str
-    numbers: str
 
 
 def _state_step(
@@ -345,13 +334,12 @@ def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
 
 
 def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
-    """Return the parameters on one GPU of the fullest stage."""
     return stage_parameters_per_gpu(result.model, _fullest_pipeline_stage(result), result.layout)
 
 
 def _adapter_bytes_formula(
     result: TrainingMemoryResult, output_name: str, bytes_each: float, *, is_sharded: bool
-) -> StateFormula:
+) -> FormulaTexts:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
     layout, tuning = result.layout, result.trained_weights
     layer_share = _fullest_pipeline_stage(result).layers / result.model.layers
@@ -365,8 +353,8 @@ def _adapter_bytes_formula(
         formula = f"(frozen × {base} + {formula})"
         numbers = f"({format_term(frozen)} × {base} + {numbers})"
     if is_sharded:
-        return StateFormula(f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}")
-    return StateFormula(formula, numbers)
+        return FormulaTexts(f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}")
+    return FormulaTexts(formula, numbers)
 
 
 def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
@@ -424,8 +412,8 @@ def _logits_step(result: TrainingMemoryResult, tokens: float) -> FormulaStep:
     return _STEPS.line("logits", formula, numbers, memory.logits, "korthikanti-2022")
 
 
-def _build_bar(result: TrainingMemoryResult) -> StackedBar:
-    memory, limit = result.stage_memory, result.memory_limit
+def build_memory_bar(memory: StageMemory, gpu: Accelerator) -> StackedBar:
+    limit = gpu.engine_visible_memory
     return StackedBar(
         "Memory of each GPU",
         (
@@ -437,7 +425,7 @@ def _build_bar(result: TrainingMemoryResult) -> StackedBar:
             BarSegment("overhead", "Overhead", memory.overhead + memory.buffers),
         ),
         limit,
-        f"{format_value(limit, 'B')} of {result.gpu.name}",
+        f"{format_value(limit, 'B')} of {gpu.name}",
     )
 
 

@@ -28,7 +28,7 @@ from app.estimator.estimates.training_time import (
 )
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
-from app.estimator.memory.model_states import build_adapter_tuning
+from app.estimator.memory.model_states import build_trained_weights
 from app.estimator.models.lookup import find_model
 from app.estimator.result import SubEstimate
 from app.estimator.training.run_costs import WRITE_BANDWIDTH, checkpoint_bytes
@@ -77,8 +77,6 @@ class TrainingRunInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunResult(ComposedResult):
-    """A run: its GPUs and systems, and the result of each calculator."""
-
     inputs: TrainingRunInputs
     gpu: Accelerator
     gpus: int
@@ -86,7 +84,6 @@ class TrainingRunResult(ComposedResult):
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
-    """Take a run through memory, time, network, storage, power and cost."""
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
@@ -154,7 +151,7 @@ def _choose_and_add_layout(
         gpus = inputs.gpus or 1
         return ChosenLayout({"zero": "0" if gpus == 1 else "3"}, gpus)
     gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
-    plan = _compute_layout_section(composer, gpus)
+    plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
     if not inputs.gpus:
         plan = _search_plan_for_deadline(composer, plan, system.gpus if system else 1)
     composer.sections.append(plan)
@@ -181,7 +178,7 @@ def _search_plan_for_deadline(
         gpus = round_to_systems(gpus * growth, system_gpus)
         if gpus in plans:
             break
-        plans[gpus] = _compute_layout_section(composer, gpus)
+        plans[gpus] = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
     in_time = [n for n, plan in plans.items() if _run_time(plan) <= limit]
     return plans[min(in_time) if in_time else max(plans)]
 
@@ -206,10 +203,6 @@ def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: Syst
     return round_to_systems(needed, system.gpus if system else 1)
 
 
-def _compute_layout_section(composer: SectionComposer, gpus: int) -> SubEstimate:
-    return composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
-
-
 def _memory_inputs(
     inputs: TrainingRunInputs, layout: Mapping[str, Any], gpus: int
 ) -> dict[str, Any]:
@@ -229,10 +222,7 @@ def _memory_inputs(
 def _save_stall_seconds(inputs: TrainingRunInputs) -> float:
     """Return the time to write everything that is trained to storage [s]."""
     model = find_model(inputs.model)
-    trained = float(model.parameters)
-    if inputs.method != "full":
-        tuning = build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
-        trained = tuning.adapter_parameters
+    trained = build_trained_weights(inputs, model).trained_parameters(model)
     return min(
         max(checkpoint_bytes(trained) / (inputs.write_bandwidth or WRITE_BANDWIDTH), 0.001), 86400.0
     )

@@ -12,26 +12,24 @@ from app.estimator.common_inputs import (
     MODEL,
     RECIPE,
     check_gpu_rates,
-    check_tensor_parallel,
     input_error,
 )
 from app.estimator.estimates.composition import first_system_with_gpu
-from app.estimator.estimates.training_memory import MemoryRemedy
+from app.estimator.estimates.training_memory import MemoryRemedy, check_layout, requested_layout
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_specs
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
-    TrainedWeights,
     TrainingFramework,
-    build_adapter_tuning,
+    build_trained_weights,
     bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import default_micro_batch_count
 from app.estimator.memory.training_memory import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.result import VerdictFlip
+from app.estimator.result import Bounds, VerdictFlip
 from app.estimator.training.flops import (
     adapter_training_flops_per_token,
     flops_utilization,
@@ -60,7 +58,7 @@ from app.estimator.training.training_plan import (
     fullest_stage_memory,
     plan_to_parallel_layout,
 )
-from app.estimator.units import format_count, format_number, format_value
+from app.estimator.units import format_number, format_value
 
 _LOSSES = InputGroup("Losses", "cluster-components")
 
@@ -227,7 +225,6 @@ class TrainingTimeResult:
 
     @property
     def tokens_per_second(self) -> float:
-        """Return the tokens per second of all GPUs."""
         return self.plan.tokens / self.step.total
 
     @property
@@ -236,19 +233,17 @@ class TrainingTimeResult:
 
     @property
     def failures(self) -> float:
-        """Return the failures to expect during the run."""
         return expected_failures(self.seconds, self.mtbf)
 
     @property
-    def mtbf_bounds(self) -> tuple[float, float]:
-        """Return the longest and shortest time between failures of the job [s].
+    def mtbf_bounds(self) -> Bounds:
+        """Return the shortest and longest time between failures of the job [s].
 
         Published clusters differ; both are the typed time if one was typed.
         """
         if self.inputs.mtbf_per_gpu != GPU_MTBF:
-            return self.mtbf, self.mtbf
-        longest, shortest = GPU_MTBF_RANGE
-        return job_mtbf(longest, self.inputs.gpus), job_mtbf(shortest, self.inputs.gpus)
+            return Bounds(self.mtbf, self.mtbf)
+        return Bounds(*(job_mtbf(bound, self.inputs.gpus) for bound in GPU_MTBF_RANGE))
 
     @property
     def work_lost_by_failure(self) -> float:
@@ -263,15 +258,15 @@ class TrainingTimeResult:
         return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
 
     @property
-    def time_losses(self) -> tuple[tuple[str, float], ...]:
+    def time_losses(self) -> dict[str, float]:
         """Return the parts of the run that bring no progress, with their time [s]."""
         failures = self.failures * (1 - self.inputs.other_time)
-        return (
-            ("Evaluation, repeats, slower steps", self.seconds * self.inputs.other_time),
-            ("Saving checkpoints", self.lossless_seconds * self.save_stall / self.interval),
-            ("Lost work", failures * self.work_lost_by_failure),
-            ("Restarts", failures * self.restart_of_failure),
-        )
+        return {
+            "Evaluation, repeats, slower steps": self.seconds * self.inputs.other_time,
+            "Saving checkpoints": self.lossless_seconds * self.save_stall / self.interval,
+            "Lost work": failures * self.work_lost_by_failure,
+            "Restarts": failures * self.restart_of_failure,
+        }
 
     @property
     def site_energy_wh(self) -> float:
@@ -283,10 +278,11 @@ class TrainingTimeResult:
 _MOST_GPUS = 1_000_000
 
 
-def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
+def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
     """Return the layout of the inputs, with the usual micro-batches by default."""
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     data = inputs.gpus // group
+    model = find_model(inputs.model)
     plan = TrainingPlan(
         tensor=inputs.tensor_parallel,
         pipeline=inputs.pipeline_parallel,
@@ -300,9 +296,9 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
         recompute=cast("Recompute", inputs.recompute),
         zero=int(inputs.zero),
         sequence_parallel=inputs.sequence_parallel,
-        software=find_software(inputs.software, find_model(inputs.model)),
+        software=find_software(inputs.software, model),
         gradient_bytes=4 if inputs.gradients == "fp32" else 2,
-        trained_weights=_requested_tuning(inputs),
+        trained_weights=build_trained_weights(inputs, model),
     )
     micro_batch_count = plan.pipeline
     if not plan.trained_weights.is_partial:
@@ -314,23 +310,13 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
     return dataclasses.replace(plan, micro_batches=micro_batch_count)
 
 
-def _requested_tuning(inputs: TrainingTimeInputs) -> TrainedWeights:
-    if inputs.method == "full":
-        return TrainedWeights()
-    model = find_model(inputs.model)
-    return build_adapter_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
-
-
 def requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> TrainingFramework:
-    """Return the framework whose memory behavior a plan has."""
     if inputs.method != "full":
         return FRAMEWORKS["torchtune"]
     return FRAMEWORKS[find_software(inputs.software, model).framework]
 
 
-def requested_plan_memory(
-    model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
-) -> StageMemory:
+def plan_memory(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> StageMemory:
     precision = "bf16-mixed-fp32-grads" if inputs.gradients == "fp32" else "bf16-mixed"
     return fullest_stage_memory(model, plan, bytes_per_parameter("adamw", precision))
 
@@ -342,7 +328,7 @@ def with_least_recompute(
     changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
         inputs,
         requested_framework(inputs, model),
-        lambda tried: requested_plan_memory(model, tried, requested_plan(tried)).total,
+        lambda tried: plan_memory(model, tried, plan_from_inputs(tried)).total,
         gpu.engine_visible_memory,
     )
     return changed
@@ -366,12 +352,7 @@ def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: Train
     """Return the time for which a save stops the training [s]: typed, or the whole write."""
     if inputs.checkpoint_time is not None:
         return inputs.checkpoint_time
-    trained = (
-        plan.trained_weights.adapter_parameters
-        if plan.trained_weights.is_partial
-        else float(model.parameters)
-    )
-    return checkpoint_bytes(trained) / WRITE_BANDWIDTH
+    return checkpoint_bytes(plan.trained_weights.trained_parameters(model)) / WRITE_BANDWIDTH
 
 
 def compute_run(
@@ -418,14 +399,13 @@ def compute_run(
         seconds=computing / useful_share,
         lossless_seconds=computing,
         watts_per_gpu=watts,
-        stage_memory=requested_plan_memory(model, inputs, plan),
+        stage_memory=plan_memory(model, inputs, plan),
     )
 
 
 def find_memory_remedy(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> MemoryRemedy | None:
-    """Return the first change of one input that makes a plan fit in memory."""
     for remedy in _MEMORY_REMEDIES:
         if not remedy.is_offered_by(requested_framework(inputs, model)):
             continue
@@ -434,7 +414,7 @@ def find_memory_remedy(
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        memory = requested_plan_memory(model, changed, requested_plan(changed))
+        memory = plan_memory(model, changed, plan_from_inputs(changed))
         if memory.total <= gpu.engine_visible_memory:
             return remedy
     return None
@@ -475,8 +455,8 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[BubbleReduction,
         if result.has_least_recompute:
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = with_least_recompute(model, gpu, changed)
-        changed_plan = requested_plan(changed)
-        memory = requested_plan_memory(model, changed, changed_plan).total
+        changed_plan = plan_from_inputs(changed)
+        memory = plan_memory(model, changed, changed_plan).total
         if memory > max(gpu.engine_visible_memory, result.memory):
             continue
         step = requested_step_time(model, gpu, changed, changed_plan)
@@ -500,7 +480,7 @@ def find_gpus_for_deadline(
     gpus = inputs.gpus
     for _ in range(12):
         changed = dataclasses.replace(inputs, gpus=gpus)
-        plan = requested_plan(changed)
+        plan = plan_from_inputs(changed)
         step = requested_step_time(model, gpu, changed, plan)
         try:
             run = compute_run(model, gpu, changed, plan, step)
@@ -528,36 +508,10 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
     check_gpu_rates(gpu, inputs.number_format)
-    check_tensor_parallel(model, inputs.tensor_parallel)
-    chunks = inputs.pipeline_parallel * inputs.interleave
-    if chunks > model.layers + FREE_PLACES:
-        max_chunks = model.layers + FREE_PLACES
-        message = f"{format_count(model.layers, 'layer')} cannot fill {chunks} chunks; at most {max_chunks}."
-        raise input_error("pipeline_parallel", inputs.pipeline_parallel, message)
-    _check_gpu_and_expert_groups(model, inputs)
-
-
-def _check_gpu_and_expert_groups(model: Architecture, inputs: TrainingTimeInputs) -> None:
-    group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
-    if group > inputs.gpus or inputs.gpus % group:
-        message = (
-            f"{format_count(inputs.gpus, 'GPU')} cannot be divided into groups of {group} "
-            "(tensor × pipeline × context)."
-        )
-        raise input_error("gpus", inputs.gpus, message)
-    experts = inputs.expert_parallel
-    if experts > 1 and (not model.is_routed or model.experts % experts):
-        count = model.experts if model.is_routed else "no"
-        message = f"{model.name} has {count} experts to divide over {experts} GPUs."
-        raise input_error("expert_parallel", experts, message)
-    if experts > inputs.gpus // inputs.pipeline_parallel:
-        each = inputs.gpus // inputs.pipeline_parallel
-        message = f"A stage has only {format_count(each, 'GPU')}."
-        raise input_error("expert_parallel", experts, message)
+    check_layout(model, requested_layout(inputs))
 
 
 def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
-    """Return what meets the deadline, fits in memory or reduces the bubble."""
     inputs, labels = result.inputs, {n: s.label for n, s in input_specs(TrainingTimeInputs).items()}
     changes = []
     if result.gpus_for_deadline is not None:

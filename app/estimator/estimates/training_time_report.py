@@ -18,8 +18,8 @@ from app.estimator.estimates.training_time import (
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
+    plan_from_inputs,
     requested_framework,
-    requested_plan,
     requested_step_time,
     validate_inputs,
     with_least_recompute,
@@ -46,6 +46,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
+    Bounds,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -58,40 +59,42 @@ from app.estimator.result import (
 )
 from app.estimator.training.run_costs import probability_of_no_failure, rental_cost
 from app.estimator.training.step_time import StepTime, pipeline_bubble
-from app.estimator.training.training_plan import TrainingPlan
+from app.estimator.training.training_plan import RECOMPUTE_TEXTS, TrainingPlan
 from app.estimator.units import format_count, format_number, format_value
 
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def _step_time_output(
-    name: str, label: str, unit: str, read: _Read
+def _step_output(
+    name: str,
+    label: str,
+    unit: str,
+    read: _Read,
+    add_range: Callable[[str, float], OutputValue] = modeled_time,
 ) -> OutputSpec[TrainingTimeResult]:
-    def read_with_range(result: TrainingTimeResult) -> OutputValue:
-        return modeled_time(step_error_interval(result.model, result.gpu), read(result))
-
-    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
-
-
-def _run_time_output(
-    name: str, label: str, unit: str, read: _Read, *, primary: bool = False
-) -> OutputSpec[TrainingTimeResult]:
-    """Declare a time of the whole run, or what grows with it."""
-
-    def read_with_range(result: TrainingTimeResult) -> OutputValue:
-        return modeled_time(run_error_interval(result.model, result.gpu), read(result))
-
-    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True, primary=primary)
-
-
-def _rate_output(name: str, label: str, unit: str, read: _Read) -> OutputSpec[TrainingTimeResult]:
+    """Declare a time of one step, or a rate, which is better if it is higher."""
     return OutputSpec(
         name,
         label,
         unit,
-        "more",
-        lambda r: modeled_rate(step_error_interval(r.model, r.gpu), read(r)),
+        "more" if add_range is modeled_rate else "less",
+        lambda r: add_range(step_error_interval(r.model, r.gpu), read(r)),
         modeled=True,
+    )
+
+
+def _run_output(
+    name: str, label: str, unit: str, read: _Read, *, primary: bool = False
+) -> OutputSpec[TrainingTimeResult]:
+    """Declare a time of the whole run, or what grows with it."""
+    return OutputSpec(
+        name,
+        label,
+        unit,
+        "less",
+        lambda r: modeled_time(run_error_interval(r.model, r.gpu), read(r)),
+        modeled=True,
+        primary=primary,
     )
 
 
@@ -121,7 +124,6 @@ def run_error_interval(model: Architecture, gpu: Accelerator) -> str:
 
 
 def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
-    """Return what the ranges rest on, as a sentence."""
     if unmeasured_part := _unmeasured_part_text(model, gpu):
         return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
     return "Ranges rest on published training runs of such models on such GPUs."
@@ -133,7 +135,7 @@ def _fits_memory(result: TrainingTimeResult) -> OutputValue:
     return OutputValue(result.memory <= limit, note=note)
 
 
-def _plausible_memory_range(result: TrainingTimeResult) -> tuple[float, float]:
+def _plausible_memory_range(result: TrainingTimeResult) -> Bounds:
     framework = requested_framework(result.inputs, result.model)
     return plausible_bytes_range(result.stage_memory, framework.id)
 
@@ -148,32 +150,36 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
     time = modeled_time(run_error_interval(result.model, result.gpu), result.seconds)
-    longest, shortest = result.mtbf_bounds
     chance = probability_of_no_failure(result.failures)
     none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
     return OutputValue(
         result.failures,
-        (time.low or result.seconds) / longest,
-        (time.high or result.seconds) / shortest,
+        (time.low or result.seconds) / result.mtbf_bounds.high,
+        (time.high or result.seconds) / result.mtbf_bounds.low,
         f"The chance of none is {none}; one every {format_value(result.mtbf, 's')} on average.",
     )
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
-    _step_time_output("step_time", "One step", "s", lambda r: r.step.total),
-    _rate_output(
-        "tokens_per_second", "Tokens per second", "token/s", lambda r: r.tokens_per_second
+    _step_output("step_time", "One step", "s", lambda r: r.step.total),
+    _step_output(
+        "tokens_per_second",
+        "Tokens per second",
+        "token/s",
+        lambda r: r.tokens_per_second,
+        modeled_rate,
     ),
-    _rate_output(
+    _step_output(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
         lambda r: r.tokens_per_second / r.inputs.gpus,
+        modeled_rate,
     ),
-    _rate_output("mfu", "MFU", "%", lambda r: r.mfu),
-    _rate_output("hfu", "HFU", "%", lambda r: r.hfu),
-    _run_time_output("time", "Whole run", "s", lambda r: r.seconds, primary=True),
-    _run_time_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
+    _step_output("mfu", "MFU", "%", lambda r: r.mfu, modeled_rate),
+    _step_output("hfu", "HFU", "%", lambda r: r.hfu, modeled_rate),
+    _run_output("time", "Whole run", "s", lambda r: r.seconds, primary=True),
+    _run_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
     OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful_share),
     OutputSpec("failures", "Expected failures", "", "less", _expected_failures, modeled=True),
     OutputSpec(
@@ -183,13 +189,13 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         read=lambda r: r.flops_per_token * r.inputs.tokens,
     ),
     OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops_per_token),
-    _step_time_output(
+    _step_output(
         "communication",
         "Exposed communication per step",
         "s",
         lambda r: r.step.exposed_communication,
     ),
-    _step_time_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
+    _step_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
     OutputSpec(
         "bubble_share",
         "Bubble over ideal time",
@@ -207,7 +213,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
-    _run_time_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
+    _run_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
     OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
@@ -236,7 +242,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     typed = fill_in_zero(typed, requested_framework(typed, model).id)
     validate_inputs(model, typed, gpu)
     inputs = with_least_recompute(model, gpu, typed)
-    plan = requested_plan(inputs)
+    plan = plan_from_inputs(inputs)
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
     result = dataclasses.replace(result, has_least_recompute=inputs is not typed)
@@ -252,7 +258,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(build_step_timeline(result.step, _PARTS),),
+        pictures=(build_step_timeline(result.step),),
         tables=(_build_step_parts_table(result), _build_run_parts_table(result)),
         notes=(
             *recompute_note(typed, inputs),
@@ -270,7 +276,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     gpus_text = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.engine_visible_memory:
         memory = MemoryLimit(gpu.engine_visible_memory, gpu.engine_visible_memory, gpu.memory)
-        least, _ = _plausible_memory_range(result)
+        least = _plausible_memory_range(result).low
         verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {duration}."
         return dataclasses.replace(verdict, text=text)
@@ -301,12 +307,7 @@ def _describe_layout(plan: TrainingPlan) -> str:
     parts = [f"{name} parallel {degree}" for name, degree in degrees if degree > 1]
     if plan.data > 1:
         parts.append(f"ZeRO {plan.zero}" + " (FSDP)" * (plan.zero == 3))
-    recompute = {
-        "none": "no recomputation",
-        "selective": "selective recomputation",
-        "operators": "every second matrix product recomputed",
-        "full": "full recomputation",
-    }[plan.recompute]
+    recompute = RECOMPUTE_TEXTS[plan.recompute]
     named = ", ".join(parts)
     return f", with {named} and {recompute}" if named else f", with {recompute}"
 
@@ -358,8 +359,6 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         flops_numbers = format_adapter_flops_per_token(
             result.model, result.flops_per_token, plan.trained_weights.adapter_parameters
         )
-    rate = plan.tokens / step.total / plan.gpus
-    peak = result.gpu.peak_rate(plan.number_format) or 1.0
     return (
         _STEPS.line(
             "flops_per_token",
@@ -370,16 +369,33 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         ),
         _micro_batch_step(result),
         step_time_formula_step(plan, step),
-        _STEPS.line_from_template(
-            "mfu",
-            "[operations per token] × [tokens per second and GPU] ÷ [peak]",
-            ((result.flops_per_token, "FLOP"), rate, (peak, "FLOP/s")),
-            result.mfu,
-            "palm",
-            topic="number-formats",
-        ),
+        build_mfu_step(result),
         *_run_steps(result),
         *_run_cost_steps(result),
+    )
+
+
+def build_mfu_step(result: TrainingTimeResult) -> FormulaStep:
+    rate = result.tokens_per_second / result.plan.gpus
+    peak = result.gpu.peak_rate(result.plan.number_format) or 1.0
+    return _STEPS.line_from_template(
+        "mfu",
+        "[operations per token] × [tokens per second and GPU] ÷ [peak]",
+        ((result.flops_per_token, "FLOP"), rate, (peak, "FLOP/s")),
+        result.mfu,
+        "palm",
+        topic="number-formats",
+    )
+
+
+def build_time_step(result: TrainingTimeResult) -> FormulaStep:
+    step_seconds, useful_share = (result.step.total, "s"), (result.useful_share, "%")
+    return _STEPS.line_from_template(
+        "time",
+        "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
+        (result.inputs.tokens, result.plan.tokens, step_seconds, useful_share),
+        result.seconds,
+        "megatron-2021",
     )
 
 
@@ -419,18 +435,7 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "daly-2006",
             topic="cluster-components",
         ),
-        _STEPS.line_from_template(
-            "time",
-            "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
-            (
-                inputs.tokens,
-                result.plan.tokens,
-                (result.step.total, "s"),
-                (result.useful_share, "%"),
-            ),
-            result.seconds,
-            "megatron-2021",
-        ),
+        build_time_step(result),
         *_failure_steps(result),
     )
 
@@ -438,19 +443,27 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     """Return the failures of the run, and what they and the checkpoints cost."""
     inputs = result.inputs
-    _, saving, lost_work, restarts = (time for _, time in result.time_losses)
+    _, saving, lost_work, restarts = result.time_losses.values()
     progress = "(1 − evaluation, repeats and slower steps)"
     failures = f"{format_term(result.failures)} × (1 − {format_term(inputs.other_time, '%')})"
-    topic = "cluster-components"
+
+    def step(
+        label: str,
+        formula: str,
+        numbers: str,
+        value: float,
+        unit: str = "s",
+        source: str = "daly-2006",
+    ) -> FormulaStep:
+        return FormulaStep(label, formula, numbers, value, unit, source, "cluster-components")
+
     return (
-        FormulaStep(
+        step(
             "Mean time between failures of the job (MTBF)",
             "hours between failures of a GPU ÷ GPUs",
             f"{format_term(inputs.mtbf_per_gpu / 3600)} h ÷ {format_term(inputs.gpus)}",
             result.mtbf,
-            "s",
-            "kokolis-2025",
-            topic,
+            source="kokolis-2025",
         ),
         _STEPS.line_from_template(
             "failures",
@@ -458,44 +471,33 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             ((result.seconds, "s"), (result.mtbf, "s")),
             result.failures,
             "daly-2006",
-            topic=topic,
+            topic="cluster-components",
         ),
-        FormulaStep(
+        step(
             "Chance of no failure",
             "e^(−expected failures)",
             f"exp(−{format_term(result.failures)})",
             probability_of_no_failure(result.failures),
             "%",
-            "daly-2006",
-            topic,
         ),
-        FormulaStep(
+        step(
             "Time lost to saving checkpoints",
             "computing ÷ interval × stall",
             f"{format_term(result.lossless_seconds, 's')} ÷ {format_term(result.interval, 's')} × "
             f"{format_term(result.save_stall, 's')}",
             saving,
-            "s",
-            "daly-2006",
-            topic,
         ),
-        FormulaStep(
+        step(
             "Lost work, done again since the last checkpoint",
             f"failures × {progress} × work lost by each, about half an interval",
             f"{failures} × {format_term(result.work_lost_by_failure, 's')}",
             lost_work,
-            "s",
-            "daly-2006",
-            topic,
         ),
-        FormulaStep(
+        step(
             "Time lost to restarts",
             f"failures × {progress} × restart",
             f"{failures} × {format_term(result.restart_of_failure, 's')}",
             restarts,
-            "s",
-            "daly-2006",
-            topic,
         ),
     )
 
@@ -516,10 +518,9 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def build_step_timeline(step: StepTime, part_labels: Mapping[str, str]) -> Timeline:
-    """Return one step as a timeline: compute and waiting."""
+def build_step_timeline(step: StepTime) -> Timeline:
     spans, start = [], 0.0
-    for name, label in part_labels.items():
+    for name, label in _PARTS.items():
         length = getattr(step, name)
         if length <= 0:
             continue
@@ -531,18 +532,20 @@ def build_step_timeline(step: StepTime, part_labels: Mapping[str, str]) -> Timel
 
 
 def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
-    times = ((label, getattr(result.step, name)) for name, label in _PARTS.items())
-    rows = tuple(
-        (label, (time, "s"), (time / result.step.total, "%")) for label, time in times if time > 0
-    )
-    return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
+    times = {label: getattr(result.step, name) for name, label in _PARTS.items()}
+    shown = {label: seconds for label, seconds in times.items() if seconds > 0}
+    return _build_parts_table("Parts of one step", shown, result.step.total)
 
 
 def _build_run_parts_table(result: TrainingTimeResult) -> ResultTable:
     """Return where the time of the whole run goes: computing, and each kind of loss."""
-    parts = (("Computing", result.lossless_seconds), *result.time_losses)
-    rows = tuple((label, (time, "s"), (time / result.seconds, "%")) for label, time in parts)
-    return ResultTable("Parts of the whole run", ("Part", "Time", "Share"), rows)
+    parts = {"Computing": result.lossless_seconds, **result.time_losses}
+    return _build_parts_table("Parts of the whole run", parts, result.seconds)
+
+
+def _build_parts_table(label: str, parts: Mapping[str, float], total: float) -> ResultTable:
+    rows = tuple((part, (time, "s"), (time / total, "%")) for part, time in parts.items())
+    return ResultTable(label, ("Part", "Time", "Share"), rows)
 
 
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:

@@ -466,7 +466,6 @@ def field_of_toml_key(key: str) -> str:
 
 
 def _to_base_units(row: dict[str, Any], fields: dict[str, FieldInBaseUnit]) -> dict[str, Any]:
-    """Convert a TOML entry to the fields of its dataclass, in base units."""
     values: dict[str, Any] = {}
     for key, value in row.items():
         if field := fields.get(

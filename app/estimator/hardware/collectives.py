@@ -157,7 +157,7 @@ class LinkTime(NamedTuple):
     transfer: float
 
     @property
-    def total(self) -> float:
+    def overlapped(self) -> float:
         return _combine_overlapping_times(self.latency, self.transfer, OVERLAP)
 
 
@@ -257,7 +257,7 @@ def collective_time(
     groups = math.ceil(ranks / ranks_per_domain)
     inner = link_time_within_domain(
         operation, ranks_per_domain, message, fabric, groups_per_domain
-    ).total
+    ).overlapped
     if groups == 1:
         return inner
     outer = inter_domain_time(operation, ranks_per_domain, groups, message, fabric)
@@ -277,7 +277,7 @@ def engine_collective_time(
     if ranks > fabric.domain:
         return collective_time(operation, ranks, message, fabric)
     transfer = link_time_within_domain(operation, ranks, message, fabric).transfer
-    return LinkTime(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer).total
+    return LinkTime(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer).overlapped
 
 
 def send_time(
@@ -300,7 +300,7 @@ def send_time(
         raise ValueError("GPUs of different domains need a network")
     if link.id == "mesh":
         rate /= fabric.domain - 1
-    return _link_time(link, 1, message / (rate * link.share)).total
+    return _link_time(link, 1, message / (rate * link.share)).overlapped
 
 
 def link_time_within_domain(
@@ -351,7 +351,7 @@ def inter_domain_time(
     else:
         bytes_moved = bytes_sent(operation, groups, message / ranks_per_domain)
     hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
-    return _link_time(link, hops, bytes_moved / (fabric.nic_rate * link.share)).total
+    return _link_time(link, hops, bytes_moved / (fabric.nic_rate * link.share)).overlapped
 
 
 def _link_time(link: LinkModel, hops: float, wire_time: float) -> LinkTime:

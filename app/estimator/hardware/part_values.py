@@ -207,8 +207,6 @@ class PartValue:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CatalogPart:
-    """A part with all values of its kind."""
-
     id: str
     name: str
     kind: Kind

@@ -1,7 +1,7 @@
 """Weights, gradients and optimizer states per parameter; ZeRO, LoRA, offload, frameworks."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.memory.parallel_layout import ParallelLayout, ParameterShare
@@ -143,8 +143,10 @@ class TrainedWeights:
 
     @property
     def is_partial(self) -> bool:
-        """Return whether only adapters are trained."""
         return self.adapter_parameters > 0
+
+    def trained_parameters(self, model: Architecture) -> float:
+        return self.adapter_parameters if self.is_partial else float(model.parameters)
 
     def unsaved_bytes_per_token(self, hidden: int, width: float) -> DividedBytes:
         """Return what a layer need not save.
@@ -168,20 +170,23 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 }
 
 
-def build_adapter_tuning(
-    model: Architecture, method: str, rank: int, targets: str, offload: str
+def build_trained_weights(
+    inputs: Any, model: Architecture, offload: str = "none"
 ) -> TrainedWeights:
-    """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
+    """Return what the method of the inputs trains.
 
-    From Hu (2021); Dettmers (2023).
+    All weights, or adapters on a frozen model in 16 bit (LoRA) or in NF4 (QLoRA). From Hu (2021);
+    Dettmers (2023).
     """
-    names = _TARGETS[targets]
+    if inputs.method == "full":
+        return TrainedWeights(host=offload)
+    names = _TARGETS[inputs.targets]
     frozen_bytes = 2.0
-    if method == "qlora":
+    if inputs.method == "qlora":
         table = weight_bytes_by_split(model, "nf4-double")
         frozen_bytes = (table.total - table.tower) / model.parameters
     return TrainedWeights(
-        adapter_parameters=adapter_parameters(model, rank, names),
+        adapter_parameters=adapter_parameters(model, inputs.rank, names),
         frozen_bytes_per_parameter=frozen_bytes,
         adapted_matrices=frozenset(names),
         host=offload,

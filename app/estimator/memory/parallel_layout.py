@@ -217,7 +217,6 @@ class ParameterShare:
 
 @functools.lru_cache(maxsize=8192)
 def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
-    """Return one GPU's share of a layer under tensor and expert parallelism."""
     dense, experts = float(layer.vector_parameters - layer.mlp.routed_vector_parameters), 0.0
     for matrix in layer.matrices:
         if matrix.part == "experts":

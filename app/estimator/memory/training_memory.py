@@ -28,6 +28,7 @@ from app.estimator.memory.parallel_layout import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
+from app.estimator.result import Bounds
 
 _ALL = TrainedWeights()
 
@@ -128,13 +129,12 @@ class TransientBytesPerToken:
     logits: float
     layer_backward: float = 0.0
 
-    def of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
-        """Return the bytes of micro-batches of `tokens` tokens."""
+    def bytes_of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
         activations = tokens * (self.saved * in_flight + self.working)
         return TransientMemory(activations, tokens * self.logits)
 
 
-def memory_by_stage(
+def memory_of_distinct_stages(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,
@@ -150,13 +150,15 @@ def memory_by_stage(
     with all of them and one layer; and the optimizer step, with the copies it makes. With
     several micro-batches the gradients of the earlier ones are there from the start.
     """
-    resident_by_stage = resident_memory_by_stage(model, layout, step.framework, recipe, tuning)
-    transient_by_stage = transient_bytes_per_token_by_stage(model, layout, step, tuning)
+    resident_by_stage = resident_memory_of_distinct_stages(
+        model, layout, step.framework, recipe, tuning
+    )
+    transient_by_stage = transient_bytes_per_token_of_distinct_stages(model, layout, step, tuning)
     tokens = micro_batch_tokens(layout, step)
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
         in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
-        in_use = transient.of_micro_batches(tokens, in_flight)
+        in_use = transient.bytes_of_micro_batches(tokens, in_flight)
         load = _add_up_stage_memory(resident, in_use, overhead, tuning)
         if step.framework.frees_gradients:
             layer_bytes = tokens * transient.layer_backward
@@ -189,40 +191,41 @@ def _peak_stage_memory(
 
 
 # Range of the overhead relative to the default.
-OVERHEAD_RANGE = (0.4, 1.6)
+OVERHEAD_RANGE = Bounds(0.4, 1.6)
 # Measured over computed peaks by framework: allocated in traces of Megatron, reserved
 # in logs of FSDP, which reserves more if pipeline stages alternate. Those of Transformers
 # contain 90% of the rows of fms-acceleration, where the loss kernel is not always known.
 _PEAKS = {
-    "megatron": (0.98, 1.02),
-    "torch": (0.92, 1.08),
-    "torch-eager": (0.92, 1.08),
-    "torchtune": (0.9, 1.08),
-    "transformers": (0.84, 1.19),
+    "megatron": Bounds(0.98, 1.02),
+    "torch": Bounds(0.92, 1.08),
+    "torch-eager": Bounds(0.92, 1.08),
+    "torchtune": Bounds(0.9, 1.08),
+    "transformers": Bounds(0.84, 1.19),
 }
 # In the optimizer step every byte is a state; another moment may turn out to be larger.
-_STEP_PEAK = (0.98, 1.1)
+_STEP_PEAK = Bounds(0.98, 1.1)
 
 
-def allocated_range_factors(load: StageMemory, framework: str) -> tuple[float, float]:
+def allocated_range_factors(load: StageMemory, framework: str) -> Bounds:
     """Return the range of allocated memory, relative to what is computed."""
     return _STEP_PEAK if load.peak_moment == "step" else _PEAKS[framework]
 
 
-def plausible_bytes_range(load: StageMemory, framework: str) -> tuple[float, float]:
+def plausible_bytes_range(load: StageMemory, framework: str) -> Bounds:
     """Return the range of a GPU's total [B]: that of allocated memory, and of the overhead."""
     allocated = load.total - load.overhead
-    least, most = allocated_range_factors(load, framework)
-    least_overhead, most_overhead = (factor * load.overhead for factor in OVERHEAD_RANGE)
-    return allocated * least + least_overhead, allocated * most + most_overhead
+    peaks, overhead = allocated_range_factors(load, framework), OVERHEAD_RANGE
+    return Bounds(
+        allocated * peaks.low + overhead.low * load.overhead,
+        allocated * peaks.high + overhead.high * load.overhead,
+    )
 
 
 def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
-    """Return the fullest stage, which decides whether the plan fits."""
     return max(loads, key=lambda load: load.total)
 
 
-def resident_memory_by_stage(
+def resident_memory_of_distinct_stages(
     model: Architecture,
     layout: ParallelLayout,
     framework: TrainingFramework,
@@ -245,7 +248,7 @@ def resident_memory_by_stage(
     return tuple(by_stage)
 
 
-def transient_bytes_per_token_by_stage(
+def transient_bytes_per_token_of_distinct_stages(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: TrainedWeights = _ALL
 ) -> tuple[TransientBytesPerToken, ...]:
     """Return temporary memory per token on each different stage.

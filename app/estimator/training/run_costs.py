@@ -2,6 +2,8 @@
 
 import math
 
+from app.estimator.result import Bounds
+
 
 def dataset_bytes(tokens: float, bytes_per_token: float) -> float:
     """Bytes of a tokenized data set on disk [B].
@@ -54,9 +56,9 @@ GPU_MTBF = 30_000 * 3600.0
 6.5 failures in a thousand days of a node with eight GPUs, over eleven months on a research
 cluster of 16,000. From kokolis-2025.
 """
-GPU_MTBF_RANGE = (51_000 * 3600.0, 8_000 * 3600.0)
-"""From the training of Llama 3 (419 failures in 54 days on 16,384 GPUs) to jobs on 1,024 GPUs
-of that research cluster. From llama-3; kokolis-2025."""
+GPU_MTBF_RANGE = Bounds(8_000 * 3600.0, 51_000 * 3600.0)
+"""From jobs on 1,024 GPUs of that research cluster to the training of Llama 3 (419 failures in
+54 days on 16,384 GPUs). From kokolis-2025; llama-3."""
 
 
 def job_mtbf(mtbf_per_part: float, parts: float) -> float:

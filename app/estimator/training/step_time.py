@@ -56,15 +56,14 @@ _SCAN_RATE, _CHOSEN_RATE = 0.35, 0.6
 _HEAD_FUSED, _HEAD_PLAIN = 14.0, 24.0  # Bytes per logit.
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StepTime:
+class StepTime(NamedTuple):
     """Seconds of one optimizer step by category; they sum to `total`."""
 
     matmul: float
     attention: float
+    head: float
     traffic: float
     launch: float
-    head: float
     tensor: float
     expert: float
     context: float
@@ -75,20 +74,7 @@ class StepTime:
 
     @property
     def total(self) -> float:
-        return (
-            self.matmul
-            + self.attention
-            + self.head
-            + self.traffic
-            + self.launch
-            + self.tensor
-            + self.expert
-            + self.context
-            + self.gather
-            + self.bubble
-            + self.data
-            + self.optimizer
-        )
+        return sum(self)
 
     @property
     def exposed_communication(self) -> float:
@@ -152,7 +138,7 @@ def build_step_time(
     """Return the step of a plan whose layers take `all_layers` time; see `step_time`."""
     micro_batches, stages = plan.micro_batches, plan.pipeline
     # Share of the layers on the fullest stage, and the time of a micro-batch in them.
-    stage = layers_of_fullest_stage(model, plan) / model.layers
+    stage = layers_of_fullest_stage(model, stages, plan.chunks) / model.layers
     head = _output_head_time(model, rates, plan)
     gather = _weight_gather_time(model, fabric, plan, all_layers.time_without_gather * stage)
     stage_seconds = all_layers.time_without_gather * stage + gather
@@ -167,7 +153,7 @@ def build_step_time(
         launch=micro_batches * all_layers.launch * stage,
         head=micro_batches
         * head
-        * (1.0 / stages if has_free_places_for_head(model, plan) else 1.0),
+        * (1.0 / stages if has_free_places_for_head(model, stages, plan.chunks) else 1.0),
         tensor=micro_batches * all_layers.tensor * stage,
         expert=micro_batches * all_layers.expert * stage,
         context=micro_batches * all_layers.context * stage,
@@ -466,8 +452,6 @@ def usual_plans(
 
     Each has the fewest pipeline stages with which it fits in memory, and the least
     recomputation for that.
-
-    `software`: its id, or `USUAL_SOFTWARE`.
     """
     widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
     found = [
@@ -535,9 +519,7 @@ def gpu_hours_per_token(
 ) -> float:
     """Accelerator-hours to train on a token with the best usual layout [h].
 
-    1 / rate per GPU / 3600, in a run without lost time.
-
-    `software`: its id, or `USUAL_SOFTWARE`.
+    1 / rate per GPU / 3600, in a run without lost time. `software`: its id, or `USUAL_SOFTWARE`.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator

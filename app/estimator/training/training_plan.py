@@ -17,11 +17,17 @@ from app.estimator.memory.training_memory import (
     TrainingStep,
     default_overhead_bytes,
     fullest_stage,
-    memory_by_stage,
+    memory_of_distinct_stages,
 )
 from app.estimator.models.architecture import Architecture
 
 Recompute = Literal["none", "selective", "operators", "full"]
+RECOMPUTE_TEXTS = {
+    "none": "no recomputation",
+    "selective": "selective recomputation",
+    "operators": "every second matrix product recomputed",
+    "full": "full recomputation",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,25 +126,24 @@ def count_parameters_per_gpu_before_zero(model: Architecture, plan: TrainingPlan
     return (shared + routed) / plan.pipeline
 
 
-def has_free_places_for_head(model: Architecture, plan: TrainingPlan) -> bool:
+def has_free_places_for_head(model: Architecture, pipeline: int, chunks_per_stage: int) -> bool:
     """Return whether the stages have free places for embedding and head.
 
     For example, 126 layers on 16 stages leave 2 of 128 places free. Then the stage with the
     head has fewer layers, and no stage waits for it.
     """
-    return 1 <= -model.layers % (plan.pipeline * plan.chunks) <= FREE_PLACES
+    return 1 <= -model.layers % (pipeline * chunks_per_stage) <= FREE_PLACES
 
 
 # Embedding, head, and a layer for multi-token prediction.
 FREE_PLACES = 3
 
 
-def layers_of_fullest_stage(model: Architecture, plan: TrainingPlan) -> float:
+def layers_of_fullest_stage(model: Architecture, pipeline: int, chunks_per_stage: int) -> float:
     """Return the layers of the fullest pipeline stage, whose chunks are of equal length."""
-    if has_free_places_for_head(model, plan):
-        return model.layers / plan.pipeline
-    chunks = plan.pipeline * plan.chunks
-    return float(math.ceil(model.layers / chunks) * plan.chunks)
+    if has_free_places_for_head(model, pipeline, chunks_per_stage):
+        return model.layers / pipeline
+    return float(math.ceil(model.layers / (pipeline * chunks_per_stage)) * chunks_per_stage)
 
 
 def fullest_stage_memory(
@@ -148,7 +153,7 @@ def fullest_stage_memory(
 
     `states` are bytes per parameter; those of mixed precision with Adam by default.
     """
-    loads = memory_by_stage(
+    loads = memory_of_distinct_stages(
         model,
         plan_to_parallel_layout(plan),
         plan_to_training_step(plan),
