@@ -17,7 +17,6 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import (
     default_shared_gpu_counts,
-    quantization_block_problem,
     serving_pipeline_problem,
     shared_model_problem,
 )
@@ -180,11 +179,9 @@ def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
         return inputs
 
     def is_enough(gpus: int) -> bool:
-        changed = dataclasses.replace(inputs, tensor_parallel=gpus)
-        if quantization_block_problem(model, inputs.weights, gpus, gpus):
-            return False
-        context = inputs.prompt + inputs.answer
-        return max_sequences(place_requested_model(changed), context) >= inputs.batch
+        placed = place_requested_model(dataclasses.replace(inputs, tensor_parallel=gpus))
+        fits = max_sequences(placed, inputs.prompt + inputs.answer) >= inputs.batch
+        return fits and not placed.refusal
 
     counts = default_shared_gpu_counts(model, inputs.engine, 1, is_enough)
     return dataclasses.replace(inputs, tensor_parallel=counts[0])

@@ -14,7 +14,6 @@ from app.estimator.estimates.latency import (
 )
 from app.estimator.formula_steps import StepBuilder, Term, format_exact_sum, format_term
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
-from app.estimator.memory.parallel_layout import quantization_block_problem
 from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -145,18 +144,9 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     return Verdict(
         "tight" if lacking else "info",
         _LEADS[result.bound],
-        f"First token {then} {fits}{_describe_other_acceptances(result)}"
-        f"{_describe_refusal(result.placed)}",
+        f"First token {then} {fits}{_describe_other_acceptances(result)} "
+        f"{result.placed.refusal}".strip(),
     )
-
-
-def _describe_refusal(placed: PlacedModel) -> str:
-    """Return why engines do not load the weights divided so; empty if they do."""
-    serving = placed.serving
-    problem = quantization_block_problem(
-        placed.model, serving.weights, serving.tensor, serving.expert_tensor
-    )
-    return f" {problem}" if problem else ""
 
 
 def _describe_other_acceptances(result: LatencyResult) -> str:

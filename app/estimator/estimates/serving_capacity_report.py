@@ -149,8 +149,8 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     inputs = result.inputs
     if not result.fits_memory:
         return Verdict("no", "Does not fit.", _describe_full_memory(result))
-    if result.refusal:
-        return Verdict("no", "The engine refuses this layout.", result.refusal)
+    if refusal := result.profile.placed.refusal:
+        return Verdict("no", "The engine refuses this layout.", refusal)
     if result.replicas is None:
         text = _describe_missed_targets(find_flips(result), inputs.percentile)
         return Verdict("no", "Targets cannot be met.", text)

@@ -13,6 +13,7 @@ from app.estimator.hardware.collectives import (
     send_time,
 )
 from app.estimator.memory.inference_memory import cached_elements
+from app.estimator.memory.parallel_layout import quantization_block_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.models.number_formats import (
@@ -138,6 +139,17 @@ class PlacedModel:
     def time_before_prompt(self) -> float:
         """Return the time of transfer to the engine, and of launching a prompt [s]."""
         return self.engine.seconds_before_queue + self.prompt_launch_seconds
+
+    @property
+    def refusal(self) -> str:
+        """Return why engines do not load the weights divided so; empty if they do."""
+        serving = self.serving
+        return (
+            quantization_block_problem(
+                self.model, serving.weights, serving.tensor, serving.expert_tensor
+            )
+            or ""
+        )
 
 
 def place_model(
