@@ -1,5 +1,6 @@
 """`accelerator-choice`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +32,7 @@ from app.estimator.models.number_formats import weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
+    Component,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -169,7 +171,7 @@ def _read_best(
 
 def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     bought = round_up_to_sales_unit(best.gpu, best.count)
-    return OutputValue(bought.gpus, note=f"Sold by the {bought.unit_kind}; clouds rent fewer.")
+    return OutputValue(bought.gpus, note=f"Sold by the {bought.kind}; clouds rent fewer.")
 
 
 def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -326,15 +328,17 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
     inputs = result.inputs
     if best.gpu_hours is None:
         return _serving_steps(inputs, best, result.memory_by_gpu_count[best.count])
-    parameters = format_term(result.model.parameters)
-    memory = format_term(best.gpu.capacity, "B")
     unit_size = largest_sales_unit_size(best.gpu)
     useful_share = 1 - inputs.lost
+    states = (
+        f"{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
+        f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})"
+    )
     return (
         FormulaStep(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
-            f"{parameters} × {format_term(STATE_BYTES)} B ÷ ({memory} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})",
+            states,
             result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES),
             "GPU",
             "zero",
@@ -355,14 +359,22 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         _STEPS.line(
             "gpus",
             "the more of both, in whole boards",
-            f"⌈max({parameters} × {format_term(STATE_BYTES)} B ÷ ({memory} × "
-            f"{format_term(MEMORY_SHARE_FOR_STATES, '%')}), {format_term(best.gpu_hours)} ÷ "
+            f"⌈max({states}, {format_term(best.gpu_hours)} ÷ "
             f"{format_term(inputs.days / 3600)}, 1) ÷ {unit_size}⌉ × {unit_size}",
             best.count,
             "megatron-2021",
         ),
         *_power_steps(best),
     )
+
+
+# The parts of the memory by their field, with what a bar calls them.
+_SEGMENTS: dict[str, tuple[Component, str]] = {
+    "weights": ("weights", "Weights"),
+    "cache": ("kv", "KV cache"),
+    "activations": ("activations", "Activations"),
+    "overhead": ("overhead", "Overhead"),
+}
 
 
 def _serving_steps(
@@ -373,16 +385,7 @@ def _serving_steps(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if memory_use.padding else ""),
-            format_exact_sum(
-                (
-                    memory_use.weights,
-                    memory_use.cache,
-                    memory_use.activations,
-                    memory_use.overhead,
-                    memory_use.padding,
-                ),
-                "B",
-            ),
+            format_exact_sum([getattr(memory_use, name) for name in (*_SEGMENTS, "padding")], "B"),
             best.needed_bytes_per_gpu,
             "vllm-memory",
             topic="inference-memory",
@@ -446,11 +449,10 @@ def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
     else:
         memory_use = result.memory_by_gpu_count[best.count]
         limit, text = memory * USABLE_MEMORY_SHARE, "usable"
-        parts = (
-            BarSegment("weights", "Weights", memory_use.weights),
-            BarSegment("kv", "KV cache", memory_use.cache),
-            BarSegment("activations", "Activations", memory_use.activations),
-            BarSegment("overhead", "Overhead", memory_use.overhead + memory_use.padding),
+        padded = dataclasses.replace(memory_use, overhead=memory_use.overhead + memory_use.padding)
+        parts = tuple(
+            BarSegment(component, label, getattr(padded, field))
+            for field, (component, label) in _SEGMENTS.items()
         )
     label = f"Memory of each {best.gpu.name}"
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {text}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from app.estimator.common_inputs import LLAMA_CPP, TRANSFORMERS
 from app.estimator.estimates.inference_memory import (
@@ -68,6 +69,7 @@ from app.estimator.models.number_formats import (
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
+    Component,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -75,39 +77,46 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
+    label_in_sentence,
     ranged_value,
     read_figures,
 )
 from app.estimator.units import format_count, format_number, format_value
 
 
+class _Part(NamedTuple):
+    component: Component
+    label: str
+    field: str
+
+
+_PARTS = (
+    _Part("weights", "Weights", "weights"),
+    _Part("kv", "KV cache", "cache"),
+    _Part("activations", "Activations", "activations"),
+    _Part("overhead", "Overhead", "overhead"),
+    _Part("other", "Padding", "padding"),
+)
+
+
+def _present_parts(memory_use: GpuMemoryUse) -> tuple[_Part, ...]:
+    return _PARTS if memory_use.padding else _PARTS[:-1]
+
+
 def build_bar(gpu: Accelerator, memory_use: GpuMemoryUse, limit: float) -> StackedBar:
-    return StackedBar(
-        "Memory of each GPU",
-        (
-            BarSegment("weights", "Weights", memory_use.weights),
-            BarSegment("kv", "KV cache", memory_use.cache),
-            BarSegment("activations", "Activations", memory_use.activations),
-            BarSegment("overhead", "Overhead", memory_use.overhead),
-            *((BarSegment("other", "Padding", memory_use.padding),) if memory_use.padding else ()),
-        ),
-        limit,
-        f"{format_value(limit, 'B')} usable of {gpu.name}",
+    segments = tuple(
+        BarSegment(part.component, part.label, getattr(memory_use, part.field))
+        for part in _present_parts(memory_use)
     )
+    usable = f"{format_value(limit, 'B')} usable of {gpu.name}"
+    return StackedBar("Memory of each GPU", segments, limit, usable)
 
 
 def build_table(memory_use: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
-    parts = {
-        "Weights": "weights",
-        "KV cache": "cache",
-        "Activations": "activations",
-        "Overhead": "overhead",
-        **({"Padding": "padding"} if memory_use.padding else {}),
-        "Sum": "total",
-    }
+    labels = {part.label: part.field for part in _present_parts(memory_use)} | {"Sum": "total"}
     rows = tuple(
         (label, (getattr(memory_use, name), "B"), (getattr(whole, name), "B"))
-        for label, name in parts.items()
+        for label, name in labels.items()
     )
     return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
 
@@ -404,7 +413,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         pictures=(build_bar(gpu, memory_use, limit),),
         tables=(build_table(memory_use, whole),),
         notes=(*build_notes(result.model, inputs, memory_use), capacity_note(gpu)),
-        changes=find_flips(inputs, limits, memory_use.total <= limit),
+        changes=find_flips(result),
     )
 
 
@@ -466,54 +475,43 @@ def _cache_step(
 def _activations_step(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
-    if inputs.engine != GENERAL:
-        return _build_engine_activations_step(model, inputs, memory_use)
-    sequences = sequences_per_gpu(inputs, inputs.tensor_parallel)
-    tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
-    gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
-    numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(compute_active_mlp_width(model))} ÷ "
-        f"{gpus} + 4 × {format_term(model.hidden)}), "
-        f"{format_term(sequences)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
-    )
-    formula = (
-        "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
-        "vocabulary × 6 B ÷ GPUs"
-    )
-    return _activations_line(formula, numbers, memory_use)
-
-
-def _build_engine_activations_step(
-    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
-) -> FormulaStep:
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
+    gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     if inputs.engine == TRANSFORMERS:
         prompt_tokens = min(inputs.prompt or inputs.context, inputs.context)
         running_bytes = prompt_temporary_bytes(model, inputs.concurrent * prompt_tokens)
         loading_bytes = compute_loaded_model_bytes(model, inputs.weights) / inputs.tensor_parallel
         parts = (memory_use.weights, memory_use.cache, memory_use.overhead)
-        formula = "the larger of tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
-        numbers = f"max({format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
-        numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
-        return _activations_line(formula, numbers, memory_use)
-    engine = engine_memory(inputs, inputs.engine)
-    formula = (
-        "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
-        "vocabulary × bytes of the sampler"
+        formula = "tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
+        numbers = f"{format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
+        numbers += "".join(f" − {format_term(part, 'B')}" for part in parts)
+    else:
+        if inputs.engine == GENERAL:
+            sequences: float = sequences_per_gpu(inputs, inputs.tensor_parallel)
+            tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
+            width, each, sampled = compute_active_mlp_width(model), "6 B ÷ GPUs", f"6 B ÷ {gpus}"
+        else:
+            engine = engine_memory(inputs, inputs.engine)
+            sequences = inputs.max_sequences or engine.profiled_sequences
+            tokens = inputs.step_tokens or engine.step_tokens
+            width, each = profiled_mlp_width(model), "bytes of the sampler"
+            sampled = f"{format_term(engine.sampler_bytes_per_logit)} B"
+        formula = (
+            "tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
+            f"vocabulary × {each}"
+        )
+        numbers = (
+            f"{format_term(tokens)} × 2 B × (3 × {format_term(width)} ÷ {gpus} + 4 × "
+            f"{format_term(model.hidden)}), {format_term(sequences)} × "
+            f"{format_term(model.vocabulary)} × {sampled}"
+        )
+    return _STEPS.line(
+        "activations",
+        f"the larger of {formula}",
+        f"max({numbers})",
+        memory_use.activations,
+        "vllm-memory",
     )
-    tokens = inputs.step_tokens or engine.step_tokens
-    numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(profiled_mlp_width(model))} ÷ "
-        f"{attention_tensor_parallel_size(inputs, inputs.tensor_parallel)} + 4 × "
-        f"{format_term(model.hidden)}), {format_term(inputs.max_sequences or engine.profiled_sequences)} × "
-        f"{format_term(model.vocabulary)} × {format_term(engine.sampler_bytes_per_logit)} B)"
-    )
-    return _activations_line(formula, numbers, memory_use)
-
-
-def _activations_line(formula: str, numbers: str, memory_use: GpuMemoryUse) -> FormulaStep:
-    value = memory_use.activations
-    return _STEPS.line("activations", formula, numbers, value, "vllm-memory")
 
 
 def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> FormulaStep:
@@ -549,14 +547,9 @@ def _padding_steps(
 
 
 def _sum_step(memory_use: GpuMemoryUse) -> FormulaStep:
-    parts: tuple[float, ...] = (memory_use.weights, memory_use.cache, memory_use.activations)
-    parts += (
-        (memory_use.overhead, memory_use.padding) if memory_use.padding else (memory_use.overhead,)
-    )
-    numbers = format_exact_sum(parts, "B")
-    formula = "weights + KV cache + activations + overhead"
-    if memory_use.padding:
-        formula += " + padding"
+    parts = _present_parts(memory_use)
+    numbers = format_exact_sum([getattr(memory_use, part.field) for part in parts], "B")
+    formula = " + ".join(label_in_sentence(part.label) for part in parts)
     return _STEPS.line("per_gpu", formula, numbers, memory_use.total, "vllm-memory")
 
 
