@@ -474,7 +474,7 @@ def _check_parameter_name(name: str, node: Node, source_file: SourceFile) -> Non
 def _read_parameter_values(
     name: str, node: Node, source_file: SourceFile
 ) -> tuple[str | float, ...]:
-    if mistake := _find_list_mistake(name, node):
+    if mistake := _find_parameter_mistake(name, node):
         source_file.report(mistake.code, node.line, node.column, mistake.message, mistake.hint)
         return (0,)
     values: tuple[str | float, ...] = ()
@@ -496,32 +496,32 @@ def _read_parameter_values(
     return values or (0,)
 
 
-class ListMistake(NamedTuple):
+class ParameterMistake(NamedTuple):
     code: str
     message: str
     hint: str
 
 
-def _find_list_mistake(name: str, node: Node) -> ListMistake | None:
-    """Return what is mistyped in a list or range; None if nothing is."""
+def _find_parameter_mistake(name: str, node: Node) -> ParameterMistake | None:
+    """Return what is mistyped in the values of a parameter; None if nothing is."""
     if isinstance(node, YamlList):
         texts = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
         range_text = next(filter(_RANGE.match, texts), "")
         message = f"“{range_text}” is a word in this list, not a range."
         hint = f"Write {name}: {range_text}, without brackets."
-        return ListMistake("E47", message, hint) if range_text else None
+        return ParameterMistake("E47", message, hint) if range_text else None
     text = node.text.strip() if isinstance(node, YamlText) else ""
     excerpt = text[:40]
     if ".." in text and not _RANGE.match(text):
         hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
         message = f"“{excerpt}” is not a range of numbers."
-        return ListMistake("E45", message, f"{hint}[2 mL, 3 mL].")
+        return ParameterMistake("E45", message, f"{hint}[2 mL, 3 mL].")
     if ".." not in text and "," in text:
         message = f"“{excerpt}” is one word, not a list."
-        return ListMistake("E45", message, f"Write {name}: [{shorten(text)}]")
+        return ParameterMistake("E45", message, f"Write {name}: [{shorten(text)}]")
     if span := _SPAN.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
-        return ListMistake("E47", f"“{excerpt}” is a word, not a range.", hint)
+        return ParameterMistake("E47", f"“{excerpt}” is a word, not a range.", hint)
     return None
 
 

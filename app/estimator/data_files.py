@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.estimator.result import OutputValue
+from app.estimator.result import Bounds, OutputValue
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -143,14 +143,14 @@ _INTERVALS: dict[str, tuple[float, float]] = {
 }
 
 
-def error_range(interval_name: str, value: float) -> tuple[float, float]:
+def error_range(interval_name: str, value: float) -> Bounds:
     """Return the lower and the upper bound around a modeled value.
 
     >>> error_range("training", 100.0)
-    (84.0, 132.0)
+    Bounds(low=84.0, high=132.0)
     """
     low, high = _INTERVALS[interval_name]
-    return value * low, value * high
+    return Bounds(value * low, value * high)
 
 
 def modeled_time(interval_name: str, value: float) -> OutputValue:

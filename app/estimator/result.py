@@ -28,6 +28,11 @@ class OutputValue:
     applies: bool = True
 
 
+class Bounds(NamedTuple):
+    low: float
+    high: float
+
+
 def ranged_value(value: float, bound_factors: tuple[float, float], note: str = "") -> OutputValue:
     """Return a value with a low and a high bound that are these multiples of it."""
     return OutputValue(value, value * bound_factors[0], value * bound_factors[1], note)

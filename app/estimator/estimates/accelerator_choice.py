@@ -306,7 +306,6 @@ _SOLD_IN = {"card": "as cards", "module": "as modules", "board": "on boards", "r
 
 
 def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    """Return why a GPU is excluded before the search; empty if it is not."""
     if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
     checks = (
@@ -404,7 +403,6 @@ class GpuCandidate:
 
     @property
     def hourly_cost(self) -> float | None:
-        """Return the hourly price of all GPUs [USD/h]."""
         return None if self.price is None else self.price * self.count
 
     @property
@@ -495,7 +493,6 @@ def _memory_by_group(
 def _memory_by_gpu_count(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
 ) -> dict[int, GpuMemoryUse]:
-    """Return the memory use of each GPU by the number of GPUs that share the model."""
     memory = InferenceMemoryInputs(
         model=inputs.model,
         gpu=gpu.id,
@@ -551,7 +548,6 @@ def _find_candidate(
 def _total_power_or_budget_objection(
     inputs: AcceleratorChoiceInputs, candidate: GpuCandidate
 ) -> str:
-    """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(candidate.count, "GPU")
     if inputs.total_power is not None:
         if candidate.total_power is None:

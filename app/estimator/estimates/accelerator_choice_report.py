@@ -24,6 +24,7 @@ from app.estimator.estimates.accelerator_choice import (
     round_up_to_sales_unit,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
+from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
@@ -32,7 +33,6 @@ from app.estimator.models.number_formats import weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
-    Component,
     Estimate,
     FormulaStep,
     OutputSpec,
@@ -40,16 +40,14 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Status,
+    TableCell,
     Verdict,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
 
-_Cell = str | tuple[float, str]
-
 
 def build_ranking_table(result: GpuRanking) -> ResultTable:
-    """Return the candidates, each with its difference from the first."""
     best = result.candidates[0]
     training = result.inputs.job == "training"
     work_column = "GPU-hours" if training else "Time per token"
@@ -75,7 +73,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Ranking", columns, rows)
 
 
-def _cell_or_unknown(value: float | None, unit: str) -> _Cell:
+def _cell_or_unknown(value: float | None, unit: str) -> TableCell:
     return "unknown" if value is None else (value, unit)
 
 
@@ -122,7 +120,6 @@ def build_exclusion_table(result: GpuRanking) -> ResultTable:
 
 
 def build_non_gpu_table(result: GpuRanking) -> ResultTable:
-    """Return accelerators that are not GPUs, with whether their memory fits the job."""
     if result.inputs.job == "training":
         needed_bytes = result.model.parameters * STATE_BYTES
     else:
@@ -132,8 +129,8 @@ def build_non_gpu_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
 
-def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[_Cell, ...]:
-    chips: _Cell = "unknown"
+def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[TableCell, ...]:
+    chips: TableCell = "unknown"
     if chip.capacity:
         chips = (float(math.ceil(needed_bytes / chip.capacity)), "")
     vendor_suffix = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
@@ -368,15 +365,6 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
     )
 
 
-# The parts of the memory by their field, with what a bar calls them.
-_SEGMENTS: dict[str, tuple[Component, str]] = {
-    "weights": ("weights", "Weights"),
-    "cache": ("kv", "KV cache"),
-    "activations": ("activations", "Activations"),
-    "overhead": ("overhead", "Overhead"),
-}
-
-
 def _serving_steps(
     inputs: AcceleratorChoiceInputs, best: GpuCandidate, memory_use: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
@@ -385,7 +373,7 @@ def _serving_steps(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if memory_use.padding else ""),
-            format_exact_sum([getattr(memory_use, name) for name in (*_SEGMENTS, "padding")], "B"),
+            format_exact_sum([getattr(memory_use, part.field) for part in MEMORY_PARTS], "B"),
             best.needed_bytes_per_gpu,
             "vllm-memory",
             topic="inference-memory",
@@ -451,8 +439,8 @@ def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
         limit, text = memory * USABLE_MEMORY_SHARE, "usable"
         padded = dataclasses.replace(memory_use, overhead=memory_use.overhead + memory_use.padding)
         parts = tuple(
-            BarSegment(component, label, getattr(padded, field))
-            for field, (component, label) in _SEGMENTS.items()
+            BarSegment(part.component, part.label, getattr(padded, part.field))
+            for part in MEMORY_PARTS[:-1]
         )
     label = f"Memory of each {best.gpu.name}"
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {text}")
@@ -502,7 +490,6 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
 
 
 def _unsourced_values(gpu: Accelerator) -> str:
-    """Return the names of values used in the ranking that lack a primary source."""
     names = {field_of_toml_key(key) for key in gpu.unverified} & _USED
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in names)
 

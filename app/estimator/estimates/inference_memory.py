@@ -58,7 +58,7 @@ from app.estimator.models.number_formats import (
     usual_gguf_file,
     weight_bytes_by_split,
 )
-from app.estimator.result import FieldChange, VerdictFlip
+from app.estimator.result import Bounds, FieldChange, VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
@@ -198,7 +198,6 @@ class GpuMemoryUse:
 
     @property
     def bytes_without_cache(self) -> float:
-        """Return the bytes of everything but the cache."""
         return self.weights + self.padding + self.activations + self.overhead
 
     @property
@@ -314,26 +313,24 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     )
 
 
-_GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
+_GENERATED = Bounds(0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
-def overhead_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def overhead_factors(inputs: InferenceMemoryInputs) -> Bounds:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
-        return (1.0, 1.0)
+        return Bounds(1.0, 1.0)
     return LOGGED_OVERHEAD if inputs.engine in LOGGED else OVERHEAD
 
 
-def activation_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def activation_factors(inputs: InferenceMemoryInputs) -> Bounds:
     return LOGGED_ACTIVE if inputs.engine in LOGGED else ACTIVE
 
 
-def plausible_memory_range(
-    inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
-) -> tuple[float, float]:
+def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> Bounds:
     """Return the least and the most memory that one GPU may need [B]."""
     if inputs.engine == TRANSFORMERS:
-        return memory_use.total * _GENERATED[0], memory_use.total * _GENERATED[1]
+        return Bounds(*(memory_use.total * factor for factor in _GENERATED))
     fixed = memory_use.weights + memory_use.padding + memory_use.cache
     lowest, highest = (
         fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
@@ -341,7 +338,7 @@ def plausible_memory_range(
             overhead_factors(inputs), activation_factors(inputs), strict=True
         )
     )
-    return lowest, max(highest, fixed + memory_use.started)
+    return Bounds(lowest, max(highest, fixed + memory_use.started))
 
 
 def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
@@ -531,7 +528,6 @@ def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> No
 
 
 def dense_rate_formats(gpu: Accelerator) -> str:
-    """Return the formats that a GPU has dense rates for, as text."""
     names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
     known = [n.upper() for n in names if getattr(gpu, n)]
     return ", ".join(known) if known else "no published rates"

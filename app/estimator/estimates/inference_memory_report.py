@@ -69,6 +69,7 @@ from app.estimator.models.number_formats import (
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
+    Bounds,
     Component,
     Estimate,
     FormulaStep,
@@ -84,23 +85,23 @@ from app.estimator.result import (
 from app.estimator.units import format_count, format_number, format_value
 
 
-class _Part(NamedTuple):
+class MemoryPart(NamedTuple):
     component: Component
     label: str
     field: str
 
 
-_PARTS = (
-    _Part("weights", "Weights", "weights"),
-    _Part("kv", "KV cache", "cache"),
-    _Part("activations", "Activations", "activations"),
-    _Part("overhead", "Overhead", "overhead"),
-    _Part("other", "Padding", "padding"),
+MEMORY_PARTS = (
+    MemoryPart("weights", "Weights", "weights"),
+    MemoryPart("kv", "KV cache", "cache"),
+    MemoryPart("activations", "Activations", "activations"),
+    MemoryPart("overhead", "Overhead", "overhead"),
+    MemoryPart("other", "Padding", "padding"),
 )
 
 
-def _present_parts(memory_use: GpuMemoryUse) -> tuple[_Part, ...]:
-    return _PARTS if memory_use.padding else _PARTS[:-1]
+def _present_parts(memory_use: GpuMemoryUse) -> tuple[MemoryPart, ...]:
+    return MEMORY_PARTS if memory_use.padding else MEMORY_PARTS[:-1]
 
 
 def build_bar(gpu: Accelerator, memory_use: GpuMemoryUse, limit: float) -> StackedBar:
@@ -147,7 +148,6 @@ def build_notes(
 
 
 def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterator[str]:
-    """Yield how the engine divides the model and keeps its cache."""
     if inputs.pipeline_parallel > 1:
         yield (
             f"The figures of one GPU are those of the stage with most memory, of "
@@ -178,7 +178,6 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
 def _weight_notes(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> Iterator[str]:
-    """Yield which weights stay wider, and what repacking adds."""
     form = resolve_weight_format(model, inputs.weights)
     if form.widths is not None:
         tensors = "norms, and modules that the checkpoint leaves out,"
@@ -202,7 +201,6 @@ _LEAST_PADDING = 0.69
 
 
 def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> str:
-    """Return the overhead of a GPU with its range, and the logs behind it."""
     factors = overhead_factors(inputs)
     low, high = (format_value(memory_use.overhead * factor, "B") for factor in factors)
     note = (
@@ -219,11 +217,10 @@ _MemoryResult = InferenceMemoryResult
 
 def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
     overhead, factors = result.memory_of_all_gpus.overhead, overhead_factors(result.inputs)
-    return OutputValue(overhead) if factors == (1.0, 1.0) else ranged_value(overhead, factors)
+    return OutputValue(overhead) if factors == Bounds(1.0, 1.0) else ranged_value(overhead, factors)
 
 
 def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    """Return what repacking adds; it applies to few formats and GPUs."""
     if not result.memory_per_gpu.padding:
         return OutputValue(None, note="None is added.", applies=False)
     note = "Of the Marlin kernels of vLLM; Triton's pad less."
@@ -251,7 +248,6 @@ def _cache_limit_value(value: int | None) -> OutputValue:
 
 
 def _longest_context(result: _MemoryResult) -> OutputValue:
-    """Return the longest context that memory holds and the model takes."""
     held, most = result.limits.cache_limits.context, result.model.max_context
     if most is None or (held is not None and held <= most):
         return _cache_limit_with_range(result, held, most)
@@ -273,7 +269,6 @@ def _cache_limit_with_range(
 
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
-    """Return the room for the cache, with the range that follows from everything else."""
     cache_bytes, memory_use = result.limits.cache_bytes, result.memory_per_gpu
     if result.inputs.cache_memory is not None:
         return OutputValue(cache_bytes)
@@ -300,7 +295,6 @@ def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> Out
 
 
 def _fewest_gpus(result: _MemoryResult) -> OutputValue:
-    """Return the fewest GPUs of all stages, with the range from the least and most memory."""
     inputs, limits = result.inputs, result.limits
     stages = inputs.pipeline_parallel
     if limits.fewest_gpus is None:
@@ -308,8 +302,8 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     if inputs.cache_memory is not None:
         return OutputValue(limits.fewest_gpus * stages, note="With the memory given for the cache.")
     sizes = limits.memory_by_gpu_count
-    low = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use)[0])
-    high = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use)[1])
+    low = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).low)
+    high = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return OutputValue(limits.fewest_gpus * stages, note=note)
@@ -418,7 +412,6 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
 
 
 def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
-    """Return the verdict on memory for a context that is longer than the model takes."""
     text = (
         f"It is configured for {format_value(most, 'token')}, and engines refuse longer contexts "
         f"unless its positions are scaled (RoPE scaling such as YaRN). {verdict.text}"

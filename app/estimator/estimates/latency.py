@@ -141,7 +141,6 @@ class LatencyResult:
 
     @property
     def bound(self) -> str:
-        """Return the largest part of a decode step."""
         return largest_step_part(self.decode)
 
 

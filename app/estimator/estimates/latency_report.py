@@ -12,7 +12,13 @@ from app.estimator.estimates.latency import (
     place_requested_model,
     resolve_inputs,
 )
-from app.estimator.formula_steps import StepBuilder, Term, format_exact_sum, format_term
+from app.estimator.formula_steps import (
+    FormulaTexts,
+    StepBuilder,
+    Term,
+    format_exact_sum,
+    format_term,
+)
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
 from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.registry import EstimateSpec
@@ -47,7 +53,6 @@ _Read = Callable[[LatencyResult], float]
 def _time_output(
     name: str, label: str, read: _Read, phase: str = "decode", *, primary: bool = False
 ) -> OutputSpec[LatencyResult]:
-    """Declare a modeled time [s] with the error interval of a phase."""
     return OutputSpec(
         name,
         label,
@@ -300,20 +305,18 @@ _PARTS = {
 
 
 def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep:
-    """Return the sum of a step's parts that take time, in their order."""
     formula, numbers = _format_sum_of_parts(step)
     return _STEPS.line(output_name, formula, numbers, step.total, "pope-2022")
 
 
-def _format_sum_of_parts(step: InferenceStepTime) -> tuple[str, str]:
+def _format_sum_of_parts(step: InferenceStepTime) -> FormulaTexts:
     """Return the names and the numbers of a step's parts that take time, each as a sum."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
-    return " + ".join(named), format_exact_sum(seconds.values(), "s")
+    return FormulaTexts(" + ".join(named), format_exact_sum(seconds.values(), "s"))
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
-    """Return the roofline of the GPU, with prompt and answer marked."""
     peak, band = _datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16

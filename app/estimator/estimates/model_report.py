@@ -65,8 +65,6 @@ class ModelResult:
 def _model_output(
     name: str, label: str, unit: str = "", field: str = "", *, primary: bool = False
 ) -> OutputSpec[ModelResult]:
-    """Declare an output that is an attribute of the model."""
-
     def read(result: ModelResult) -> int:
         value: int = getattr(result.model, field or name)
         return value

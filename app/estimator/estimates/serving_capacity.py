@@ -343,14 +343,12 @@ class CapacityResult:
 
     @property
     def request_rate(self) -> float | None:
-        """Return the requests per second of all replicas."""
         if self.operating_point is None or not self.replicas:
             return None
         return self.operating_point.requests_per_second * self.replicas
 
     @property
     def output_token_rate(self) -> float | None:
-        """Return the output tokens per second of all replicas."""
         return None if self.request_rate is None else self.request_rate * self.inputs.output_tokens
 
     @property
@@ -484,7 +482,6 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
 
 
 def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
-    """Return the formats of a replica that only reads prompts or only answers, and its split."""
     if not find_model(inputs.model).is_routed:
         return ServingSetup(**_formats_and_engine(inputs), tensor=gpus, expert_tensor=gpus)
     return ServingSetup(
@@ -547,7 +544,6 @@ def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) ->
 
 
 def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> None:
-    """Reject impossible pipelines, and engines that have none."""
     stages = inputs.pipeline_parallel
     problem = serving_pipeline_problem(model, stages, inputs.engine)
     if inputs.attention_parallel > 1 and stages > 1:

@@ -307,7 +307,6 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _served_load_text(result: CapacityResult) -> str:
-    """Return what is said of a load that is served as it should be."""
     return "Meets the targets." if result.has_targets else "Nobody waits for memory."
 
 

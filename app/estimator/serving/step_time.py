@@ -23,6 +23,7 @@ from app.estimator.models.number_formats import (
     mean_matrix_bits,
     resolve_weight_format,
 )
+from app.estimator.result import Bounds
 from app.estimator.serving.engine import (
     EngineConstants,
     InferenceEngine,
@@ -502,7 +503,7 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
 
 
-def acceptance_range(acceptance: float) -> tuple[float, float]:
+def acceptance_range(acceptance: float) -> Bounds:
     """Return a lower and a higher acceptance that is as likely as the assumed one.
 
     Heads and texts differ by that much: of code and of sums more is kept than of prose.
@@ -510,7 +511,7 @@ def acceptance_range(acceptance: float) -> tuple[float, float]:
     >>> [round(value, 2) for value in acceptance_range(0.8)]
     [0.6, 0.9]
     """
-    return max(0.0, acceptance - 0.2), min(1.0, acceptance + 0.1)
+    return Bounds(max(0.0, acceptance - 0.2), min(1.0, acceptance + 0.1))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
