@@ -13,6 +13,7 @@ from app.estimator.common_inputs import (
     input_error,
     model_input,
     number_format_input,
+    sequences_at_once_input,
     training_software_input,
     weights_input,
 )
@@ -88,13 +89,8 @@ class AcceleratorChoiceInputs:
     weights: str = weights_input()
     cache: str = cache_input()
     context: int = context_input()
-    concurrent: int = LOAD.add_input(
-        16,
-        "Concurrent sequences",
-        unit="sequence",
-        limits=(1, 1_000_000),
-        help="Sequences that one copy of the model answers at the same time.",
-        term="batch-size",
+    concurrent: int = sequences_at_once_input(
+        help="Sequences that one copy of the model answers at the same time."
     )
     slowest: float = LOAD.add_input(
         0.05,

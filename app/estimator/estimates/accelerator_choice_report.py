@@ -35,6 +35,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -243,27 +244,12 @@ OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
         "need", "Needed on each", "B", "less", _read_best(lambda _, best: best.needed_bytes_per_gpu)
     ),
     OutputSpec("power", "Power of all", "W", "less", _read_best(_power_of_best)),
-    OutputSpec(
-        "token_time", "Time per token", "s", "less", _read_best(_token_time_of_best), modeled=True
-    ),
-    OutputSpec(
-        "rate",
-        "Tokens per second",
-        "token/s",
-        "more",
-        _read_best(_token_rate_of_best),
-        modeled=True,
-    ),
-    OutputSpec(
-        "gpu_hours", "GPU-hours", "GPU-h", "less", _read_best(_gpu_hours_of_best), modeled=True
-    ),
-    OutputSpec(
-        "duration", "Duration", "s", "less", _read_best(_run_duration_of_best), modeled=True
-    ),
+    ModeledOutput("token_time", "Time per token", "s", "less", _read_best(_token_time_of_best)),
+    ModeledOutput("rate", "Tokens per second", "token/s", "more", _read_best(_token_rate_of_best)),
+    ModeledOutput("gpu_hours", "GPU-hours", "GPU-h", "less", _read_best(_gpu_hours_of_best)),
+    ModeledOutput("duration", "Duration", "s", "less", _read_best(_run_duration_of_best)),
     OutputSpec("cost", "Cost of an hour", "USD/h", "less", _read_best(_hourly_cost)),
-    OutputSpec(
-        "run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost), modeled=True
-    ),
+    ModeledOutput("run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost)),
     OutputSpec("candidates", "That do it", read=lambda r: len(r.candidates)),
     OutputSpec("excluded", "That do not", read=lambda r: len(r.excluded)),
 )

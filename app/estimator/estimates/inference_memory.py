@@ -1,5 +1,6 @@
 """`inference-memory`: inputs, result, and the input values where the verdict changes."""
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
@@ -78,14 +79,7 @@ class InferenceMemoryInputs:
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     context: int = common_inputs.context_input()
-    concurrent: int = LOAD.add_input(
-        16,
-        "Concurrent sequences",
-        unit="sequence",
-        limits=(1, 1_000_000),
-        help="Sequences that are answered at the same time.",
-        term="batch-size",
-    )
+    concurrent: int = common_inputs.sequences_at_once_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
@@ -632,10 +626,7 @@ def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
         low, high = high, 2 * high
         if high > _MOST:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return bisect.bisect_left(range(high), True, low + 1, key=lambda number: not fits(number)) - 1
 
 
 _MOST = 2**40

@@ -73,6 +73,7 @@ from app.estimator.result import (
     Component,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -313,70 +314,49 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
 OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
     OutputSpec("weights", "Weights", "B", "less", lambda r: r.memory_of_all_gpus.weights),
     OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.memory_of_all_gpus.cache),
-    OutputSpec(
+    ModeledOutput(
         "activations",
         "Activations",
         "B",
         "less",
         lambda r: ranged_value(r.memory_of_all_gpus.activations, activation_factors(r.inputs)),
-        modeled=True,
     ),
-    OutputSpec("overhead", "Overhead", "B", "less", _overhead_of_all_gpus, modeled=True),
-    OutputSpec(
-        "padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus, modeled=True
+    ModeledOutput("overhead", "Overhead", "B", "less", _overhead_of_all_gpus),
+    ModeledOutput("padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus),
+    ModeledOutput(
+        "total", "In all", "B", "less", lambda r: _ranged_total(r.inputs, r.memory_of_all_gpus)
     ),
-    OutputSpec(
-        "total",
-        "In all",
-        "B",
-        "less",
-        lambda r: _ranged_total(r.inputs, r.memory_of_all_gpus),
-        modeled=True,
-    ),
-    OutputSpec(
+    ModeledOutput(
         "per_gpu",
         "On each GPU",
         "B",
         "less",
         lambda r: _ranged_total(r.inputs, r.memory_per_gpu),
-        modeled=True,
         primary=True,
     ),
-    OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
+    ModeledOutput("free", "Free on each GPU", "B", "more", _free_memory),
     OutputSpec("fits", "Fits", better="more", read=_fits_memory),
-    OutputSpec(
-        "max_context",
-        "Longest context",
-        "token",
-        "more",
-        _longest_context,
-        modeled=True,
-    ),
-    OutputSpec(
+    ModeledOutput("max_context", "Longest context", "token", "more", _longest_context),
+    ModeledOutput(
         "max_concurrent",
         "Most sequences",
         "sequence",
         "more",
         lambda r: _cache_limit_with_range(r, r.limits.cache_limits.sequences),
-        modeled=True,
     ),
-    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
-    OutputSpec(
-        "cache_room", "Room for the cache on each GPU", "B", "more", _room_for_cache, modeled=True
-    ),
-    OutputSpec(
+    ModeledOutput("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
+    ModeledOutput("cache_room", "Room for the cache on each GPU", "B", "more", _room_for_cache),
+    ModeledOutput(
         "cache_tokens",
         "Tokens that the cache holds",
         "token",
         "more",
         lambda r: _cache_capacity_in_units(r, 1),
-        modeled=True,
     ),
-    OutputSpec(
+    ModeledOutput(
         "cache_blocks",
         "Blocks of the cache",
         read=lambda r: _cache_capacity_in_units(r, r.inputs.block),
-        modeled=True,
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")

@@ -27,6 +27,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -53,26 +54,24 @@ _Read = Callable[[LatencyResult], float]
 def _time_output(
     name: str, label: str, read: _Read, phase: str = "decode", *, primary: bool = False
 ) -> OutputSpec[LatencyResult]:
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         "s",
         "less",
         lambda r: modeled_time(r.error_interval_name(phase), read(r)),
-        modeled=True,
         primary=primary,
     )
 
 
 def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult]:
     """Declare a modeled rate [token/s]."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         "token/s",
         "more",
         lambda r: modeled_rate(r.error_interval_name("decode"), read(r)),
-        modeled=True,
     )
 
 

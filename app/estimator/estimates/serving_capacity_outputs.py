@@ -23,7 +23,7 @@ from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory_verdict import round_past_limit
 from app.estimator.models.number_formats import CACHE_BITS, CACHE_CHOICES
-from app.estimator.result import FieldChange, OutputSpec, OutputValue, VerdictFlip
+from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.replica import (
     OperatingPoint,
 )
@@ -48,7 +48,7 @@ def _count_output(
     def read(result: CapacityResult) -> OutputValue:
         return _read_count(result, name)
 
-    return OutputSpec(name, label, unit, "less", read, modeled=True, primary=primary)
+    return ModeledOutput(name, label, unit, "less", read, primary=primary)
 
 
 def _rate_output(
@@ -56,19 +56,17 @@ def _rate_output(
     label: str,
     unit: str,
     read: Callable[[CapacityResult], float | None],
-    interval_name: str = "throughput",
 ) -> OutputSpec[CapacityResult]:
-    """Declare a modeled rate; `interval_name` is the error interval of the time behind it."""
 
     def read_rate(result: CapacityResult) -> OutputValue:
         value = read(result)
         if value is None:
             return _value_if_served(None)
-        if interval_name == "throughput" and result.inputs.requests_per_second:
+        if result.inputs.requests_per_second:
             return OutputValue(value, note="As it arrives.")
-        return modeled_rate(result.measurements.error_interval_name(interval_name), value)
+        return modeled_rate(result.measurements.error_interval_name("throughput"), value)
 
-    return OutputSpec(name, label, unit, "more", read_rate, modeled=True)
+    return ModeledOutput(name, label, unit, "more", read_rate)
 
 
 def _latency_output(
@@ -85,9 +83,7 @@ def _latency_output(
             name = tpot_interval_name(result, result.operating_point.batch)
         return modeled_time(name, value)
 
-    return OutputSpec(
-        f"{latency}_{percentile}", f"{percentile} {label}", "s", "less", read, modeled=True
-    )
+    return ModeledOutput(f"{latency}_{percentile}", f"{percentile} {label}", "s", "less", read)
 
 
 _TOGETHER = "Prefill and decode are on the same GPUs."
@@ -230,16 +226,13 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     _rate_output(
         "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
     ),
-    OutputSpec(
-        "max_rate", "Most requests per second", "request/s", "more", _max_request_rate, modeled=True
-    ),
-    OutputSpec(
+    ModeledOutput("max_rate", "Most requests per second", "request/s", "more", _max_request_rate),
+    ModeledOutput(
         "saturated_throughput",
         "Output tokens per second, saturated",
         "token/s",
         "more",
         _saturated_throughput,
-        modeled=True,
     ),
     OutputSpec("utilisation", "Load", "%", read=_load_share),
     OutputSpec("concurrent", "Requests at once on a replica", read=_requests_per_replica),
@@ -249,27 +242,21 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         better="more",
         read=_requests_in_memory,
     ),
-    OutputSpec(
-        "transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time, modeled=True
-    ),
-    OutputSpec(
-        "cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost, modeled=True
-    ),
-    OutputSpec(
+    ModeledOutput("transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time),
+    ModeledOutput("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
+    ModeledOutput(
         "cost_per_million_tokens",
         "Cost per million output tokens",
         "USD/Mtoken",
         "less",
         _million_tokens_cost,
-        modeled=True,
     ),
-    OutputSpec(
+    ModeledOutput(
         "cost_per_million_tokens_of_both",
         "Cost per million tokens of prompts and answers",
         "USD/Mtoken",
         "less",
         lambda r: _million_tokens_cost(r, with_prompts=True),
-        modeled=True,
     ),
 )
 
