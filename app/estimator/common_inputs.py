@@ -108,6 +108,15 @@ context_input = partial(
     topic="inference-memory",
 )
 tokens_input = partial(LOAD.add_input, unit="token", limits=(1, 100_000_000))
+sequences_at_once_input = partial(
+    LOAD.add_input,
+    default=16,
+    label="Concurrent sequences",
+    unit="sequence",
+    limits=(1, 1_000_000),
+    help="Sequences that are answered at the same time.",
+    term="batch-size",
+)
 tensor_parallel_input = partial(
     HARDWARE.add_input,
     default=1,

@@ -82,7 +82,6 @@ def _requested_model(inputs: Any) -> Architecture | None:
 
 
 def _weight_format_note(model: Architecture, inputs: Any) -> str:
-    """Return the note on the weight format of a model that is published quantized."""
     kind: type = type(inputs)
     field = input_specs(kind).get("weights")
     if field is None or getattr(inputs, "job", "serving") != "serving":

@@ -67,6 +67,13 @@ class OutputSpec(Generic[ResultT]):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ModeledOutput(OutputSpec[ResultT]):
+    """An output whose value may have a range."""
+
+    modeled: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
     """One output of a result with its value; see `OutputValue`."""
 

@@ -384,7 +384,7 @@ class TransferSlots:
         Raises TimeoutError if none was free within `seconds`.
         """
         async with contextlib.AsyncExitStack() as stack:
-            helper = asyncio.ensure_future(self._displace_while_waiting(client))
+            helper = asyncio.ensure_future(self._keep_displacing_slowest(client))
             try:
                 slot = self._slots.hold_slot(client, seconds=seconds)
                 await stack.enter_async_context(slot)
@@ -407,7 +407,7 @@ class TransferSlots:
             finally:
                 self._under_way.discard(transfer)
 
-    async def _displace_while_waiting(self, client: str) -> None:
+    async def _keep_displacing_slowest(self, client: str) -> None:
         while True:
             await asyncio.sleep(_PATIENCE)
             if self._slots.may_hold_more(client):

@@ -13,6 +13,7 @@ from app.estimator.common_inputs import (
     input_error,
     model_input,
     number_format_input,
+    sequences_at_once_input,
     training_software_input,
     weights_input,
 )
@@ -88,13 +89,8 @@ class AcceleratorChoiceInputs:
     weights: str = weights_input()
     cache: str = cache_input()
     context: int = context_input()
-    concurrent: int = LOAD.add_input(
-        16,
-        "Concurrent sequences",
-        unit="sequence",
-        limits=(1, 1_000_000),
-        help="Sequences that one copy of the model answers at the same time.",
-        term="batch-size",
+    concurrent: int = sequences_at_once_input(
+        help="Sequences that one copy of the model answers at the same time."
     )
     slowest: float = LOAD.add_input(
         0.05,
@@ -252,6 +248,8 @@ _BOARDS_OF_FOUR = {"v100-sxm2-32", "a100-sxm4-40", "a100-sxm4-80", "h100-sxm5-80
 
 
 class SalesUnit(NamedTuple):
+    """GPUs that are sold together, or a number of them in whole units of a kind."""
+
     gpus: int
     kind: str
 
@@ -274,24 +272,17 @@ def sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
     return (*four, SalesUnit(8, "board"))
 
 
-class BoughtGpus(NamedTuple):
-    """GPUs in whole sales units of one kind."""
-
-    gpus: int
-    unit_kind: str
-
-
-def round_up_to_sales_unit(gpu: Accelerator, count: int) -> BoughtGpus:
+def round_up_to_sales_unit(gpu: Accelerator, count: int) -> SalesUnit:
     """Return what is bought if `count` GPUs are needed.
 
     >>> round_up_to_sales_unit(find_accelerator("b300-sxm"), 4)
-    BoughtGpus(gpus=8, unit_kind='board')
+    SalesUnit(gpus=8, kind='board')
     >>> round_up_to_sales_unit(find_accelerator("gb200-gpu"), 73)
-    BoughtGpus(gpus=144, unit_kind='rack')
+    SalesUnit(gpus=144, kind='rack')
     """
     units = sales_units(gpu)
     unit = next((u for u in units if u.gpus >= count), units[-1])
-    return BoughtGpus(-(-count // unit.gpus) * unit.gpus, unit.kind)
+    return SalesUnit(-(-count // unit.gpus) * unit.gpus, unit.kind)
 
 
 def describe_gpu_count(gpu: Accelerator, count: int) -> str:
@@ -304,14 +295,13 @@ def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     bought = round_up_to_sales_unit(gpu, count)
     if bought.gpus == count:
         return text
-    return f"{text}, sold {_SOLD_IN[bought.unit_kind]} of {bought.gpus}"
+    return f"{text}, sold {_SOLD_IN[bought.kind]} of {bought.gpus}"
 
 
 _SOLD_IN = {"card": "as cards", "module": "as modules", "board": "on boards", "rack": "in racks"}
 
 
 def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    """Return why a GPU is excluded before the search; empty if it is not."""
     if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
     checks = (
@@ -409,7 +399,6 @@ class GpuCandidate:
 
     @property
     def hourly_cost(self) -> float | None:
-        """Return the hourly price of all GPUs [USD/h]."""
         return None if self.price is None else self.price * self.count
 
     @property
@@ -500,7 +489,6 @@ def _memory_by_group(
 def _memory_by_gpu_count(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
 ) -> dict[int, GpuMemoryUse]:
-    """Return the memory use of each GPU by the number of GPUs that share the model."""
     memory = InferenceMemoryInputs(
         model=inputs.model,
         gpu=gpu.id,
@@ -556,7 +544,6 @@ def _find_candidate(
 def _total_power_or_budget_objection(
     inputs: AcceleratorChoiceInputs, candidate: GpuCandidate
 ) -> str:
-    """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(candidate.count, "GPU")
     if inputs.total_power is not None:
         if candidate.total_power is None:

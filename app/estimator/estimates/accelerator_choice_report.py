@@ -1,5 +1,6 @@
 """`accelerator-choice`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,7 @@ from app.estimator.estimates.accelerator_choice import (
     round_up_to_sales_unit,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
+from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
@@ -33,21 +35,20 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
     StackedBar,
     Status,
+    TableCell,
     Verdict,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
 
-_Cell = str | tuple[float, str]
-
 
 def build_ranking_table(result: GpuRanking) -> ResultTable:
-    """Return the candidates, each with its difference from the first."""
     best = result.candidates[0]
     training = result.inputs.job == "training"
     work_column = "GPU-hours" if training else "Time per token"
@@ -73,7 +74,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Ranking", columns, rows)
 
 
-def _cell_or_unknown(value: float | None, unit: str) -> _Cell:
+def _cell_or_unknown(value: float | None, unit: str) -> TableCell:
     return "unknown" if value is None else (value, unit)
 
 
@@ -120,7 +121,6 @@ def build_exclusion_table(result: GpuRanking) -> ResultTable:
 
 
 def build_non_gpu_table(result: GpuRanking) -> ResultTable:
-    """Return accelerators that are not GPUs, with whether their memory fits the job."""
     if result.inputs.job == "training":
         needed_bytes = result.model.parameters * STATE_BYTES
     else:
@@ -130,8 +130,8 @@ def build_non_gpu_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
 
-def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[_Cell, ...]:
-    chips: _Cell = "unknown"
+def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[TableCell, ...]:
+    chips: TableCell = "unknown"
     if chip.capacity:
         chips = (float(math.ceil(needed_bytes / chip.capacity)), "")
     vendor_suffix = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
@@ -169,7 +169,7 @@ def _read_best(
 
 def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     bought = round_up_to_sales_unit(best.gpu, best.count)
-    return OutputValue(bought.gpus, note=f"Sold by the {bought.unit_kind}; clouds rent fewer.")
+    return OutputValue(bought.gpus, note=f"Sold by the {bought.kind}; clouds rent fewer.")
 
 
 def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -244,27 +244,12 @@ OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
         "need", "Needed on each", "B", "less", _read_best(lambda _, best: best.needed_bytes_per_gpu)
     ),
     OutputSpec("power", "Power of all", "W", "less", _read_best(_power_of_best)),
-    OutputSpec(
-        "token_time", "Time per token", "s", "less", _read_best(_token_time_of_best), modeled=True
-    ),
-    OutputSpec(
-        "rate",
-        "Tokens per second",
-        "token/s",
-        "more",
-        _read_best(_token_rate_of_best),
-        modeled=True,
-    ),
-    OutputSpec(
-        "gpu_hours", "GPU-hours", "GPU-h", "less", _read_best(_gpu_hours_of_best), modeled=True
-    ),
-    OutputSpec(
-        "duration", "Duration", "s", "less", _read_best(_run_duration_of_best), modeled=True
-    ),
+    ModeledOutput("token_time", "Time per token", "s", "less", _read_best(_token_time_of_best)),
+    ModeledOutput("rate", "Tokens per second", "token/s", "more", _read_best(_token_rate_of_best)),
+    ModeledOutput("gpu_hours", "GPU-hours", "GPU-h", "less", _read_best(_gpu_hours_of_best)),
+    ModeledOutput("duration", "Duration", "s", "less", _read_best(_run_duration_of_best)),
     OutputSpec("cost", "Cost of an hour", "USD/h", "less", _read_best(_hourly_cost)),
-    OutputSpec(
-        "run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost), modeled=True
-    ),
+    ModeledOutput("run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost)),
     OutputSpec("candidates", "That do it", read=lambda r: len(r.candidates)),
     OutputSpec("excluded", "That do not", read=lambda r: len(r.excluded)),
 )
@@ -326,15 +311,17 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
     inputs = result.inputs
     if best.gpu_hours is None:
         return _serving_steps(inputs, best, result.memory_by_gpu_count[best.count])
-    parameters = format_term(result.model.parameters)
-    memory = format_term(best.gpu.capacity, "B")
     unit_size = largest_sales_unit_size(best.gpu)
     useful_share = 1 - inputs.lost
+    states = (
+        f"{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
+        f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})"
+    )
     return (
         FormulaStep(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
-            f"{parameters} × {format_term(STATE_BYTES)} B ÷ ({memory} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})",
+            states,
             result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES),
             "GPU",
             "zero",
@@ -355,8 +342,7 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         _STEPS.line(
             "gpus",
             "the more of both, in whole boards",
-            f"⌈max({parameters} × {format_term(STATE_BYTES)} B ÷ ({memory} × "
-            f"{format_term(MEMORY_SHARE_FOR_STATES, '%')}), {format_term(best.gpu_hours)} ÷ "
+            f"⌈max({states}, {format_term(best.gpu_hours)} ÷ "
             f"{format_term(inputs.days / 3600)}, 1) ÷ {unit_size}⌉ × {unit_size}",
             best.count,
             "megatron-2021",
@@ -373,16 +359,7 @@ def _serving_steps(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if memory_use.padding else ""),
-            format_exact_sum(
-                (
-                    memory_use.weights,
-                    memory_use.cache,
-                    memory_use.activations,
-                    memory_use.overhead,
-                    memory_use.padding,
-                ),
-                "B",
-            ),
+            format_exact_sum([getattr(memory_use, part.field) for part in MEMORY_PARTS], "B"),
             best.needed_bytes_per_gpu,
             "vllm-memory",
             topic="inference-memory",
@@ -446,11 +423,10 @@ def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
     else:
         memory_use = result.memory_by_gpu_count[best.count]
         limit, text = memory * USABLE_MEMORY_SHARE, "usable"
-        parts = (
-            BarSegment("weights", "Weights", memory_use.weights),
-            BarSegment("kv", "KV cache", memory_use.cache),
-            BarSegment("activations", "Activations", memory_use.activations),
-            BarSegment("overhead", "Overhead", memory_use.overhead + memory_use.padding),
+        padded = dataclasses.replace(memory_use, overhead=memory_use.overhead + memory_use.padding)
+        parts = tuple(
+            BarSegment(part.component, part.label, getattr(padded, part.field))
+            for part in MEMORY_PARTS[:-1]
         )
     label = f"Memory of each {best.gpu.name}"
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {text}")
@@ -500,7 +476,6 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
 
 
 def _unsourced_values(gpu: Accelerator) -> str:
-    """Return the names of values used in the ranking that lack a primary source."""
     names = {field_of_toml_key(key) for key in gpu.unverified} & _USED
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in names)
 

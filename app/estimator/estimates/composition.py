@@ -55,7 +55,6 @@ class ComposedResult:
         return next((section for section in self.sections if section.name == estimate), None)
 
     def find_figure(self, estimate: str, figure: str) -> Figure | None:
-        """Return a figure of a section; None if the section is left out."""
         section = self.find_section(estimate)
         return section.estimate.find_figure(figure) if section else None
 

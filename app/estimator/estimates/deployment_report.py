@@ -121,7 +121,6 @@ _TARGET_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
 
 
 def _describe_relaxed_targets(result: DeploymentResult) -> str:
-    """Return which targets even one request misses, and which counted instead."""
     changes = [
         f"{_TARGET_LABELS[field]} within {value.replace(' ', NBSP)}, not "
         f"{format_value(getattr(result.inputs, field), 's')}"

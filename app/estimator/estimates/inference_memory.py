@@ -1,5 +1,6 @@
 """`inference-memory`: inputs, result, and the input values where the verdict changes."""
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
@@ -58,7 +59,7 @@ from app.estimator.models.number_formats import (
     usual_gguf_file,
     weight_bytes_by_split,
 )
-from app.estimator.result import FieldChange, VerdictFlip
+from app.estimator.result import Bounds, FieldChange, VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
@@ -78,14 +79,7 @@ class InferenceMemoryInputs:
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     context: int = common_inputs.context_input()
-    concurrent: int = LOAD.add_input(
-        16,
-        "Concurrent sequences",
-        unit="sequence",
-        limits=(1, 1_000_000),
-        help="Sequences that are answered at the same time.",
-        term="batch-size",
-    )
+    concurrent: int = common_inputs.sequences_at_once_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.tensor_parallel_input(
         default=4, label="GPUs that share the model"
@@ -198,7 +192,6 @@ class GpuMemoryUse:
 
     @property
     def bytes_without_cache(self) -> float:
-        """Return the bytes of everything but the cache."""
         return self.weights + self.padding + self.activations + self.overhead
 
     @property
@@ -228,17 +221,12 @@ class CacheLimits(NamedTuple):
     sequences: int | None
 
 
-class EngineSettings(NamedTuple):
-    max_sequences: int
-    memory_utilization: float
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceLimits:
-    """How far each input can go before the GPU is full, and what would make a full one fit.
+    """How far each input can go before the GPU is full.
 
     Of the usable bytes, `cache_bytes` are left for the cache, enough for `cached_tokens`; None if
-    it holds any number. The fitting formats and settings are None if none helps, or none need to.
+    it holds any number.
     """
 
     cache_limits: CacheLimits
@@ -247,11 +235,6 @@ class InferenceLimits:
     cache_bytes: float
     cached_tokens: int | None
     memory_by_gpu_count: tuple[MemoryAtGpuCount, ...]
-    fitting_weight_format: str | None
-    fitting_cache_format: str | None
-    fitting_gguf_format: str | None
-    fitting_settings: EngineSettings | None
-    fits_with_data_parallel_attention: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -324,26 +307,24 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     )
 
 
-_GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
+_GENERATED = Bounds(0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
-def overhead_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def overhead_factors(inputs: InferenceMemoryInputs) -> Bounds:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
-        return (1.0, 1.0)
+        return Bounds(1.0, 1.0)
     return LOGGED_OVERHEAD if inputs.engine in LOGGED else OVERHEAD
 
 
-def activation_factors(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+def activation_factors(inputs: InferenceMemoryInputs) -> Bounds:
     return LOGGED_ACTIVE if inputs.engine in LOGGED else ACTIVE
 
 
-def plausible_memory_range(
-    inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
-) -> tuple[float, float]:
+def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> Bounds:
     """Return the least and the most memory that one GPU may need [B]."""
     if inputs.engine == TRANSFORMERS:
-        return memory_use.total * _GENERATED[0], memory_use.total * _GENERATED[1]
+        return Bounds(*(memory_use.total * factor for factor in _GENERATED))
     fixed = memory_use.weights + memory_use.padding + memory_use.cache
     lowest, highest = (
         fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
@@ -351,7 +332,7 @@ def plausible_memory_range(
             overhead_factors(inputs), activation_factors(inputs), strict=True
         )
     )
-    return lowest, max(highest, fixed + memory_use.started)
+    return Bounds(lowest, max(highest, fixed + memory_use.started))
 
 
 def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
@@ -541,7 +522,6 @@ def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> No
 
 
 def dense_rate_formats(gpu: Accelerator) -> str:
-    """Return the formats that a GPU has dense rates for, as text."""
     names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
     known = [n.upper() for n in names if getattr(gpu, n)]
     return ", ".join(known) if known else "no published rates"
@@ -558,7 +538,6 @@ def find_limits(
     else:
         cache_limits = _solve_cache_limits(model, inputs, memory_use, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
-    is_full = memory_use.total > limit
     return InferenceLimits(
         cache_limits=cache_limits,
         fewest_gpus=fewest_fitting_gpus(sizes, lambda memory_use: memory_use.total),
@@ -566,12 +545,6 @@ def find_limits(
         cache_bytes=cache_bytes,
         cached_tokens=_count_cached_tokens(model, inputs, cache_bytes),
         memory_by_gpu_count=sizes,
-        fitting_weight_format=_find_fitting_weight_format(model, inputs, memory_use, limit),
-        fitting_cache_format=_find_fitting_cache_format(model, inputs, gpu) if is_full else None,
-        fitting_gguf_format=_find_fitting_gguf_format(model, inputs, gpu) if is_full else None,
-        fitting_settings=_find_fitting_settings(model, inputs, gpu) if is_full else None,
-        fits_with_data_parallel_attention=is_full
-        and _fits_with_data_parallel_attention(model, inputs, gpu),
     )
 
 
@@ -581,58 +554,6 @@ def _fits_with(
     changed = dataclasses.replace(inputs, **changes)
     memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
     return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
-
-
-def _find_fitting_cache_format(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> str | None:
-    """Return the 8-bit cache of the engine, if the load fits with it and not with its own."""
-    narrow = "q8-0" if inputs.engine == LLAMA_CPP else "fp8"
-    wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
-    if not wide or inputs.engine == TRANSFORMERS or gpu.lacks_format(narrow):
-        return None
-    return narrow if _fits_with(model, inputs, gpu, cache=narrow) else None
-
-
-def _find_fitting_gguf_format(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> str | None:
-    """Return the widest usual GGUF file with which the load fits one GPU in llama.cpp."""
-    if inputs.engine in (LLAMA_CPP, TRANSFORMERS) or inputs.tensor_parallel > 1:
-        return None
-    if inputs.pipeline_parallel > 1 or inputs.weights in GGUF_FORMATS:
-        return None
-    fitting = (
-        name
-        for name in _lighter_gguf_files(model)
-        if _fits_with(model, inputs, gpu, engine=LLAMA_CPP, weights=name)
-    )
-    return next(fitting, None)
-
-
-_WIDE_CACHE = 16
-
-
-# What people set first where an engine runs out of memory.
-_FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
-
-
-def _find_fitting_settings(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> EngineSettings | None:
-    """Return the settings of an engine with which its load fits."""
-    if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
-        return None
-    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
-    share = inputs.memory_utilization
-    fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
-    larger = max(share, _LARGER_SHARE)
-    for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
-        if not sequences:
-            continue
-        if _fits_with(model, inputs, gpu, max_sequences=sequences, memory_utilization=part):
-            return EngineSettings(sequences, part)
-    return None
 
 
 def _count_cached_tokens(
@@ -705,10 +626,7 @@ def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
         low, high = high, 2 * high
         if high > _MOST:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return bisect.bisect_left(range(high), True, low + 1, key=lambda number: not fits(number)) - 1
 
 
 _MOST = 2**40
@@ -744,19 +662,94 @@ def fewest_fitting_gpus(
     )
 
 
-def _fits_with_data_parallel_attention(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> bool:
-    """Return whether a load that is too large fits with data-parallel attention.
+def scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
+    """Return why the engine does not load blocks of scales divided over `gpus`, if it does not."""
+    if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
+        return None
+    return quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
 
-    A latent cache has no heads to divide: every GPU that shares attention stores all
-    of it. From DeepSeek-V3 (2024), section 3.4.2.
-    """
-    if inputs.attention == DATA_PARALLEL or inputs.tensor_parallel == 1:
-        return False
-    if inputs.engine == TRANSFORMERS:
-        return False
-    return _fits_with(model, inputs, gpu, attention=DATA_PARALLEL)
+
+Flips = list[VerdictFlip]
+
+
+def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
+    """Return what would make a load fit that is too large, and where one that fits ends."""
+    is_full = result.memory_per_gpu.total > result.limits.usable_bytes
+    changes: Flips = []
+    if is_full:
+        changes += _settings_flips(result) + _cache_format_flips(result)
+    changes += _load_flips(result, is_full)
+    if is_full:
+        changes += _gguf_flips(result)
+    changes += _gpu_count_flips(result, is_full)
+    if is_full:
+        changes += _weight_format_flips(result) + _data_parallel_flips(result)
+    return tuple(changes)
+
+
+def _fits_with_change(result: InferenceMemoryResult, **changes: Any) -> bool:
+    return _fits_with(result.model, result.inputs, result.gpu, **changes)
+
+
+# What people set first where an engine runs out of memory.
+_FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
+
+
+def _settings_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the settings of an engine with which its load fits, as one change."""
+    inputs = result.inputs
+    if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
+        return []
+    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
+    share = inputs.memory_utilization
+    fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
+    larger = max(share, _LARGER_SHARE)
+    most = ("max_sequences", "Most sequences of the engine", format_number(now))
+    field, label = "memory_utilization", "Usable share of memory"
+    for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
+        fits = sequences and _fits_with_change(
+            result, max_sequences=sequences, memory_utilization=part
+        )
+        if fits and sequences == now:
+            used, then = (format_value(value, "%") for value in (share, part))
+            return [VerdictFlip(field, label, used, then, "Fits.")]
+        if fits:
+            also = (FieldChange(field, label, format_value(part, "%")),) if part != share else ()
+            return [VerdictFlip(*most, format_number(sequences), "Fits.", also)]
+    return []
+
+
+_WIDE_CACHE = 16
+
+
+def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the 8-bit cache of the engine, if the load fits with it and not with its own."""
+    inputs, labels = result.inputs, dict(CACHE_CHOICES)
+    narrow = "q8-0" if inputs.engine == LLAMA_CPP else "fp8"
+    wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
+    if not wide or inputs.engine == TRANSFORMERS or result.gpu.lacks_format(narrow):
+        return []
+    if not _fits_with_change(result, cache=narrow):
+        return []
+    return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], "Fits.")]
+
+
+def _load_flips(result: InferenceMemoryResult, is_full: bool) -> Flips:
+    """Return the longest context and the most sequences, or the first that no longer fit."""
+    inputs, (most_context, most_sequences) = result.inputs, result.limits.cache_limits
+    becomes, step = ("Fits.", 0) if is_full else ("No longer fits.", 1)
+    flips, longest = [], find_model(inputs.model).max_context
+    now = format_value(inputs.context, "token")
+    if longest and inputs.context > longest:
+        then = format_value(longest, "token")
+        flips.append(VerdictFlip("context", "Context", now, then, "As long as the model takes."))
+    elif most_context and (longest is None or most_context < longest):
+        then = format_value(most_context + step, "token")
+        flips.append(VerdictFlip("context", "Context", now, then, becomes))
+    if most_sequences:
+        now, then = (format_number(n) for n in (inputs.concurrent, most_sequences + step))
+        flips.append(VerdictFlip("concurrent", "Concurrent sequences", now, then, becomes))
+    return flips
 
 
 _LIGHTER = ("fp8", "int8", "int4")
@@ -771,88 +764,61 @@ def _lighter_gguf_files(model: Architecture) -> tuple[str, ...]:
     return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
 
 
-def _find_fitting_weight_format(
-    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse, limit: float
-) -> str | None:
-    """Return the widest common weight format for which a load that is too large fits."""
-    if memory_use.total <= limit or memory_use.cache + memory_use.overhead > limit:
-        return None  # It fits unchanged, or would not fit even without weights.
-    gpu = find_accelerator(inputs.gpu)
-    for name in _lighter_gguf_files(model) if inputs.engine == LLAMA_CPP else _LIGHTER:
-        if gpu.lacks_format(name):
+def _gguf_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the widest usual GGUF file with which the load fits one GPU in llama.cpp."""
+    inputs = result.inputs
+    if inputs.engine in (LLAMA_CPP, TRANSFORMERS) or inputs.weights in GGUF_FORMATS:
+        return []
+    if inputs.tensor_parallel > 1 or inputs.pipeline_parallel > 1:
+        return []
+    for name in _lighter_gguf_files(result.model):
+        if _fits_with_change(result, engine=LLAMA_CPP, weights=name):
+            now, then = (dict(_ENGINES)[engine] for engine in (inputs.engine, LLAMA_CPP))
+            also = (FieldChange("weights", "Weights", f"GGUF {GGUF_FORMATS[name]}"),)
+            return [VerdictFlip("engine", "Engine", now, then, "Fits.", also)]
+    return []
+
+
+def _gpu_count_flips(result: InferenceMemoryResult, is_full: bool) -> Flips:
+    inputs, fewest = result.inputs, result.limits.fewest_gpus
+    if not fewest or fewest == inputs.tensor_parallel:
+        return []
+    becomes = "Fits." if is_full else "The fewest that fit."
+    if scale_block_problem(inputs, fewest):
+        becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
+    now = str(inputs.tensor_parallel)
+    return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]
+
+
+def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the widest common weight format for which the load fits."""
+    inputs, needed = result.inputs, result.memory_per_gpu
+    if needed.cache + needed.overhead > result.limits.usable_bytes:
+        return []  # It would not fit even without weights.
+    is_gguf = inputs.engine == LLAMA_CPP
+    for name in _lighter_gguf_files(result.model) if is_gguf else _LIGHTER:
+        if result.gpu.lacks_format(name):
             continue
         changed = dataclasses.replace(inputs, weights=name)
-        lighter = gpu_memory_use(model, changed, inputs.tensor_parallel)
-        is_worth_it = lighter.weights < _WORTH_IT * memory_use.weights
-        if is_worth_it and _fits_with(model, inputs, gpu, weights=name):
-            return name
-    return None
+        lighter = gpu_memory_use(result.model, changed, inputs.tensor_parallel)
+        is_worth_it = lighter.weights < _WORTH_IT * needed.weights
+        if is_worth_it and _fits_with_change(result, weights=name):
+            model, names = find_model(inputs.model), (inputs.weights, name)
+            now, then = (resolve_weight_format(model, each).label for each in names)
+            return [VerdictFlip("weights", "Weights", now, then, "Fits.")]
+    return []
 
 
-def _settings_flips(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> list[VerdictFlip]:
-    """Return the settings of the engine with which a load fits, as one change."""
-    if limits.fitting_settings is None:
+def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:
+    """Return data-parallel attention if the load fits with it.
+
+    A latent cache has no heads to divide: every GPU that shares attention stores all
+    of it. From DeepSeek-V3 (2024), section 3.4.2.
+    """
+    inputs = result.inputs
+    divided = inputs.attention == DIVIDED and inputs.tensor_parallel > 1
+    if not divided or inputs.engine == TRANSFORMERS:
         return []
-    sequences, share = (
-        limits.fitting_settings.max_sequences,
-        limits.fitting_settings.memory_utilization,
-    )
-    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
-    field, label = "memory_utilization", "Usable share of memory"
-    part = format_value(share, "%")
-    if sequences == now:
-        used = format_value(inputs.memory_utilization, "%")
-        return [VerdictFlip(field, label, used, part, "Fits.")]
-    also = (FieldChange(field, label, part),) if share != inputs.memory_utilization else ()
-    most = "max_sequences", "Most sequences of the engine"
-    return [VerdictFlip(*most, format_number(now), format_number(sequences), "Fits.", also)]
-
-
-def scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
-    """Return why the engine does not load blocks of scales divided over `gpus`, if it does not."""
-    if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
-        return None
-    return quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
-
-
-def find_flips(
-    inputs: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
-) -> tuple[VerdictFlip, ...]:
-    becomes = "No longer fits." if fits else "Fits."
-    step = 1 if fits else 0
-    changes = _settings_flips(inputs, limits)
-    if limits.fitting_cache_format:
-        labels = dict(CACHE_CHOICES)
-        now, flips = labels[inputs.cache], labels[limits.fitting_cache_format]
-        changes.append(VerdictFlip("cache", "KV cache", now, flips, "Fits."))
-    longest, most_context = find_model(inputs.model).max_context, limits.cache_limits.context
-    if longest and inputs.context > longest:
-        now, flips = (format_value(n, "token") for n in (inputs.context, longest))
-        changes.append(VerdictFlip("context", "Context", now, flips, "As long as the model takes."))
-    elif most_context and (longest is None or most_context < longest):
-        flips = format_value(most_context + step, "token")
-        now = format_value(inputs.context, "token")
-        changes.append(VerdictFlip("context", "Context", now, flips, becomes))
-    if limits.cache_limits.sequences:
-        flips = format_number(limits.cache_limits.sequences + step)
-        now = format_number(inputs.concurrent)
-        changes.append(VerdictFlip("concurrent", "Concurrent sequences", now, flips, becomes))
-    if limits.fitting_gguf_format:
-        engines, file = dict(_ENGINES), f"GGUF {GGUF_FORMATS[limits.fitting_gguf_format]}"
-        now, flips = engines[inputs.engine], engines[LLAMA_CPP]
-        also = (FieldChange("weights", "Weights", file),)
-        changes.append(VerdictFlip("engine", "Engine", now, flips, "Fits.", also))
-    if limits.fewest_gpus and limits.fewest_gpus != inputs.tensor_parallel:
-        now, flips = str(inputs.tensor_parallel), str(limits.fewest_gpus)
-        word = "The fewest that fit." if fits else "Fits."
-        if scale_block_problem(inputs, limits.fewest_gpus):
-            word = f"{word.removesuffix('.')}, with expert parallelism."
-        changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
-    if limits.fitting_weight_format:
-        model, formats = find_model(inputs.model), (inputs.weights, limits.fitting_weight_format)
-        now, flips = (resolve_weight_format(model, name).label for name in formats)
-        changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
-    if limits.fits_with_data_parallel_attention:
-        text = "Divided", "Data parallel", "Fits."
-        changes.append(VerdictFlip("attention", "Attention", *text))
-    return tuple(changes)
+    if not _fits_with_change(result, attention=DATA_PARALLEL):
+        return []
+    return [VerdictFlip("attention", "Attention", "Divided", "Data parallel", "Fits.")]

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from app.estimator.common_inputs import LLAMA_CPP, TRANSFORMERS
 from app.estimator.estimates.inference_memory import (
@@ -68,46 +69,56 @@ from app.estimator.models.number_formats import (
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
+    Bounds,
+    Component,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
     StackedBar,
     Verdict,
+    label_in_sentence,
     ranged_value,
     read_figures,
 )
 from app.estimator.units import format_count, format_number, format_value
 
 
+class MemoryPart(NamedTuple):
+    component: Component
+    label: str
+    field: str
+
+
+MEMORY_PARTS = (
+    MemoryPart("weights", "Weights", "weights"),
+    MemoryPart("kv", "KV cache", "cache"),
+    MemoryPart("activations", "Activations", "activations"),
+    MemoryPart("overhead", "Overhead", "overhead"),
+    MemoryPart("other", "Padding", "padding"),
+)
+
+
+def _present_parts(memory_use: GpuMemoryUse) -> tuple[MemoryPart, ...]:
+    return MEMORY_PARTS if memory_use.padding else MEMORY_PARTS[:-1]
+
+
 def build_bar(gpu: Accelerator, memory_use: GpuMemoryUse, limit: float) -> StackedBar:
-    return StackedBar(
-        "Memory of each GPU",
-        (
-            BarSegment("weights", "Weights", memory_use.weights),
-            BarSegment("kv", "KV cache", memory_use.cache),
-            BarSegment("activations", "Activations", memory_use.activations),
-            BarSegment("overhead", "Overhead", memory_use.overhead),
-            *((BarSegment("other", "Padding", memory_use.padding),) if memory_use.padding else ()),
-        ),
-        limit,
-        f"{format_value(limit, 'B')} usable of {gpu.name}",
+    segments = tuple(
+        BarSegment(part.component, part.label, getattr(memory_use, part.field))
+        for part in _present_parts(memory_use)
     )
+    usable = f"{format_value(limit, 'B')} usable of {gpu.name}"
+    return StackedBar("Memory of each GPU", segments, limit, usable)
 
 
 def build_table(memory_use: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
-    parts = {
-        "Weights": "weights",
-        "KV cache": "cache",
-        "Activations": "activations",
-        "Overhead": "overhead",
-        **({"Padding": "padding"} if memory_use.padding else {}),
-        "Sum": "total",
-    }
+    labels = {part.label: part.field for part in _present_parts(memory_use)} | {"Sum": "total"}
     rows = tuple(
         (label, (getattr(memory_use, name), "B"), (getattr(whole, name), "B"))
-        for label, name in parts.items()
+        for label, name in labels.items()
     )
     return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
 
@@ -138,7 +149,6 @@ def build_notes(
 
 
 def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterator[str]:
-    """Yield how the engine divides the model and keeps its cache."""
     if inputs.pipeline_parallel > 1:
         yield (
             f"The figures of one GPU are those of the stage with most memory, of "
@@ -169,7 +179,6 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
 def _weight_notes(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> Iterator[str]:
-    """Yield which weights stay wider, and what repacking adds."""
     form = resolve_weight_format(model, inputs.weights)
     if form.widths is not None:
         tensors = "norms, and modules that the checkpoint leaves out,"
@@ -193,7 +202,6 @@ _LEAST_PADDING = 0.69
 
 
 def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> str:
-    """Return the overhead of a GPU with its range, and the logs behind it."""
     factors = overhead_factors(inputs)
     low, high = (format_value(memory_use.overhead * factor, "B") for factor in factors)
     note = (
@@ -210,11 +218,10 @@ _MemoryResult = InferenceMemoryResult
 
 def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
     overhead, factors = result.memory_of_all_gpus.overhead, overhead_factors(result.inputs)
-    return OutputValue(overhead) if factors == (1.0, 1.0) else ranged_value(overhead, factors)
+    return OutputValue(overhead) if factors == Bounds(1.0, 1.0) else ranged_value(overhead, factors)
 
 
 def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    """Return what repacking adds; it applies to few formats and GPUs."""
     if not result.memory_per_gpu.padding:
         return OutputValue(None, note="None is added.", applies=False)
     note = "Of the Marlin kernels of vLLM; Triton's pad less."
@@ -242,7 +249,6 @@ def _cache_limit_value(value: int | None) -> OutputValue:
 
 
 def _longest_context(result: _MemoryResult) -> OutputValue:
-    """Return the longest context that memory holds and the model takes."""
     held, most = result.limits.cache_limits.context, result.model.max_context
     if most is None or (held is not None and held <= most):
         return _cache_limit_with_range(result, held, most)
@@ -264,7 +270,6 @@ def _cache_limit_with_range(
 
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
-    """Return the room for the cache, with the range that follows from everything else."""
     cache_bytes, memory_use = result.limits.cache_bytes, result.memory_per_gpu
     if result.inputs.cache_memory is not None:
         return OutputValue(cache_bytes)
@@ -291,7 +296,6 @@ def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> Out
 
 
 def _fewest_gpus(result: _MemoryResult) -> OutputValue:
-    """Return the fewest GPUs of all stages, with the range from the least and most memory."""
     inputs, limits = result.inputs, result.limits
     stages = inputs.pipeline_parallel
     if limits.fewest_gpus is None:
@@ -299,8 +303,8 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     if inputs.cache_memory is not None:
         return OutputValue(limits.fewest_gpus * stages, note="With the memory given for the cache.")
     sizes = limits.memory_by_gpu_count
-    low = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use)[0])
-    high = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use)[1])
+    low = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).low)
+    high = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return OutputValue(limits.fewest_gpus * stages, note=note)
@@ -310,70 +314,49 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
 OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
     OutputSpec("weights", "Weights", "B", "less", lambda r: r.memory_of_all_gpus.weights),
     OutputSpec("kv_cache", "KV cache", "B", "less", lambda r: r.memory_of_all_gpus.cache),
-    OutputSpec(
+    ModeledOutput(
         "activations",
         "Activations",
         "B",
         "less",
         lambda r: ranged_value(r.memory_of_all_gpus.activations, activation_factors(r.inputs)),
-        modeled=True,
     ),
-    OutputSpec("overhead", "Overhead", "B", "less", _overhead_of_all_gpus, modeled=True),
-    OutputSpec(
-        "padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus, modeled=True
+    ModeledOutput("overhead", "Overhead", "B", "less", _overhead_of_all_gpus),
+    ModeledOutput("padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus),
+    ModeledOutput(
+        "total", "In all", "B", "less", lambda r: _ranged_total(r.inputs, r.memory_of_all_gpus)
     ),
-    OutputSpec(
-        "total",
-        "In all",
-        "B",
-        "less",
-        lambda r: _ranged_total(r.inputs, r.memory_of_all_gpus),
-        modeled=True,
-    ),
-    OutputSpec(
+    ModeledOutput(
         "per_gpu",
         "On each GPU",
         "B",
         "less",
         lambda r: _ranged_total(r.inputs, r.memory_per_gpu),
-        modeled=True,
         primary=True,
     ),
-    OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
+    ModeledOutput("free", "Free on each GPU", "B", "more", _free_memory),
     OutputSpec("fits", "Fits", better="more", read=_fits_memory),
-    OutputSpec(
-        "max_context",
-        "Longest context",
-        "token",
-        "more",
-        _longest_context,
-        modeled=True,
-    ),
-    OutputSpec(
+    ModeledOutput("max_context", "Longest context", "token", "more", _longest_context),
+    ModeledOutput(
         "max_concurrent",
         "Most sequences",
         "sequence",
         "more",
         lambda r: _cache_limit_with_range(r, r.limits.cache_limits.sequences),
-        modeled=True,
     ),
-    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
-    OutputSpec(
-        "cache_room", "Room for the cache on each GPU", "B", "more", _room_for_cache, modeled=True
-    ),
-    OutputSpec(
+    ModeledOutput("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
+    ModeledOutput("cache_room", "Room for the cache on each GPU", "B", "more", _room_for_cache),
+    ModeledOutput(
         "cache_tokens",
         "Tokens that the cache holds",
         "token",
         "more",
         lambda r: _cache_capacity_in_units(r, 1),
-        modeled=True,
     ),
-    OutputSpec(
+    ModeledOutput(
         "cache_blocks",
         "Blocks of the cache",
         read=lambda r: _cache_capacity_in_units(r, r.inputs.block),
-        modeled=True,
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
@@ -404,12 +387,11 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         pictures=(build_bar(gpu, memory_use, limit),),
         tables=(build_table(memory_use, whole),),
         notes=(*build_notes(result.model, inputs, memory_use), capacity_note(gpu)),
-        changes=find_flips(inputs, limits, memory_use.total <= limit),
+        changes=find_flips(result),
     )
 
 
 def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
-    """Return the verdict on memory for a context that is longer than the model takes."""
     text = (
         f"It is configured for {format_value(most, 'token')}, and engines refuse longer contexts "
         f"unless its positions are scaled (RoPE scaling such as YaRN). {verdict.text}"
@@ -466,54 +448,43 @@ def _cache_step(
 def _activations_step(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
-    if inputs.engine != GENERAL:
-        return _build_engine_activations_step(model, inputs, memory_use)
-    sequences = sequences_per_gpu(inputs, inputs.tensor_parallel)
-    tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
-    gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
-    numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(compute_active_mlp_width(model))} ÷ "
-        f"{gpus} + 4 × {format_term(model.hidden)}), "
-        f"{format_term(sequences)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
-    )
-    formula = (
-        "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
-        "vocabulary × 6 B ÷ GPUs"
-    )
-    return _activations_line(formula, numbers, memory_use)
-
-
-def _build_engine_activations_step(
-    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
-) -> FormulaStep:
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
+    gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     if inputs.engine == TRANSFORMERS:
         prompt_tokens = min(inputs.prompt or inputs.context, inputs.context)
         running_bytes = prompt_temporary_bytes(model, inputs.concurrent * prompt_tokens)
         loading_bytes = compute_loaded_model_bytes(model, inputs.weights) / inputs.tensor_parallel
         parts = (memory_use.weights, memory_use.cache, memory_use.overhead)
-        formula = "the larger of tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
-        numbers = f"max({format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
-        numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
-        return _activations_line(formula, numbers, memory_use)
-    engine = engine_memory(inputs, inputs.engine)
-    formula = (
-        "the larger of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
-        "vocabulary × bytes of the sampler"
+        formula = "tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
+        numbers = f"{format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
+        numbers += "".join(f" − {format_term(part, 'B')}" for part in parts)
+    else:
+        if inputs.engine == GENERAL:
+            sequences: float = sequences_per_gpu(inputs, inputs.tensor_parallel)
+            tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
+            width, each, sampled = compute_active_mlp_width(model), "6 B ÷ GPUs", f"6 B ÷ {gpus}"
+        else:
+            engine = engine_memory(inputs, inputs.engine)
+            sequences = inputs.max_sequences or engine.profiled_sequences
+            tokens = inputs.step_tokens or engine.step_tokens
+            width, each = profiled_mlp_width(model), "bytes of the sampler"
+            sampled = f"{format_term(engine.sampler_bytes_per_logit)} B"
+        formula = (
+            "tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
+            f"vocabulary × {each}"
+        )
+        numbers = (
+            f"{format_term(tokens)} × 2 B × (3 × {format_term(width)} ÷ {gpus} + 4 × "
+            f"{format_term(model.hidden)}), {format_term(sequences)} × "
+            f"{format_term(model.vocabulary)} × {sampled}"
+        )
+    return _STEPS.line(
+        "activations",
+        f"the larger of {formula}",
+        f"max({numbers})",
+        memory_use.activations,
+        "vllm-memory",
     )
-    tokens = inputs.step_tokens or engine.step_tokens
-    numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(profiled_mlp_width(model))} ÷ "
-        f"{attention_tensor_parallel_size(inputs, inputs.tensor_parallel)} + 4 × "
-        f"{format_term(model.hidden)}), {format_term(inputs.max_sequences or engine.profiled_sequences)} × "
-        f"{format_term(model.vocabulary)} × {format_term(engine.sampler_bytes_per_logit)} B)"
-    )
-    return _activations_line(formula, numbers, memory_use)
-
-
-def _activations_line(formula: str, numbers: str, memory_use: GpuMemoryUse) -> FormulaStep:
-    value = memory_use.activations
-    return _STEPS.line("activations", formula, numbers, value, "vllm-memory")
 
 
 def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> FormulaStep:
@@ -549,14 +520,9 @@ def _padding_steps(
 
 
 def _sum_step(memory_use: GpuMemoryUse) -> FormulaStep:
-    parts: tuple[float, ...] = (memory_use.weights, memory_use.cache, memory_use.activations)
-    parts += (
-        (memory_use.overhead, memory_use.padding) if memory_use.padding else (memory_use.overhead,)
-    )
-    numbers = format_exact_sum(parts, "B")
-    formula = "weights + KV cache + activations + overhead"
-    if memory_use.padding:
-        formula += " + padding"
+    parts = _present_parts(memory_use)
+    numbers = format_exact_sum([getattr(memory_use, part.field) for part in parts], "B")
+    formula = " + ".join(label_in_sentence(part.label) for part in parts)
     return _STEPS.line("per_gpu", formula, numbers, memory_use.total, "vllm-memory")
 
 

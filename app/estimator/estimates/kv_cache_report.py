@@ -135,10 +135,10 @@ _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheResult) -> Verdict:
     tokens = format_count(inputs.context, "token")
     count = format_value(inputs.sequences, "sequence")
-    cache_text = f"{_format_size_with_whole_kib(result.per_token)} for each token"
+    cache_text = f"{_format_size_and_exact_kib(result.per_token)} for each token"
     if not result.per_token:
         cache_text = (
-            f"{_format_size_with_whole_kib(result.state)} for each sequence, whatever its length"
+            f"{_format_size_and_exact_kib(result.state)} for each sequence, whatever its length"
         )
     return Verdict(
         "info",
@@ -147,10 +147,10 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
     )
 
 
-def _format_size_with_whole_kib(size: float) -> str:
+def _format_size_and_exact_kib(size: float) -> str:
     """Format a size in decimal units, and in KiB if it is a whole number of them.
 
-    >>> _format_size_with_whole_kib(327680.0).replace("\u00a0", " ")
+    >>> _format_size_and_exact_kib(327680.0).replace("\u00a0", " ")
     '327.7 kB (320 KiB)'
     """
     text = format_value(size, "B")

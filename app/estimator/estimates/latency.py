@@ -1,5 +1,6 @@
 """`latency`: inputs, result, and the input values where the verdict changes."""
 
+import bisect
 import dataclasses
 import math
 
@@ -7,7 +8,6 @@ from app.estimator import common_inputs
 from app.estimator.common_inputs import (
     ENGINE,
     HARDWARE,
-    LOAD,
     check_gpu_rates,
     input_error,
     reject_gguf_without_llama_cpp,
@@ -17,7 +17,6 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import (
     default_shared_gpu_counts,
-    quantization_block_problem,
     serving_pipeline_problem,
     shared_model_problem,
 )
@@ -71,13 +70,10 @@ class LatencyInputs:
     answer: int = common_inputs.tokens_input(
         default=256, label="Answer", help="Tokens of the answer."
     )
-    batch: int = LOAD.add_input(
-        1,
-        "Sequences at once",
-        unit="sequence",
-        limits=(1, 1_000_000),
+    batch: int = common_inputs.sequences_at_once_input(
+        default=1,
+        label="Sequences at once",
         help="Sequences that are answered in the same step.",
-        term="batch-size",
     )
     chunk: int | None = ENGINE.add_folded_input(
         None,
@@ -142,7 +138,6 @@ class LatencyResult:
 
     @property
     def bound(self) -> str:
-        """Return the largest part of a decode step."""
         return largest_step_part(self.decode)
 
 
@@ -180,11 +175,9 @@ def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
         return inputs
 
     def is_enough(gpus: int) -> bool:
-        changed = dataclasses.replace(inputs, tensor_parallel=gpus)
-        if quantization_block_problem(model, inputs.weights, gpus, gpus):
-            return False
-        context = inputs.prompt + inputs.answer
-        return max_sequences(place_requested_model(changed), context) >= inputs.batch
+        placed = place_requested_model(dataclasses.replace(inputs, tensor_parallel=gpus))
+        fits = max_sequences(placed, inputs.prompt + inputs.answer) >= inputs.batch
+        return fits and not placed.refusal
 
     counts = default_shared_gpu_counts(model, inputs.engine, 1, is_enough)
     return dataclasses.replace(inputs, tensor_parallel=counts[0])
@@ -294,28 +287,19 @@ def first_non_memory_bound_batch(
 
     None if the cache, which grows with every sequence, always takes longer.
     """
+
+    def has_other_bound(batch: int) -> bool:
+        return largest_step_part(decode_time(placed, batch, context)) != "memory"
+
     below, batch = start, crossover_batch or _MOST_ROWS + 1
     while batch <= _MOST_ROWS:
         step = decode_time(placed, batch, context)
         if largest_step_part(step) != "memory":
-            return _bisect_non_memory_bound_batch(placed, context, below, batch)
+            return bisect.bisect_left(range(batch), True, below + 1, key=has_other_bound)
         if step.attention >= step.compute:
             return None
         below, batch = batch, 2 * batch
     return None
-
-
-def _bisect_non_memory_bound_batch(
-    placed: PlacedModel, context: float, below: int, above: int
-) -> int:
-    """Return the first batch above `below` that is not memory-bound, as `above` is not."""
-    while above - below > 1:
-        middle = (below + above) // 2
-        if largest_step_part(decode_time(placed, middle, context)) == "memory":
-            below = middle
-        else:
-            above = middle
-    return above
 
 
 _MOST_ROWS = 65536

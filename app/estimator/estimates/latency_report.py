@@ -12,9 +12,14 @@ from app.estimator.estimates.latency import (
     place_requested_model,
     resolve_inputs,
 )
-from app.estimator.formula_steps import StepBuilder, Term, format_exact_sum, format_term
+from app.estimator.formula_steps import (
+    FormulaTexts,
+    StepBuilder,
+    Term,
+    format_exact_sum,
+    format_term,
+)
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
-from app.estimator.memory.parallel_layout import quantization_block_problem
 from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -22,6 +27,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -48,27 +54,24 @@ _Read = Callable[[LatencyResult], float]
 def _time_output(
     name: str, label: str, read: _Read, phase: str = "decode", *, primary: bool = False
 ) -> OutputSpec[LatencyResult]:
-    """Declare a modeled time [s] with the error interval of a phase."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         "s",
         "less",
         lambda r: modeled_time(r.error_interval_name(phase), read(r)),
-        modeled=True,
         primary=primary,
     )
 
 
 def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult]:
     """Declare a modeled rate [token/s]."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         "token/s",
         "more",
         lambda r: modeled_rate(r.error_interval_name("decode"), read(r)),
-        modeled=True,
     )
 
 
@@ -145,18 +148,9 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     return Verdict(
         "tight" if lacking else "info",
         _LEADS[result.bound],
-        f"First token {then} {fits}{_describe_other_acceptances(result)}"
-        f"{_describe_refusal(result.placed)}",
+        f"First token {then} {fits}{_describe_other_acceptances(result)} "
+        f"{result.placed.refusal}".strip(),
     )
-
-
-def _describe_refusal(placed: PlacedModel) -> str:
-    """Return why engines do not load the weights divided so; empty if they do."""
-    serving = placed.serving
-    problem = quantization_block_problem(
-        placed.model, serving.weights, serving.tensor, serving.expert_tensor
-    )
-    return f" {problem}" if problem else ""
 
 
 def _describe_other_acceptances(result: LatencyResult) -> str:
@@ -310,20 +304,18 @@ _PARTS = {
 
 
 def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep:
-    """Return the sum of a step's parts that take time, in their order."""
     formula, numbers = _format_sum_of_parts(step)
     return _STEPS.line(output_name, formula, numbers, step.total, "pope-2022")
 
 
-def _format_sum_of_parts(step: InferenceStepTime) -> tuple[str, str]:
+def _format_sum_of_parts(step: InferenceStepTime) -> FormulaTexts:
     """Return the names and the numbers of a step's parts that take time, each as a sum."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
-    return " + ".join(named), format_exact_sum(seconds.values(), "s")
+    return FormulaTexts(" + ".join(named), format_exact_sum(seconds.values(), "s"))
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
-    """Return the roofline of the GPU, with prompt and answer marked."""
     peak, band = _datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16

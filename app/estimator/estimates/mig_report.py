@@ -265,31 +265,21 @@ def build_verdict(result: MigResult) -> Verdict:
 
 def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
     profiles = result.instances
-    return (
+    slices = tuple(
         _STEPS.line(
-            "compute_slices",
-            f"sum of the compute slices, at most {result.card.compute_slices} in all",
-            " + ".join(str(p.compute_slices) for p in profiles),
-            result.compute_slices,
+            f"{kind}_slices",
+            f"sum of the {kind} slices, at most {getattr(result.card, f'{kind}_slices')} in all",
+            " + ".join(str(getattr(profile, f"{kind}_slices")) for profile in profiles),
+            getattr(result, f"{kind}_slices"),
             "mig-guide",
-            label="Compute slices",
-        ),
-        _STEPS.line(
-            "memory_slices",
-            f"sum of the memory slices, at most {result.card.memory_slices} in all",
-            " + ".join(str(p.memory_slices) for p in profiles),
-            result.memory_slices,
-            "mig-guide",
-            label="Memory slices",
-        ),
-        _STEPS.line(
-            "memory",
-            "sum of the memory",
-            format_exact_sum((p.capacity for p in profiles), "B"),
-            result.memory,
-            "mig-guide",
-            label="Memory",
-        ),
+            label=f"{kind.capitalize()} slices",
+        )
+        for kind in ("compute", "memory")
+    )
+    sizes = format_exact_sum((p.capacity for p in profiles), "B")
+    formula = "sum of the memory"
+    return *slices, _STEPS.line(
+        "memory", formula, sizes, result.memory, "mig-guide", label="Memory"
     )
 
 

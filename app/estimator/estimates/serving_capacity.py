@@ -21,7 +21,6 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.parallel_layout import (
     default_shared_gpu_counts,
-    quantization_block_problem,
     serving_pipeline_problem,
     tensor_parallel_choices,
     tensor_parallel_problem,
@@ -288,10 +287,6 @@ class CapacityResult:
     replica_bounds: CountBounds | None = None
 
     @property
-    def refusal(self) -> str | None:
-        return find_refusal(self.profile.placed)
-
-    @property
     def has_targets(self) -> bool:
         return self.inputs.ttft_target is not None or self.inputs.tpot_target is not None
 
@@ -348,14 +343,12 @@ class CapacityResult:
 
     @property
     def request_rate(self) -> float | None:
-        """Return the requests per second of all replicas."""
         if self.operating_point is None or not self.replicas:
             return None
         return self.operating_point.requests_per_second * self.replicas
 
     @property
     def output_token_rate(self) -> float | None:
-        """Return the output tokens per second of all replicas."""
         return None if self.request_rate is None else self.request_rate * self.inputs.output_tokens
 
     @property
@@ -389,27 +382,29 @@ def resolve_inputs(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
     validate_expert_split(model, inputs)
     validate_pipeline(model, inputs)
     validate_prefill_decode_split(model, inputs)
-    return inputs if inputs.tensor_parallel else _fill_in_split(model, inputs)
+    if inputs.tensor_parallel or inputs.decode_gpus:
+        return dataclasses.replace(inputs, tensor_parallel=inputs.tensor_parallel or 1)
+    best = find_best_split(inputs)
+    return dataclasses.replace(best.inputs, simulate=inputs.simulate)
 
 
-def _fill_in_split(model: Architecture, inputs: ServingCapacityInputs) -> ServingCapacityInputs:
-    """Return the inputs with the GPUs that share the model, as the fewest in all keep the targets.
+def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
+    """Return the capacity with as many GPUs per replica as the fewest in all keep the targets.
 
     If no number keeps them, with the most that are tried. Experts whose parts engines do not load
     are divided whole, unless a split of them is given.
     """
-    if inputs.decode_gpus:
-        return dataclasses.replace(inputs, tensor_parallel=1)
+    model = find_model(inputs.model)
 
     def divide_over(gpus: int) -> ServingCapacityInputs:
         split = dataclasses.replace(inputs, tensor_parallel=gpus, simulate=False)
         if inputs.expert_parallel > 1 or inputs.expert_tensor_parallel:
             return split
-        return find_loadable_split(model, split) or split
+        return find_loadable_split(split) or split
 
     def is_enough(gpus: int) -> bool:
         split = divide_over(gpus)
-        return not find_refusal(place_replica(split)) and has_room_for_request(split)
+        return not place_replica(split).refusal and has_room_for_request(split)
 
     server = inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
     most = max(1, server // inputs.attention_parallel)
@@ -417,30 +412,14 @@ def _fill_in_split(model: Architecture, inputs: ServingCapacityInputs) -> Servin
     splits = [divide_over(gpus) for gpus in counts]
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
     keeping = [result for result in tried if result.targets_met]
-    best = min(keeping, key=lambda result: result.gpus or 0) if keeping else tried[-1]
-    return dataclasses.replace(best.inputs, simulate=inputs.simulate)
+    return min(keeping, key=lambda result: result.gpus or 0) if keeping else tried[-1]
 
 
-def find_loadable_split(
-    model: Architecture, inputs: ServingCapacityInputs
-) -> ServingCapacityInputs | None:
+def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
     """Return the inputs, with experts divided whole if engines load them only so; None if never."""
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
-    for split in (inputs, whole):
-        setup = serving_setup(split)
-        tensor, expert = setup.tensor, setup.expert_tensor
-        if not quantization_block_problem(model, inputs.weights, tensor, expert):
-            return split
-    return None
-
-
-def find_refusal(placed: PlacedModel) -> str | None:
-    """Return why engines do not load the weights divided so; None if they do."""
-    serving = placed.serving
-    return quantization_block_problem(
-        placed.model, serving.weights, serving.tensor, serving.expert_tensor
-    )
+    return next((split for split in (inputs, whole) if not place_replica(split).refusal), None)
 
 
 def has_room_for_request(inputs: ServingCapacityInputs, **changes: Any) -> bool:
@@ -503,7 +482,6 @@ def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
 
 
 def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
-    """Return the formats of a replica that only reads prompts or only answers, and its split."""
     if not find_model(inputs.model).is_routed:
         return ServingSetup(**_formats_and_engine(inputs), tensor=gpus, expert_tensor=gpus)
     return ServingSetup(
@@ -566,7 +544,6 @@ def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) ->
 
 
 def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> None:
-    """Reject impossible pipelines, and engines that have none."""
     stages = inputs.pipeline_parallel
     problem = serving_pipeline_problem(model, stages, inputs.engine)
     if inputs.attention_parallel > 1 and stages > 1:
@@ -603,7 +580,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         fewest_fitting_gpus=None if fits_memory else _fewest_gpus_per_replica(inputs, profile),
     )
     result = _limit_to_prefill(result)
-    if result.targets_met and result.refusal:
+    if result.targets_met and profile.placed.refusal:
         return dataclasses.replace(result, targets_met=False)
     # Without targets, what can be asked of a service is that nobody waits for memory.
     if result.targets_met and not result.has_targets and result.waiting_requests_per_replica:

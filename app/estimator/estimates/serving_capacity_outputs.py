@@ -4,32 +4,28 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
-    CountBounds,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
     fewest_replicas,
+    find_best_split,
     find_loadable_split,
     has_room_for_request,
-    latency_targets,
     tpot_interval_name,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.memory_verdict import round_past_limit
 from app.estimator.models.number_formats import CACHE_BITS, CACHE_CHOICES
-from app.estimator.result import FieldChange, OutputSpec, OutputValue, VerdictFlip
+from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.replica import (
     OperatingPoint,
-    highest_load_within_targets,
-    max_rate_batch,
 )
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
@@ -50,21 +46,9 @@ def _count_output(
     """Declare a count or cost that grows with the replicas, with the range of these."""
 
     def read(result: CapacityResult) -> OutputValue:
-        value, bounds = getattr(result, name), result.replica_bounds
-        if value is None:
-            return _value_if_served(None)
-        if bounds is None:
-            return OutputValue(value)
-        if None in bounds:
-            note = (
-                "If the times are at the high end of their range, the targets are missed with any "
-                "number of GPUs."
-            )
-            return OutputValue(value, note=note)
-        low, high = (getattr(dataclasses.replace(result, replicas=n), name) for n in bounds)
-        return OutputValue(value, low, high)
+        return _read_count(result, name)
 
-    return OutputSpec(name, label, unit, "less", read, modeled=True, primary=primary)
+    return ModeledOutput(name, label, unit, "less", read, primary=primary)
 
 
 def _rate_output(
@@ -72,19 +56,17 @@ def _rate_output(
     label: str,
     unit: str,
     read: Callable[[CapacityResult], float | None],
-    interval_name: str = "throughput",
 ) -> OutputSpec[CapacityResult]:
-    """Declare a modeled rate; `interval_name` is the error interval of the time behind it."""
 
     def read_rate(result: CapacityResult) -> OutputValue:
         value = read(result)
         if value is None:
             return _value_if_served(None)
-        if interval_name == "throughput" and result.inputs.requests_per_second:
+        if result.inputs.requests_per_second:
             return OutputValue(value, note="As it arrives.")
-        return modeled_rate(result.measurements.error_interval_name(interval_name), value)
+        return modeled_rate(result.measurements.error_interval_name("throughput"), value)
 
-    return OutputSpec(name, label, unit, "more", read_rate, modeled=True)
+    return ModeledOutput(name, label, unit, "more", read_rate)
 
 
 def _latency_output(
@@ -101,9 +83,7 @@ def _latency_output(
             name = tpot_interval_name(result, result.operating_point.batch)
         return modeled_time(name, value)
 
-    return OutputSpec(
-        f"{latency}_{percentile}", f"{percentile} {label}", "s", "less", read, modeled=True
-    )
+    return ModeledOutput(f"{latency}_{percentile}", f"{percentile} {label}", "s", "less", read)
 
 
 _TOGETHER = "Prefill and decode are on the same GPUs."
@@ -122,7 +102,7 @@ def _cache_transfer_time(result: CapacityResult) -> OutputValue:
 
 
 def _keeps_up(result: CapacityResult) -> OutputValue:
-    if result.refusal:
+    if result.profile.placed.refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
         verb = "meets" if result.targets_met else "misses"
@@ -163,24 +143,32 @@ def _load_share(result: CapacityResult) -> OutputValue:
     return dataclasses.replace(value, note=note) if value.applies else value
 
 
+def _read_count(result: CapacityResult, name: str, factor: float = 1) -> OutputValue:
+    """Return a count times a factor, with the range of the replicas."""
+
+    def count(replicas: int | None) -> Any:
+        changed = dataclasses.replace(result, replicas=replicas)
+        return factor * getattr(changed, name)
+
+    bounds = result.replica_bounds
+    if getattr(result, name) is None:
+        return _value_if_served(None)
+    if bounds is None:
+        return OutputValue(count(result.replicas))
+    if None in bounds:
+        note = (
+            "If the times are at the high end of their range, the targets are missed with any "
+            "number of GPUs."
+        )
+        return OutputValue(count(result.replicas), note=note)
+    return OutputValue(count(result.replicas), *map(count, bounds))
+
+
 def _monthly_cost(result: CapacityResult) -> OutputValue:
     price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    if result.gpus is None:
-        return _value_if_served(None)
-    cost = price * _HOURS
-    gpus = _gpu_bounds(result)
-    low, high = gpus.low and gpus.low * cost, gpus.high and gpus.high * cost
-    return OutputValue(result.gpus * cost, low, high)
-
-
-def _gpu_bounds(result: CapacityResult) -> CountBounds:
-    """Return the GPUs of the fewest and the most replicas; None without a range."""
-    bounds = result.replica_bounds
-    if bounds is None or None in bounds:
-        return CountBounds(None, None)
-    return CountBounds(*(dataclasses.replace(result, replicas=count).gpus for count in bounds))
+    return _read_count(result, "gpus", price * _HOURS)
 
 
 def _requests_per_replica(result: CapacityResult) -> OutputValue:
@@ -214,8 +202,7 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
         rate *= 1 + result.inputs.prompt_tokens / result.inputs.output_tokens
     cost = usd_per_million_tokens(rate, result.gpus, price)
     if result.inputs.requests_per_second:
-        low, high = (n and cost * n / result.gpus for n in _gpu_bounds(result))
-        return OutputValue(cost, low, high)
+        return _read_count(result, "gpus", cost / result.gpus)
     return modeled_time(result.measurements.error_interval_name("throughput"), cost)
 
 
@@ -239,16 +226,13 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     _rate_output(
         "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
     ),
-    OutputSpec(
-        "max_rate", "Most requests per second", "request/s", "more", _max_request_rate, modeled=True
-    ),
-    OutputSpec(
+    ModeledOutput("max_rate", "Most requests per second", "request/s", "more", _max_request_rate),
+    ModeledOutput(
         "saturated_throughput",
         "Output tokens per second, saturated",
         "token/s",
         "more",
         _saturated_throughput,
-        modeled=True,
     ),
     OutputSpec("utilisation", "Load", "%", read=_load_share),
     OutputSpec("concurrent", "Requests at once on a replica", read=_requests_per_replica),
@@ -258,27 +242,21 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         better="more",
         read=_requests_in_memory,
     ),
-    OutputSpec(
-        "transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time, modeled=True
-    ),
-    OutputSpec(
-        "cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost, modeled=True
-    ),
-    OutputSpec(
+    ModeledOutput("transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time),
+    ModeledOutput("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
+    ModeledOutput(
         "cost_per_million_tokens",
         "Cost per million output tokens",
         "USD/Mtoken",
         "less",
         _million_tokens_cost,
-        modeled=True,
     ),
-    OutputSpec(
+    ModeledOutput(
         "cost_per_million_tokens_of_both",
         "Cost per million tokens of prompts and answers",
         "USD/Mtoken",
         "less",
         lambda r: _million_tokens_cost(r, with_prompts=True),
-        modeled=True,
     ),
 )
 
@@ -288,7 +266,7 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         settings = _engine_settings_flips(result)
         return settings + _more_gpus_flips(result) + _prefill_decode_flips(result)
     other = _other_width_flips(result) + _prefill_decode_flips(result)
-    if result.refusal:
+    if result.profile.placed.refusal:
         return _expert_parallel_flips(result) + other
     if result.highest_point is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
@@ -316,7 +294,6 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _served_load_text(result: CapacityResult) -> str:
-    """Return what is said of a load that is served as it should be."""
     return "Meets the targets." if result.has_targets else "Nobody waits for memory."
 
 
@@ -366,53 +343,46 @@ def _enough_gpus_text(gpus: int, *, has_targets: bool) -> str:
     return f"{format_count(gpus, 'GPU')} in all {enough}."
 
 
-_WIDTHS = (1, 2, 4, 8)
-
-
 def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the GPUs per replica that need fewest in all, if those are fewer than now.
 
     Where too few replicas are given: than with as many of them as the load takes.
     """
-    inputs, model = result.inputs, result.profile.placed.model
+    inputs = result.inputs
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
     if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
         return ()
     if inputs.replicas and result.targets_met:
         return ()
-    best, flip = result.gpus if result.targets_met else None, None
+    most = result.gpus if result.targets_met else None
     if inputs.replicas and (needed := fewest_replicas(inputs, result.highest_point)):
-        best = (needed + inputs.spare) * inputs.tensor_parallel
-    for tensor in _WIDTHS:
-        if tensor == inputs.tensor_parallel or tensor_parallel_problem(model, tensor):
-            continue
-        if best is not None and tensor * (1 + inputs.spare) >= best:
-            break  # Even one replica of so many takes no fewer.
-        other = find_loadable_split(model, dataclasses.replace(inputs, tensor_parallel=tensor))
-        if other is None:
-            continue
-        profile = build_replica_profile(other)
-        top = highest_load_within_targets(profile, latency_targets(other), max_rate_batch(profile))
-        replicas = fewest_replicas(other, top)
-        gpus = tensor * (replicas + inputs.spare) if replicas else None
-        if replicas and gpus and (best is None or gpus < best):
-            best, flip = gpus, _width_flip(result, other, replicas, gpus)
-    return (flip,) if flip else ()
+        most = (needed + inputs.spare) * inputs.tensor_parallel
+    if most == 1 + inputs.spare:
+        return ()
+    best = find_best_split(dataclasses.replace(inputs, replicas=None))
+    if not best.targets_met or not best.gpus or (most is not None and best.gpus >= most):
+        return ()
+    also = _whole_expert_changes(inputs, best.inputs)
+    if inputs.replicas and best.replicas != inputs.replicas:
+        also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
+    becomes = _enough_gpus_text(best.gpus, has_targets=result.has_targets)
+    return (_width_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
+
+
+def _whole_expert_changes(
+    inputs: ServingCapacityInputs, split: ServingCapacityInputs | None
+) -> tuple[FieldChange, ...]:
+    """Return the change to experts divided whole, if a split has them so."""
+    if split is None or split.expert_parallel == inputs.expert_parallel:
+        return ()
+    return (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
 
 
 def _width_flip(
-    result: CapacityResult, other: ServingCapacityInputs, replicas: int, gpus: int
+    inputs: ServingCapacityInputs, gpus: int, becomes: str, also: tuple[FieldChange, ...]
 ) -> VerdictFlip:
-    """Return the change to other GPUs per replica, `gpus` in all; experts may be divided whole."""
-    inputs, also = result.inputs, tuple[FieldChange, ...]()
-    becomes = _enough_gpus_text(gpus, has_targets=result.has_targets)
-    if other.expert_parallel > 1:
-        also = (FieldChange("expert_parallel", "Expert parallel", str(other.expert_parallel)),)
-    if inputs.replicas and replicas != inputs.replicas:
-        also = (*also, FieldChange("replicas", "Replicas", str(replicas)))
-    now, then = str(inputs.tensor_parallel), str(other.tensor_parallel)
-    label = "GPUs that share the model"
-    return VerdictFlip("tensor_parallel", label, now, then, becomes, also)
+    now, label = str(inputs.tensor_parallel), "GPUs that share the model"
+    return VerdictFlip("tensor_parallel", label, now, str(gpus), becomes, also)
 
 
 _FEWER_SEQUENCES, _LARGER_SHARE = 128, 0.95
@@ -425,18 +395,16 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
     becomes = "There is room for a request."
     asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
-    most = ("max_sequences", "Most sequences of the engine")
-    sequences = VerdictFlip(*most, asked, str(fewer), becomes)
     now, then = (format_value(share, "%") for share in (inputs.memory_utilization, larger))
     field, label = "memory_utilization", "Usable share of memory"
-    usable_share = VerdictFlip(field, label, now, then, becomes)
+    most = ("max_sequences", "Most sequences of the engine", asked, str(fewer), becomes)
     flips = []
     if has_room_for_request(inputs, max_sequences=fewer):
-        flips.append(sequences)
+        flips.append(VerdictFlip(*most))
     if has_room_for_request(inputs, memory_utilization=larger):
-        flips.append(usable_share)
+        flips.append(VerdictFlip(field, label, now, then, becomes))
     if not flips and has_room_for_request(inputs, max_sequences=fewer, memory_utilization=larger):
-        flips.append(dataclasses.replace(sequences, also=(FieldChange(field, label, then),)))
+        flips.append(VerdictFlip(*most, (FieldChange(field, label, then),)))
     return tuple(flips)
 
 
@@ -444,20 +412,17 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs per replica on which weights and a request fit."""
     if result.fewest_fitting_gpus is None:
         return ()
-    inputs, then = result.inputs, str(result.fewest_fitting_gpus)
-    now, label = str(inputs.tensor_parallel), "GPUs that share the model"
-    also: tuple[FieldChange, ...] = ()
+    inputs = result.inputs
     wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
-    split = find_loadable_split(result.profile.placed.model, wider)
-    if split and split.expert_parallel != inputs.expert_parallel:
-        also = (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
-    return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit.", also),)
+    split = find_loadable_split(wider)
+    also = _whole_expert_changes(inputs, split)
+    return (_width_flip(inputs, result.fewest_fitting_gpus, "The weights fit.", also),)
 
 
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return experts divided whole, for an engine that does not load their parts."""
     inputs = result.inputs
-    split = find_loadable_split(result.profile.placed.model, inputs)
+    split = find_loadable_split(inputs)
     if split is None:
         return ()
     now, then = str(inputs.expert_parallel), str(split.expert_parallel)

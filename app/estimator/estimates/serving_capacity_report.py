@@ -149,8 +149,8 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     inputs = result.inputs
     if not result.fits_memory:
         return Verdict("no", "Does not fit.", _describe_full_memory(result))
-    if result.refusal:
-        return Verdict("no", "The engine refuses this layout.", result.refusal)
+    if refusal := result.profile.placed.refusal:
+        return Verdict("no", "The engine refuses this layout.", refusal)
     if result.replicas is None:
         text = _describe_missed_targets(find_flips(result), inputs.percentile)
         return Verdict("no", "Targets cannot be met.", text)
@@ -206,7 +206,6 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
 
 
 def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
-    """Return how the replicas stand their load."""
     requests = _round_requests(result)
     most_wait = 2 * (requests.asking - requests.in_memory) > requests.asking
     if not result.has_targets:
@@ -390,7 +389,6 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
 def _prompts_per_step_line(
     profile: ReplicaProfile, timed: BatchTiming, prompts: float
 ) -> FormulaStep:
-    """Return the line of the prompts of other requests that a step reads."""
     formula = "(requests − 1) ÷ steps of an answer"
     numbers = f"{format_term(timed.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
     if profile.traffic.open_arrivals:
@@ -416,7 +414,6 @@ def _time_per_token_line(
 
 
 def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
-    """Return the interpolation between two computed times, as a formula."""
     bracket = bracket_values_at_batch(values, batch)
     low, high = format_term(bracket.below, "s"), format_term(bracket.above, "s")
     return f"{low} + {format_term(bracket.fraction)} × ({high} − {low})"
@@ -441,7 +438,6 @@ def _replica_count_step(result: CapacityResult, highest_point: OperatingPoint) -
 
 
 def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
-    """Return latency over the load of one replica."""
     inputs = result.inputs
     if not result.fits_memory:
         return ()

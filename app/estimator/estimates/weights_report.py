@@ -104,7 +104,6 @@ class WeightsResult:
 
 
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
-    """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     table = weight_bytes_by_split(model, inputs.weights)
     form = resolve_weight_format(model, inputs.weights)

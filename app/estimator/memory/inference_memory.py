@@ -12,6 +12,7 @@ from typing import NamedTuple
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import TokenMixer
 from app.estimator.models.number_formats import element_bytes, weight_bytes_by_split
+from app.estimator.result import Bounds
 
 
 def textbook_kv_cache_bytes_per_token(
@@ -313,8 +314,8 @@ ENGINES: dict[str, EngineMemory] = {
 # In startup logs, memory outside of the model is between these shares of the default,
 # and the engine's own measurement of a step between these shares of the formula. With
 # constants from an engine's own logs, both ranges are narrower.
-OVERHEAD, ACTIVE = (0.4, 2.0), (0.6, 1.6)
-LOGGED_OVERHEAD, LOGGED_ACTIVE = (0.5, 1.6), (0.85, 1.2)
+OVERHEAD, ACTIVE = Bounds(0.4, 2.0), Bounds(0.6, 1.6)
+LOGGED_OVERHEAD, LOGGED_ACTIVE = Bounds(0.5, 1.6), Bounds(0.85, 1.2)
 LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
 
 

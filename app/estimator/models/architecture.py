@@ -85,7 +85,6 @@ class Architecture:
 
     @property
     def is_routed(self) -> bool:
-        """Return whether it is a mixture of experts."""
         return self.experts > 0
 
     def parameters_by_part(self) -> dict[str, int]:

@@ -453,7 +453,6 @@ class CompletedConfig(NamedTuple):
 
 
 def add_config_defaults(config: Config) -> CompletedConfig:
-    """Add the defaults of its class to a nested configuration."""
     defaults = data_files.load_table("defaults.toml", "family")
     row = defaults.get(str(config.get("model_type")), {}).get("config", {})
     missing_defaults = {key: value for key, value in row.items() if key not in config}

@@ -181,7 +181,6 @@ def _read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
 
 
 def _read_recurrent_mixer(config: Config) -> TokenMixer:
-    """Return the configured mixer with a state of fixed size."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
         return sequence_mixers.build_short_convolution_mixer(
@@ -386,7 +385,6 @@ def _lfm2_mlp_width(config: Config, width: int) -> int:
 
 
 def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
-    """Add the projections of per-layer embeddings if the model has them."""
     side_width = config.get("hidden_size_per_layer_input")
     if not side_width:
         return mlp
@@ -629,7 +627,6 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
 
 
 def _count_prediction_modules(config: Config) -> int:
-    """Return the number of modules for multi-token prediction."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
     count = max(config.get(name) or 0 for name in (*names, "num_mtp_layers"))
     if not isinstance(count, int) or not 0 <= count <= _MOST_PREDICTORS:
@@ -667,7 +664,6 @@ def _count_other_decoder_parameters(
 
 
 def _per_layer_embedding_parameters(config: Config, hidden: int) -> int:
-    """Return the per-layer embedding tables, with their projection and norm."""
     side_width = config.get("hidden_size_per_layer_input") or 0
     if not side_width:
         return 0

@@ -310,7 +310,6 @@ def _published_format(model: Architecture) -> WeightFormat:
 
 
 def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Architecture) -> bool:
-    """Return whether a catalog format has exactly these widths."""
     if form.math != widths.scheme.math_format or widths.embedding_bits or widths.head_bits:
         return False
     if abs(form.bits - widths.mean_bits) > 1e-9:
@@ -422,7 +421,6 @@ def mean_matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
 
 
 def is_mostly_in_format(form: WeightFormat, matrix: WeightMatrix) -> bool:
-    """Return whether the format applies to most of a matrix."""
     return quantized_share(form, matrix) > 0.5
 
 

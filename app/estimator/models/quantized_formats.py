@@ -273,7 +273,6 @@ class UnknownFormatError(ValueError):
 
 
 def describe_quantization_method(table: Config) -> str:
-    """Return the name of a quantization for a sentence."""
     name = table.get("quant_method") or table.get("quant_algo")
     return f"“{str(name)[:40]}”" if name else "one without a name"
 
@@ -384,7 +383,6 @@ _MOST_FORMATS = 8
 
 
 def _overrides_by_scheme(module_schemes: Iterable[ModuleScheme]) -> tuple[ModuleOverride, ...]:
-    """Return one override per format, with all modules that have it."""
     names_by_scheme: dict[NumberScheme | None, list[str]] = {}
     for pattern, scheme in module_schemes:
         names_by_scheme.setdefault(scheme, []).append(pattern)
@@ -654,7 +652,6 @@ def _requested_cache_format(table: Config) -> str:
 
 
 def _find_quantization_table(config: Config) -> Config | None:
-    """Return the quantization table of a configuration, under any of its keys."""
     for key in ("quantization_config", "compression_config", "quantization"):
         value = config.get(key)
         if isinstance(value, Mapping):

@@ -260,7 +260,6 @@ def math_bits(gpu: Accelerator, form: WeightFormat) -> str:
 
 
 def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
-    """Return whether weights are unpacked before they reach the tensor cores."""
     return form.bits < 16 and math_bits(gpu, form) == "16"
 
 

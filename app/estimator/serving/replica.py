@@ -24,6 +24,7 @@ from app.estimator.memory.inference_memory import (
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
+from app.estimator.result import Bounds
 from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, RandomTime, wait_quantile
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -170,8 +171,8 @@ def engine_memory_parts(
         drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
     overhead = engine.bytes_outside_framework(tensor)
     is_logged = engine.id in LOGGED
-    _, most_overhead = LOGGED_OVERHEAD if is_logged else OVERHEAD
-    _, most_active = LOGGED_ACTIVE if is_logged else ACTIVE
+    most_overhead = (LOGGED_OVERHEAD if is_logged else OVERHEAD).high
+    most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
     return EngineMemoryParts(
         usable=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
         weights=weight_bytes_per_gpu(placed, model) + drafting,
@@ -739,15 +740,17 @@ def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPo
     top = max_rate_batch(profile)
     if rate > profile.rate_at(top):
         return None
-    low, high = 1e-3, top
+    batch = _bisect(1e-3, top, lambda batch: profile.rate_at(batch) < rate).high
+    settled = operating_point_at_batch(profile, batch)
+    return dataclasses.replace(settled, batch=batch, requests_per_second=rate)
+
+
+def _bisect(low: float, high: float, is_below: Callable[[float], bool]) -> Bounds:
+    """Return close bounds of the number up to which `is_below` holds."""
     for _ in range(_SEARCH):
         middle = (low + high) / 2
-        if profile.rate_at(middle) < rate:
-            low = middle
-        else:
-            high = middle
-    settled = operating_point_at_batch(profile, high)
-    return dataclasses.replace(settled, batch=high, requests_per_second=rate)
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return Bounds(low, high)
 
 
 def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -> float:
@@ -815,11 +818,5 @@ def highest_load_within_targets(
         return None
     if targets.are_met_with_batch(profile, max_batch):
         return operating_point_at_batch(profile, max_batch)
-    low, high = 1.0, max_batch
-    for _ in range(_SEARCH):
-        middle = (low + high) / 2
-        if targets.are_met_with_batch(profile, middle):
-            low = middle
-        else:
-            high = middle
-    return operating_point_at_batch(profile, low)
+    most = _bisect(1.0, max_batch, lambda batch: targets.are_met_with_batch(profile, batch)).low
+    return operating_point_at_batch(profile, most)

@@ -13,6 +13,7 @@ from app.estimator.hardware.collectives import (
     send_time,
 )
 from app.estimator.memory.inference_memory import cached_elements
+from app.estimator.memory.parallel_layout import quantization_block_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.models.number_formats import (
@@ -22,6 +23,7 @@ from app.estimator.models.number_formats import (
     mean_matrix_bits,
     resolve_weight_format,
 )
+from app.estimator.result import Bounds
 from app.estimator.serving.engine import (
     EngineConstants,
     InferenceEngine,
@@ -138,6 +140,17 @@ class PlacedModel:
     def time_before_prompt(self) -> float:
         """Return the time of transfer to the engine, and of launching a prompt [s]."""
         return self.engine.seconds_before_queue + self.prompt_launch_seconds
+
+    @property
+    def refusal(self) -> str:
+        """Return why engines do not load the weights divided so; empty if they do."""
+        serving = self.serving
+        return (
+            quantization_block_problem(
+                self.model, serving.weights, serving.tensor, serving.expert_tensor
+            )
+            or ""
+        )
 
 
 def place_model(
@@ -490,7 +503,7 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
 
 
-def acceptance_range(acceptance: float) -> tuple[float, float]:
+def acceptance_range(acceptance: float) -> Bounds:
     """Return a lower and a higher acceptance that is as likely as the assumed one.
 
     Heads and texts differ by that much: of code and of sums more is kept than of prose.
@@ -498,7 +511,7 @@ def acceptance_range(acceptance: float) -> tuple[float, float]:
     >>> [round(value, 2) for value in acceptance_range(0.8)]
     [0.6, 0.9]
     """
-    return max(0.0, acceptance - 0.2), min(1.0, acceptance + 0.1)
+    return Bounds(max(0.0, acceptance - 0.2), min(1.0, acceptance + 0.1))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
