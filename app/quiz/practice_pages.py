@@ -321,6 +321,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
     plan = load_plan(ctx)
     return ctx.page(
         "quiz/result.html",
+        plan=plan,
         tasks=view_plan(plan, ctx.library),
         estimate=plan.estimate if plan else None,
         guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),

@@ -49,6 +49,11 @@
     if (/(^|; )keys=off/.test(document.cookie) || typing(target)) return;
     const pressed = key === " " ? "button, summary, input" : "a, button, summary";
     if ((key === " " || key === "enter") && target.closest(pressed)) return event.repeat && event.preventDefault();
+    // A number that is asked for is typed: its digits are no buttons while its field is empty.
+    const asking = document.activeElement?.closest("[data-keys]") || document;
+    const fields = /^[-\d.,]$/.test(key) ? [...asking.querySelectorAll("[data-keys] .numq .in")] : [];
+    const empty = fields.find((e) => !e.value && seen(e));
+    if (empty) return empty.focus();
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
