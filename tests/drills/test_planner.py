@@ -64,7 +64,7 @@ def test_the_amount_of_cards_is_the_learners_choice(results: Results) -> None:
 
 
 def test_short_pages_are_worth_a_point_where_the_full_ones_do_not_fit(results: Results) -> None:
-    full = results.of(dataclasses.replace(FULL, route="full"))
+    full = results.of(dataclasses.replace(FULL, length="full"))
 
     assert results.of(FULL).score >= full.score + 1.0
 

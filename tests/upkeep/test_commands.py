@@ -112,7 +112,7 @@ def test_doctor_is_content_with_a_sound_installation(installation, capsys) -> No
 
     said = capsys.readouterr().out
     assert "ok       database: " in said
-    assert said.endswith("0 problems, 1 warnings\n")  # no copy was made yet
+    assert said.endswith("0 problems, 1 warning\n")  # no copy was made yet
 
 
 def test_doctor_finds_a_problem(installation, capsys) -> None:
