@@ -394,30 +394,41 @@ def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
     return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
 
 
+_CTIME_OPTION = re.compile(r"-[A-Za-z]*T[A-Za-z]*|--ctime")
+_BOOT_TIME_UNKNOWN = (
+    "(This lab does not know when the machine was booted: the times are seconds since then.)"
+)
+
+
 def _convert_dmesg_seconds(
     matcher: CommandMatcher, state: str, tokens: Sequence[str], text: str
 ) -> str:
     """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
 
-    `--since yesterday` or `today` leaves out what is older.
+    `--since yesterday` or `today` leaves out what is older. If the lab does not know the time of
+    the boot, the seconds stay, and a sentence says so.
     """
-    if not {"-T", "--ctime", "journalctl"} & {*tokens}:
+    words = " ".join(tokens).split()
+    is_journal = "journalctl" in words
+    seconds_of_lines = [int(s) for s in re.findall(r"(?m)^\[ *(\d{1,9})\.\d+\]", text)]
+    if not seconds_of_lines or not (is_journal or any(map(_CTIME_OPTION.fullmatch, words))):
         return text
     facts = _find_facts(matcher, state, ["up", "day", "clock", "host"])
     uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
-    if not uptime or not day:
-        return text
+    days, hours, minutes = map(int, uptime.groups("0")) if uptime else (0, 0, 0)
+    uptime_seconds = ((days * 24 + hours) * 60 + minutes + 1) * 60
+    if not uptime or not day or max(seconds_of_lines) > uptime_seconds:
+        return f"{text}\n{_BOOT_TIME_UNKNOWN}"
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
-    boot -= timedelta(int(uptime[1] or 0), hours=int(uptime[2] or 0), minutes=int(uptime[3]))
-    is_journal = "journalctl" in tokens
+    boot -= timedelta(days, hours=hours, minutes=minutes)
     remote = shell.read_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
     time_format = "[%a %b %e %H:%M:%S %Y]"
     if is_journal:
         time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
     days_ago = {"yesterday": 1, "today": 0}
-    first_day = next((int(day[1]) - days_ago[word] for word in tokens if word in days_ago), 0)
+    first_day = next((int(day[1]) - days_ago[word] for word in words if word in days_ago), 0)
     rows = []
     for line in text.split("\n"):
         seconds = re.match(r"\[ *(\d{1,9})\.\d+\]", line)
