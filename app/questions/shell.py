@@ -591,10 +591,10 @@ def _add_option(options: dict[str, str], letter: str, value: str, known: FilterO
 
 
 class SignedCount(NamedTuple):
-    """A count with the sign that was written before it, or none."""
+    """A number with the sign that was written before it, or none."""
 
     sign: str
-    count: int
+    number: int
 
 
 def _parse_signed_count(text: str) -> SignedCount:
