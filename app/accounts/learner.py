@@ -158,8 +158,8 @@ class LearnerProfile:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
         return study_day_at(now, self.zone)
 
-    def minutes_on(self, day: dt.date) -> int:
-        """Return the minutes of a study day. A day off counts like any other day."""
+    def minutes_if_studying(self, day: dt.date) -> int:
+        """Return the minutes to study on a day, as if no day were off."""
         last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK_DAYS
         return self.minutes_a_day * (2 if self.double_last_week and last_week else 1)
 

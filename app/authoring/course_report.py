@@ -119,7 +119,8 @@ def _count_objective_coverage(
 
 def _count_pictures(html: str) -> int:
     """Return the number of figures, and of images outside of figures."""
-    return html.count("<figure") or html.count("<img ")
+    outside_figures = re.sub(r"<figure\b.*?</figure>", "", html, flags=re.DOTALL)
+    return html.count("<figure") + outside_figures.count("<img ")
 
 
 def count_exam_questions_by_domain(library: Library) -> Counter[str]:

@@ -172,7 +172,7 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
         dont_know=dont_know,
         unreadable=unreadable,
         groups=() if in_parts else _group_by_option_and_score(question, graded),
-        parts=_build_part_tables(question, [response.result for response in graded])
+        parts=_tabulate_responses_by_part(question, [response.result for response in graded])
         if in_parts
         else (),
         certainty=_build_certainty_rows(answers),
@@ -252,7 +252,7 @@ def _count_equal_texts(texts: Iterable[_EnteredText]) -> list[_CountedText]:
     return sorted(counts, key=lambda counted: (-counted.times, counted.entered))
 
 
-def _build_part_tables(
+def _tabulate_responses_by_part(
     question: Question, results: Sequence[GradeResult]
 ) -> tuple[PartResponseTable, ...]:
     typed_keys = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
@@ -379,7 +379,7 @@ def _add_text_as_option(source: str, question: Question, text: str) -> str:
             return "".join(lines)
     ticked = None if last_ticked is None else _OPTION.match(lines[last_ticked])
     if last_ticked is None or ticked is None:
-        raise _build_source_changed_error(question)
+        raise _build_key_not_found_error(question)
     option_text = text + format_numeric_tolerance(question.answer)
     line = f"{ticked['box']}x{ticked['end']}`{option_text}`{_line_ending(lines[last_ticked])}"
     insert_index = _index_behind_option(lines, last_ticked)
@@ -394,7 +394,7 @@ def _add_text_to_gap(source: str, question: Question, accepted: AcceptedText) ->
     assert isinstance(answer, ClozeSpec)  # noqa: S101 - only for the type checker
     keys = [blank.key for blank in answer.blanks]
     if accepted.gap not in keys:
-        raise _build_source_changed_error(question)
+        raise _build_key_not_found_error(question)
     if re.search(r"[\[\]|?~]", accepted.text):
         raise InvalidInputError(
             f"“{accepted.text}” has a character that a gap cannot have.", "answer"
@@ -404,13 +404,13 @@ def _add_text_to_gap(source: str, question: Question, accepted: AcceptedText) ->
     body = "".join(lines[line_index] for line_index in line_indices)
     blanks = list(_BLANK.finditer(body))
     if len(blanks) != len(keys):
-        raise _build_source_changed_error(question)
+        raise _build_key_not_found_error(question)
     gap_match = blanks[keys.index(accepted.gap)]
     content_match = re.match(
         r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", gap_match[1], re.DOTALL
     )
     if content_match is None:
-        raise _build_source_changed_error(question)
+        raise _build_key_not_found_error(question)
     blank = f"[[{content_match['answers']}|{accepted.text}{content_match['rest'] or ''}]]"
     body = body[: gap_match.start()] + blank + body[gap_match.end() :]
     return "".join(lines[: line_indices[0]]) + body + "".join(lines[line_indices[-1] + 1 :])
@@ -439,7 +439,7 @@ def _line_ending(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 
-def _build_source_changed_error(question: Question) -> ConflictError:
+def _build_key_not_found_error(question: Question) -> ConflictError:
     location = f"{question.place.path}:{question.place.line}"
     return ConflictError(
         "The key of this question was not found in its file.",

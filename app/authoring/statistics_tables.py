@@ -363,7 +363,7 @@ class OptionRow:
     choosers: OptionStatistics
 
 
-class ParameterText(NamedTuple):
+class VariantParameter(NamedTuple):
     name: str
     value: str
 
@@ -373,7 +373,7 @@ class VariantRow:
     """A variant of a computed question: its numbers, right and foreseen answers."""
 
     seed: int
-    parameters: tuple[ParameterText, ...]
+    parameters: tuple[VariantParameter, ...]
     right_answers: tuple[str, ...]
     foreseen_wrong_answers: tuple[str, ...]
 
@@ -430,7 +430,7 @@ def build_variant_row(variant: Variant) -> VariantRow:
     return VariantRow(
         variant.seed,
         tuple(
-            ParameterText(name, value if isinstance(value, str) else f"{value:,.10g}")
+            VariantParameter(name, value if isinstance(value, str) else f"{value:,.10g}")
             for name, value in variant.values.items()
         ),
         tuple(o.words for o in options if o.right),

@@ -327,7 +327,9 @@ def build_input_rows(
     return tuple(rows)
 
 
-def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Comparison | None:
+def compare_if_all_have_results(
+    entry: EstimateSpec, scenarios: Mapping[str, Scenario]
+) -> Comparison | None:
     """Return the comparison; None if a scenario has no result."""
     estimates = {
         letter: scenario.estimate
@@ -345,7 +347,7 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     return Comparison(
         lead=summarize_comparison(estimates, differing),
         differs=tuple(specs[name].label for name in differing),
-        prices=_describe_different_list_prices(scenarios),
+        prices=_note_list_prices_of_several_providers(scenarios),
         overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
         notes=_list_notes_not_shared(estimates),
         sides=_scenario_columns(entry, scenarios, estimates, bars),
@@ -354,7 +356,7 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     )
 
 
-def _describe_different_list_prices(scenarios: Mapping[str, Scenario]) -> str:
+def _note_list_prices_of_several_providers(scenarios: Mapping[str, Scenario]) -> str:
     """Return the list prices behind the costs; empty if all are of one provider."""
     price_texts, providers = [], set()
     for letter, scenario in scenarios.items():

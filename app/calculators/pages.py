@@ -511,7 +511,7 @@ def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Respon
         main_rows=main_rows,
         other_rows=[r for r in rows if r not in main_rows],
         links=comparison.comparison_links(entry, scenarios),
-        compared=comparison.compare_scenarios(entry, scenarios),
+        compared=comparison.compare_if_all_have_results(entry, scenarios),
         problems=problems,
     )
 
@@ -529,7 +529,7 @@ def show_comparison_result(request: Request, name: str, typed: QueriedInputs) ->
         request,
         "calculators/_comparison.html",
         name=name,
-        compared=comparison.compare_scenarios(entry, scenarios),
+        compared=comparison.compare_if_all_have_results(entry, scenarios),
         links=comparison.comparison_links(entry, scenarios),
     )
 
@@ -541,7 +541,7 @@ def download_comparison(
 ) -> Response:
     entry = _require_calculator(name)
     scenarios = comparison.compute_scenarios(entry, split_scenarios(typed))
-    compared = comparison.compare_scenarios(entry, scenarios)
+    compared = comparison.compare_if_all_have_results(entry, scenarios)
     if compared is None:
         raise InvalidInputsError(comparison.scenario_problems(scenarios))
     if kind == "csv":

@@ -44,7 +44,7 @@ _SECONDS_TO_STOP = 8  # seconds that requests have to finish when the server is 
 def serve(options: argparse.Namespace) -> int:
     """Migrate the database, load the course, print the URL and serve."""
     if options.folder:
-        _set_content_and_data_folders(options.folder.absolute())
+        _use_course_folder(options.folder.absolute())
     for name, value in (("HEADROOM_HOST", options.host), ("HEADROOM_PORT", options.port)):
         if value is not None:
             os.environ[name] = value
@@ -68,16 +68,16 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _set_content_and_data_folders(folder: Path) -> None:
-    """Set the folder of the course, and of the data if it is not set, for all processes."""
-    if not any(any(folder.glob(name)) for name in ("syllabus.toml", "*/syllabus.toml")):
+def _use_course_folder(course_folder: Path) -> None:
+    """Set the folders of course and data in the environment; a data folder that is set stays."""
+    if not any(any(course_folder.glob(name)) for name in ("syllabus.toml", "*/syllabus.toml")):
         raise CommandError(
-            f"{folder} holds no course, for it has no syllabus.toml; "
+            f"{course_folder} holds no course, for it has no syllabus.toml; "
             "`headroom new course DIR` begins one."
         )
-    os.environ["HEADROOM_CONTENT"] = str(folder)
+    os.environ["HEADROOM_CONTENT"] = str(course_folder)
     if not os.environ.get("HEADROOM_DATA"):
-        os.environ["HEADROOM_DATA"] = str(folder / LOCAL_DATA)
+        os.environ["HEADROOM_DATA"] = str(course_folder / LOCAL_DATA)
 
 
 def _check_port_available(settings: Settings) -> None:

@@ -396,7 +396,7 @@ def _compare_with_lock(
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
     fingerprint = owner.fingerprint
     if evidence.is_replaced(entry, fingerprint):
-        _report_replaced_item(owner, evidence, owners)
+        _handle_changed_item_text(owner, evidence, owners)
     elif entry.type != fingerprint.type and not fingerprint.broken:
         message = f"“{entry.id}” was of the type “{entry.type}” and is “{fingerprint.type}” now."
         hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
@@ -407,8 +407,8 @@ def _compare_with_lock(
         owners.report(owner, "W09", message, hint)
 
 
-def _report_replaced_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
-    """Report W07, or E07 if another id is missing that may be the right one.
+def _handle_changed_item_text(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
+    """Report W07, or drop the item and report E07 if another id is missing that may be its own.
 
     A rewritten or translated text usually is the same item.
     """

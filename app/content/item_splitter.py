@@ -395,7 +395,9 @@ def _report_answers_below_other_heading(
     has_heading = prose[0].type == "heading_open" and len(prose) > 3
     if above.comment.field_text("type") or has_answer or not has_heading:
         return False
-    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _checkboxes_at(prose, 3)):
+    if prose[3].type != "bullet_list_open" or "[x]" not in map(
+        str.lower, _checkbox_marks_of_list(prose, 3)
+    ):
         return False
     source_file.item = above.comment.id
     message = f"The answers of the question in line {above.line} stand apart from it."
@@ -425,7 +427,7 @@ def _report_headings_without_id(
         elif token.type == "paragraph_open" and match_unspaced_heading(prose[at + 1]):
             heading = at + 1
         elif token.type == "bullet_list_open" and not token.level and heading >= 0:
-            boxes = _checkboxes_at(prose, at)
+            boxes = _checkbox_marks_of_list(prose, at)
             ticked = any("x" in box.lower() for box in boxes)
             if boxes and (kind != "page" or (ticked and is_question_section(prose, heading))):
                 _report_heading_without_id(prose, heading, source_file)
@@ -534,8 +536,8 @@ def _comment_without_id_below(prose: list[Token], at: int) -> Token | None:
     return next_token if _NAMELESS.match(next_token.content) else None
 
 
-def _checkboxes_at(prose: list[Token], at: int) -> list[str]:
-    list_tokens = prose[at : closing_index(prose, at)]
+def _checkbox_marks_of_list(prose: list[Token], list_start: int) -> list[str]:
+    list_tokens = prose[list_start : closing_index(prose, list_start)]
     return [box for t in list_tokens if t.level == 3 and (box := find_checkbox(t))]
 
 

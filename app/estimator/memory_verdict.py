@@ -89,7 +89,7 @@ def memory_verdict(
     else:
         free = format_value(limit - need, "B")
         if exact_decimals > 1:
-            free = _difference_as_printed(need_text, format_value(limit, "B", extra_decimals))
+            free = _subtract_as_printed(format_value(limit, "B", extra_decimals), need_text)
         text = f"{subject} needs {need_text} and {capacity_clause}: {free} free."
     return Verdict(status, _LEADS[status], text)
 
@@ -118,10 +118,10 @@ def lacking_memory_text(lacking_bytes: float) -> str:
     )
 
 
-def _difference_as_printed(need: str, limit: str) -> str:
-    r"""Return the difference of two printed numbers, in the unit of the limit.
+def _subtract_as_printed(limit: str, need: str) -> str:
+    r"""Return what a printed limit leaves beyond a printed need, in the unit of the limit.
 
-    >>> _difference_as_printed("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
+    >>> _subtract_as_printed("76.97\u00a0GB", "76.42\u00a0GB").replace("\u00a0", " ")
     '0.55 GB'
     """
     limit_bytes, need_bytes = (parse_quantity(w.replace(NBSP, " "), "B") for w in (limit, need))

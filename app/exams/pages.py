@@ -340,7 +340,7 @@ def save_answer_form(
     state = _load_sitting_closing_overdue_in_write(ctx, sitting)
     slot = _require_slot(state, number)
     if state.closed_at is not None:
-        return _render_too_late(ctx, state)
+        return _respond_exam_closed(ctx, state)
     merged = store.save_answer(ctx.db, state, _build_answer_change(ctx, slot, form), ctx.now)
     frame = _build_exam_frame(
         ctx, state, number, AnswerConflictNote(merged.message_key, merged.saved_at)
@@ -389,7 +389,7 @@ def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
     """Submit the exam; a second submission changes nothing and says so."""
     state = _load_sitting_closing_overdue_in_write(ctx, sitting)
     if state.closed_at is not None:
-        return _render_too_late(ctx, state)
+        return _respond_exam_closed(ctx, state)
     close_sitting(ctx.db, ctx.library, state, "learner", ctx.now)
     return RedirectResponse(f"/exams/sittings/{state.id}/report", 303)
 
@@ -556,7 +556,7 @@ def _next_exam_url(sitting: SittingState, number: int, go: str) -> str:
     return f"/exams/sittings/{sitting.id}/questions/{min(max(target, 1), last)}"
 
 
-def _render_too_late(ctx: RequestContext, sitting: SittingState) -> Response:
+def _respond_exam_closed(ctx: RequestContext, sitting: SittingState) -> Response:
     if is_htmx_request(ctx.request):
         return render_page(ctx.request, "exams/_closed.html", status=409, sitting=sitting)
     return RedirectResponse(f"/exams/sittings/{sitting.id}/report?late=1", 303)

@@ -408,7 +408,7 @@ async def edit_card_state(
         return RedirectResponse(f"/flashcards/{card}/more?done={form.act}", 303)
     return await run_in_read_session(
         request,
-        lambda ctx: next_card_response(ctx, parse_review_filter(ctx, form), undo=log_id),
+        lambda ctx: next_card_response(ctx, parse_review_filter(ctx, form), undo_log_id=log_id),
     )
 
 

@@ -97,14 +97,14 @@ class RenderedCard:
     problems: Problems
 
     @property
-    def content(self) -> OwnCardContent:
-        """The card as it is stored; `restore_typed_draft` parses its source."""
-        source = json.dumps([self.typed.front, self.typed.back], ensure_ascii=False)
-        return OwnCardContent(self.faces, source)
+    def content_to_store(self) -> OwnCardContent:
+        """The card as it is stored; `restore_typed_draft` parses its JSON."""
+        typed_source_json = json.dumps([self.typed.front, self.typed.back], ensure_ascii=False)
+        return OwnCardContent(self.faces, typed_source_json)
 
     @property
     def stored_bytes(self) -> int:
-        texts = (self.faces.front, self.faces.back, self.content.source)
+        texts = (self.faces.front, self.faces.back, self.content_to_store.typed_source_json)
         return sum(len(text.encode()) for text in texts)
 
 
@@ -252,7 +252,7 @@ def _save_own_card(
         review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
     identity = f"{ctx.learner.key}:{token or new_submission_token()}"
     card = f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
-    added_cards.insert_own_card(ctx.db, ctx.learner.id, card, rendered.content, ctx.now)
+    added_cards.insert_own_card(ctx.db, ctx.learner.id, card, rendered.content_to_store, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
 
 
@@ -260,7 +260,7 @@ def _save_own_card(
 def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
     """The card as it was typed, or the text of an imported card."""
     own_card = _require_own_card(ctx, card)
-    typed = restore_typed_draft(own_card.source, own_card.faces)
+    typed = restore_typed_draft(own_card.typed_source_json, own_card.faces)
     if typed is not None:
         return _render_card_form(ctx, typed, card)
     plain = build_own_card(card, own_card.faces)
@@ -282,7 +282,7 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
 
 def _save_changed_card(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
     _require_own_card(ctx, card)
-    added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, rendered.content)
+    added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, rendered.content_to_store)
 
 
 def _require_own_card(ctx: RequestContext, card: str) -> OwnCardContent:

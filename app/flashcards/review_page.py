@@ -151,19 +151,19 @@ class NoCardsDueInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """The card to review (`turn`) or why there is none (`rest`), and what is done of the day.
+    """The card to review or why there is none, and what is done of the day.
 
-    `already` names the saved rating if the same showing was rated twice.
+    `saved_rating` is the name of the rating that was saved if the same showing was rated twice.
     """
 
-    done: int
-    total: int
+    done_today: int
+    total_today: int
     counters: tuple[QueueCounter, ...]
-    turn: CardView | None
-    rest: NoCardsDueInfo | None
-    undo: int
+    card_view: CardView | None
+    no_cards_due: NoCardsDueInfo | None
+    undo_log_id: int
     leech: ResolvedCard | None
-    already: str
+    saved_rating: str
 
 
 def build_review_page(
@@ -173,13 +173,13 @@ def build_review_page(
     show: bool = False,
     since: int = 0,
     token: str = "",
-    undo: int = 0,
+    undo_log_id: int = 0,
     leech: ResolvedCard | None = None,
     earlier_rating: int = 0,
 ) -> ReviewPage:
     """Build the page with the most urgent card, or the reason why there is none.
 
-    `token` identifies the showing of the card, if it was shown before. `undo` is the log id of the
+    `token` identifies the showing of the card, if it was shown before. `undo_log_id` is that of the
     review to undo, 0 for the last of this study day.
     """
     listed = load_cards_on_day_list(ctx)
@@ -194,18 +194,20 @@ def build_review_page(
     done, record = todays_queue.queue.finished, _next_card_to_show(ctx, review_filter, todays_queue)
     cards_left = max(todays_queue.left.cards, 1) if record else 0
     return ReviewPage(
-        done=done,
-        total=done + cards_left,
+        done_today=done,
+        total_today=done + cards_left,
         counters=count_by_queue(
             todays_queue.left, _counter_of_card(record, todays_queue) if record else ""
         ),
-        turn=(
+        card_view=(
             build_card_view(ctx, record, show=show, since=since, token=token) if record else None
         ),
-        rest=None if record else _explain_no_cards_due(ctx, review_filter, todays_queue, listed),
-        undo=undo or _find_undoable_review_today(ctx),
+        no_cards_due=None
+        if record
+        else _explain_no_cards_due(ctx, review_filter, todays_queue, listed),
+        undo_log_id=undo_log_id or _find_undoable_review_today(ctx),
         leech=leech,
-        already=GRADES[earlier_rating - 1] if earlier_rating else "",
+        saved_rating=GRADES[earlier_rating - 1] if earlier_rating else "",
     )
 
 
@@ -357,7 +359,7 @@ def next_card_response(
     ctx: RequestContext,
     review_filter: ReviewFilter,
     *,
-    undo: int = 0,
+    undo_log_id: int = 0,
     leech: ResolvedCard | None = None,
     earlier_rating: int = 0,
 ) -> Response:
@@ -374,7 +376,7 @@ def next_card_response(
         "flashcards/_review.html",
         status=409 if earlier_rating else 200,
         table=build_review_page(
-            ctx, review_filter, undo=undo, leech=leech, earlier_rating=earlier_rating
+            ctx, review_filter, undo_log_id=undo_log_id, leech=leech, earlier_rating=earlier_rating
         ),
         review_filter=review_filter,
     )
@@ -467,7 +469,8 @@ def show_review(
         leech=resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech),
         earlier_rating=earlier_rating or query.graded,
     )
-    has_cards = ctx.library.cards or page.turn or page.done or (page.rest and page.rest.on)
+    has_due = page.no_cards_due and page.no_cards_due.on
+    has_cards = ctx.library.cards or page.card_view or page.done_today or has_due
     return ctx.page(
         "flashcards/index.html", table=page, review_filter=review_filter, empty=not has_cards
     )
@@ -533,7 +536,7 @@ def _save_rating(
         earlier = _find_earlier_rating(ctx, resolved.card.id, graded.token)
         return functools.partial(respond, earlier_rating=earlier)
     leech = saved.lapsed and is_leech_warning_due(saved.card_state.lapses)
-    return functools.partial(respond, undo=saved.log_id, leech=resolved if leech else None)
+    return functools.partial(respond, undo_log_id=saved.log_id, leech=resolved if leech else None)
 
 
 @router.post("/undo")

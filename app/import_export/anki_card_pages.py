@@ -196,7 +196,7 @@ def show_last_import(ctx: ReadContext) -> Response:
 
 
 @router.get("/cards/import/progress")
-def show_progress(ctx: ReadContext) -> Response:
+def show_last_import_fragment(ctx: ReadContext) -> Response:
     """The same as a fragment, for a page that polls it."""
     progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:

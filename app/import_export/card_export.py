@@ -29,7 +29,7 @@ from app.import_export.course_files import attach_pictures
 from app.import_export.course_items import read_authored_items
 from app.import_export.export_store import AnkiOrigin, LearnerCards, StudiedCards
 from app.import_export.html_sanitizer import make_html_portable
-from app.import_export.items import Item, decode_image, rename_or_drop_images
+from app.import_export.items import Item, decode_image_or_empty, rename_or_drop_images
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
@@ -214,11 +214,11 @@ class _NoteBuilder:
     def _card_history(self, card: str) -> CardHistory:
         history = build_card_history(
             card,
-            self._studied.logs.get(card, ()),
+            self._studied.logs_without_undone.get(card, ()),
             suspended=card in self._studied.suspended,
             added_info=self._studied.added_info.get(card),
         )
-        due_day = self._studied.due_days.get(card)
+        due_day = self._studied.due_days_of_added.get(card)
         if history.state is None or due_day is None:
             return history
         # A question that was missed again is due earlier than its reviews alone would say.
@@ -252,7 +252,7 @@ class _NoteBuilder:
 
     def _render_item(self, card: Item) -> CardSides:
         """Return both sides as HTML; pictures are named as on own cards."""
-        contents = {p.name: decode_image(p) for p in card.pictures}
+        contents = {p.name: decode_image_or_empty(p) for p in card.pictures}
         names = {
             name: stored_name
             for name, content in contents.items()

@@ -26,7 +26,7 @@ from app.import_export.items import (
     NumberRange,
     UnusableFileError,
     compute_image_digest,
-    decode_image,
+    decode_image_or_empty,
     encode_image,
     item_label,
     list_shown_picture_names,
@@ -159,7 +159,7 @@ class _ItemAndPictures(NamedTuple):
 
 def _with_unique_pictures(item: Item) -> _ItemAndPictures:
     """Return the item with unique picture names, and the bytes of its pictures by name."""
-    contents = {p.name: decode_image(p) for p in item.pictures}
+    contents = {p.name: decode_image_or_empty(p) for p in item.pictures}
     names = {name: make_image_name(content, name) for name, content in contents.items()}
     for name in list_shown_picture_names(item):
         if not names.get(name):

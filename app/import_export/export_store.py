@@ -49,15 +49,12 @@ class OwnCardText:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudiedCards:
-    """The stored data of some cards of a learner, by card.
+    """The stored data of some cards of a learner, by card."""
 
-    `logs` are without what was undone; `due_days` are those of added cards.
-    """
-
-    logs: Mapping[str, list[ReviewWithDuration | DatedEdit]]
+    logs_without_undone: Mapping[str, list[ReviewWithDuration | DatedEdit]]
     suspended: frozenset[str]
     added_info: Mapping[str, AddedCardInfo]
-    due_days: Mapping[str, dt.date]
+    due_days_of_added: Mapping[str, dt.date]
     own_texts: Mapping[str, OwnCardText]
 
 

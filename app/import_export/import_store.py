@@ -47,7 +47,7 @@ from app.import_export.import_progress_store import ImportCounts
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.queue import DayCounts, count_allowed_new_cards
+from app.spaced_repetition.queue import DayCounts, count_new_cards_left
 from app.spaced_repetition.review_log import (
     bump_manual_edit_counter,
     columns_of_replayed_card,
@@ -375,7 +375,7 @@ def _schedule_added_cards(
     Otherwise all cards of a new deck of a thousand would be due today. `already_waiting` counts
     such cards in earlier batches. Returns how many this batch adds.
     """
-    cards_per_day = max(1, count_allowed_new_cards(learner.minutes_a_day, DayCounts(0, 0, 0)))
+    cards_per_day = max(1, count_new_cards_left(learner.minutes_a_day, DayCounts(0, 0, 0)))
     waiting_before = already_waiting
     rows = []
     for card in cards:
@@ -565,11 +565,11 @@ def read_person_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
 
     The database reads all of them, so call this before a write transaction.
     """
-    return _select_picture_sizes(db, _is_picture_of_person(learner_id))
+    return _select_picture_sizes(db, _is_picture_of_same_person(learner_id))
 
 
-def _is_picture_of_person(learner_id: int) -> ColumnElement[bool]:
-    return PICTURE.c.learner_id.in_(select_person_learner_ids(learner_id))
+def _is_picture_of_same_person(any_learner_id: int) -> ColumnElement[bool]:
+    return PICTURE.c.learner_id.in_(select_person_learner_ids(any_learner_id))
 
 
 def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> PictureSizes:
@@ -608,7 +608,9 @@ def _refresh_picture_sizes(
     db: Session, learner_id: int, earlier_sizes: PictureSizes
 ) -> PictureSizes:
     """Return the current sizes; reads only the pictures not yet measured."""
-    names = select(PICTURE.c.learner_id, PICTURE.c.name).where(_is_picture_of_person(learner_id))
+    names = select(PICTURE.c.learner_id, PICTURE.c.name).where(
+        _is_picture_of_same_person(learner_id)
+    )
     present = {_StoredPicture(*row) for row in db.connection().execute(names)}
     sizes = {picture: earlier_sizes[picture] for picture in present & earlier_sizes.keys()}
     for picture in present - earlier_sizes.keys():

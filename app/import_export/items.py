@@ -296,7 +296,7 @@ def encode_image(name: str, content: bytes) -> ItemImage:
     return ItemImage(name, base64.b64encode(content).decode())
 
 
-def decode_image(picture: ItemImage) -> bytes:
+def decode_image_or_empty(picture: ItemImage) -> bytes:
     """Return the bytes of a picture; empty if its Base64 is invalid."""
     try:
         return base64.b64decode(picture.data, validate=True)

@@ -248,7 +248,7 @@ def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
     while at < len(lines):
         end = _find_fence_end_or_zero(lines, at, ends)
         if end:
-            yield from _parts_between_fences(prose_lines)
+            yield from _split_unfenced_lines(prose_lines)
             prose_lines = []
             code = textwrap.dedent("\n".join(lines[at + 1 : end])).expandtabs(4)
             yield PlainTextBlock("code", tuple(code.split("\n")))
@@ -256,7 +256,7 @@ def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
         else:
             prose_lines.append(lines[at].rstrip())
         at += 1
-    yield from _parts_between_fences(prose_lines)
+    yield from _split_unfenced_lines(prose_lines)
 
 
 def _find_fence_end_or_zero(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
@@ -269,17 +269,21 @@ def _find_fence_end_or_zero(lines: Sequence[str], at: int, ends: Sequence[int]) 
     return next(closing_lines, 0)
 
 
-def _parts_between_fences(lines: Sequence[str]) -> Iterator[PlainTextBlock]:
-    is_code = _is_code_by_line(lines)
+def _split_unfenced_lines(unfenced_lines: Sequence[str]) -> Iterator[PlainTextBlock]:
+    is_code = _is_code_by_line(unfenced_lines)
     at = 0
-    while at < len(lines):
+    while at < len(unfenced_lines):
         end = at + 1
-        if not lines[at]:
+        if not unfenced_lines[at]:
             at = end
             continue
-        while end < len(lines) and is_code[end] == is_code[at] and (lines[end] or is_code[at]):
+        while (
+            end < len(unfenced_lines)
+            and is_code[end] == is_code[at]
+            and (unfenced_lines[end] or is_code[at])
+        ):
             end += 1
-        part = lines[at:end]
+        part = unfenced_lines[at:end]
         if is_code[at]:
             code = textwrap.dedent("\n".join(part).expandtabs(4)).rstrip()
             yield PlainTextBlock("code", tuple(code.split("\n")))

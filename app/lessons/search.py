@@ -293,12 +293,12 @@ def count_word_occurrences(texts: Iterable[str]) -> dict[str, int]:
     return known
 
 
-def search_forms_of_word(word: str) -> tuple[str, ...]:
+def list_singular_and_spelling_variants(word: str) -> tuple[str, ...]:
     """Return a word and other forms whose beginning it may match.
 
     Plurals also match the singular, and each spelling of English the other.
 
-    >>> search_forms_of_word("centres")
+    >>> list_singular_and_spelling_variants("centres")
     ('centres', 'centre', 'centers', 'center')
     """
     forms = [word]
@@ -331,7 +331,10 @@ def fts_match_expression(words: Sequence[str], operator: str = "AND") -> str:
     """Return an FTS expression: every word as a prefix, in any order."""
     return f" {operator} ".join(
         "("
-        + " OR ".join(f'"{mark_unspaced_letters(form)}"*' for form in search_forms_of_word(word))
+        + " OR ".join(
+            f'"{mark_unspaced_letters(form)}"*'
+            for form in list_singular_and_spelling_variants(word)
+        )
         + ")"
         for word in words
     )
@@ -341,7 +344,7 @@ def begins_known_word(word: str, known: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
     starts = [
         re.split(r"\W", mark_unspaced_letters(form).lstrip(BOUNDARY))[0]
-        for form in search_forms_of_word(word)
+        for form in list_singular_and_spelling_variants(word)
     ]
     return any(k.startswith(start) for start in starts for k in known)
 
@@ -381,7 +384,7 @@ def _split_into_known_words(word: str, known: Mapping[str, int]) -> str:
     splits = [
         pair
         for pair in pairs
-        if all(set(search_forms_of_word(part)) & known.keys() for part in pair)
+        if all(set(list_singular_and_spelling_variants(part)) & known.keys() for part in pair)
     ]
 
     if not splits:
@@ -390,7 +393,7 @@ def _split_into_known_words(word: str, known: Mapping[str, int]) -> str:
 
 
 def _occurrences_of_word(word: str, known: Mapping[str, int]) -> int:
-    return max(known.get(form, 0) for form in search_forms_of_word(word))
+    return max(known.get(form, 0) for form in list_singular_and_spelling_variants(word))
 
 
 def _words_of_similar_length(word: str, known: Collection[str]) -> list[str]:

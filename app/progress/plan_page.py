@@ -98,7 +98,7 @@ def _calendar_entries(
     calendar = ctx.learner.plan_calendar(ctx.day)
     if plan is not None and plan.tasks:
         parts = [describe_task(task, ctx.library).replace(NBSP, " ") for task in plan.tasks]
-        title = f"Headroom: {format_minutes_at_least_one(plan.minutes)}".replace(NBSP, " ")
+        title = f"Headroom: {format_minutes_at_least_one(plan.minutes_today)}".replace(NBSP, " ")
         yield CalendarEvent(ctx.day, title, parts)
     days_with_tasks = {ctx.day} if plan is not None and plan.tasks else set()
     for mock in calendar.mocks:
@@ -200,7 +200,7 @@ def _plan_day(
     learner: LearnerProfile, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
     state = plan_state_of_day(day, calendar, record)
-    return PlanDay(day, state, 0 if state in {"off", "exam"} else learner.minutes_on(day))
+    return PlanDay(day, state, 0 if state in {"off", "exam"} else learner.minutes_if_studying(day))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -224,7 +224,9 @@ def compare_unread_pages_with_time(
     ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    available = reading_minutes_before_exam(calendar, ctx.day, ctx.learner.minutes_on(ctx.day))
+    available = reading_minutes_before_exam(
+        calendar, ctx.day, ctx.learner.minutes_if_studying(ctx.day)
+    )
     if available is None or calendar.days_left(ctx.day) <= 0:
         return None
     route, pages = planned_route(ctx), cached_course_facts(ctx.library).pages.values()

@@ -95,7 +95,7 @@ def draw_task_minutes(plan: StudyPlan) -> Markup:
         if done_width:
             marks.append(draw_rect_in_percent("won", x, 0, done_width, 10))
         x += width
-    label = f"{plan.minutes_left} of {plan.minutes} minutes are left"
+    label = f"{plan.minutes_left} of {plan.minutes_today} minutes are left"
     return build_svg_element(marks, 10, label, "g cells")
 
 
@@ -145,7 +145,8 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "progress/today.html",
         tasks=tasks,
         minutes_drawn=draw_task_minutes(plan) if plan else "",
-        has_long_page=plan is not None and has_long_page(plan, learner.minutes_on(ctx.day)),
+        has_long_page=plan is not None
+        and has_long_page(plan, learner.minutes_if_studying(ctx.day)),
         waiting=_count_cards_due_later_today(ctx, plan),
         further=find_next_page(library, None, record.read, planned_route(ctx)),
         target_questions=target_in_questions(plan, learner.target),

@@ -394,30 +394,41 @@ def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
     return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
 
 
+_CTIME_OPTION = re.compile(r"-[A-Za-z]*T[A-Za-z]*|--ctime")
+_BOOT_TIME_UNKNOWN = (
+    "(This lab does not know when the machine was booted: the times are seconds since then.)"
+)
+
+
 def _convert_dmesg_seconds(
     matcher: CommandMatcher, state: str, tokens: Sequence[str], text: str
 ) -> str:
     """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
 
-    `--since yesterday` or `today` leaves out what is older.
+    `--since yesterday` or `today` leaves out what is older. If the lab does not know the time of
+    the boot, the seconds stay, and a sentence says so.
     """
-    if not {"-T", "--ctime", "journalctl"} & {*tokens}:
+    words = " ".join(tokens).split()
+    is_journal = "journalctl" in words
+    seconds_of_lines = [int(s) for s in re.findall(r"(?m)^\[ *(\d{1,9})\.\d+\]", text)]
+    if not seconds_of_lines or not (is_journal or any(map(_CTIME_OPTION.fullmatch, words))):
         return text
-    facts = _read_facts_from_outputs(matcher, state, ["up", "day", "clock", "host"])
+    facts = _find_facts(matcher, state, ["up", "day", "clock", "host"])
     uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
-    if not uptime or not day:
-        return text
+    days, hours, minutes = map(int, uptime.groups("0")) if uptime else (0, 0, 0)
+    uptime_seconds = ((days * 24 + hours) * 60 + minutes + 1) * 60
+    if not uptime or not day or max(seconds_of_lines) > uptime_seconds:
+        return f"{text}\n{_BOOT_TIME_UNKNOWN}"
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
-    boot -= timedelta(int(uptime[1] or 0), hours=int(uptime[2] or 0), minutes=int(uptime[3]))
-    is_journal = "journalctl" in tokens
+    boot -= timedelta(days, hours=hours, minutes=minutes)
     remote = shell.read_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
     time_format = "[%a %b %e %H:%M:%S %Y]"
     if is_journal:
         time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
     days_ago = {"yesterday": 1, "today": 0}
-    first_day = next((int(day[1]) - days_ago[word] for word in tokens if word in days_ago), 0)
+    first_day = next((int(day[1]) - days_ago[word] for word in words if word in days_ago), 0)
     rows = []
     for line in text.split("\n"):
         seconds = re.match(r"\[ *(\d{1,9})\.\d+\]", line)
@@ -462,7 +473,7 @@ def _derive_output_from_other_answers(
         for answer in matcher.harmless_answers_by_specificity(state)
         if answer.command.ssh_prefix == ssh_prefix
     ]
-    user = _read_facts_from_outputs(matcher, state, ["user"])["user"]
+    user = _find_facts(matcher, state, ["user"])["user"]
     return lab_tables.derive_answer(typed, find, answers, user)
 
 
@@ -504,25 +515,25 @@ def _load_everyday_answers_and_facts() -> EverydayAnswers:
     )
 
 
-def _read_facts_from_outputs(
-    matcher: CommandMatcher, state: str, names: Sequence[str]
+def _find_facts(
+    matcher: CommandMatcher, preferred_state: str, fact_names: Sequence[str]
 ) -> dict[str, str]:
-    """Return facts read from the outputs of a lab, those of the current state first.
+    """Return facts read from the outputs of a lab, those of the preferred state first.
 
     A fact that no output states is empty.
     """
-    known_facts = matcher.facts.setdefault(state, {"host": matcher.lab.host.plain})
-    missing = [name for name in names if name not in known_facts]
+    known_facts = matcher.facts.setdefault(preferred_state, {"host": matcher.lab.host.plain})
+    missing = [name for name in fact_names if name not in known_facts]
     if missing:
         commands = matcher.lab.commands
-        current = [c for c in commands if not c.states or state in c.states]
-        other_commands = [c for c in commands if c.states and state not in c.states]
+        current = [c for c in commands if not c.states or preferred_state in c.states]
+        other_commands = [c for c in commands if c.states and preferred_state not in c.states]
         text = "\n".join(c.output.plain for c in (*current, *other_commands))
     for name in missing:
         fact = _load_everyday_answers_and_facts().fact_patterns[name]
         match = re.search(fact["pattern"], text)
         known_facts[name] = next(filter(None, match.groups())) if match else fact.get("default", "")
-    return {name: known_facts[name] for name in names}
+    return {name: known_facts[name] for name in fact_names}
 
 
 def _answer_everyday_command(
@@ -557,7 +568,7 @@ def _answer_everyday_command(
     ):
         if _is_named_in_lab(matcher, typed, everyday.unless_named[index]):
             return None
-        facts = _read_facts_from_outputs(matcher, state, everyday.needed_facts[index]) | remote
+        facts = _find_facts(matcher, state, everyday.needed_facts[index]) | remote
         if all(facts.values()):
             text = everyday_matcher.lab.commands[index].output.plain
             for name, value in facts.items():
@@ -566,7 +577,7 @@ def _answer_everyday_command(
     lists_files = command.program in {"ls", "stat"}
     if not lists_files or (files := _list_files(matcher, state, command, saved)) is None:
         return None
-    facts = _read_facts_from_outputs(matcher, state, ["user", "day", "clock"]) | remote
+    facts = _find_facts(matcher, state, ["user", "day", "clock"]) | remote
     is_long_format = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")

@@ -312,7 +312,7 @@ def _answer_scontrol_show_node_or_hostnames(
     )
     if by_node is None or typed.arguments[:2] != ("show", "node"):
         return None
-    hardware = _read_job_or_node_facts({"NODELIST": ""}, [answer.output for answer in answers])
+    hardware = _collect_job_or_node_fields({"NODELIST": ""}, [answer.output for answer in answers])
     nodes = [
         f"NodeName={name} Arch=x86_64 CoresPerSocket=56\n   CPUTot={hardware.get('CPUTot', '112')}\n"
         f"   Gres={hardware.get('Gres', 'gpu:h100:' + hardware.get('GPUS', '8'))}\n   RealMemory=2048000\n"
@@ -423,7 +423,7 @@ def _answer_from_other_table(
         return DerivedAnswer(index, "\n".join(shown_lines))
     outputs = [answer.output for answer in answers]
     facts = [
-        _read_job_or_node_facts(dict(zip(header, cells[n], strict=True)), outputs)
+        _collect_job_or_node_fields(dict(zip(header, cells[n], strict=True)), outputs)
         for n in row_indices
     ]
     unknown = sorted(
@@ -602,7 +602,7 @@ def _state_count_column(state: str) -> int:
     return {"alloc": 0, "mix": 0, "idle": 1}.get(state.rstrip("*"), 2)
 
 
-def _read_job_or_node_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
+def _collect_job_or_node_fields(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
     """Return the facts on a job or a node, by column header of its row and by key of `scontrol show`."""
     facts = dict(row)
     node_list = facts.get("NODELIST(REASON)", facts.get("NODELIST", ""))

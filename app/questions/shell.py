@@ -457,13 +457,27 @@ def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
 
 
 def apply_filter(tokens: Sequence[str], output: str) -> str | None:
-    """Return the output after a bar; None if this program is no filter of a lab."""
+    """Return the output after a bar; None if this program is no filter of a lab.
+
+    An option that the filter doesn't know or an unknown value gives a sentence with those that it knows.
+    """
     program, arguments = tokens[0].rpartition("/")[2], list(tokens[1:])
     if program in _PAGERS | _EDITORS:
         return output
     lines = output.split("\n") if output else []
     handler = _FILTERS.get(program)
-    return None if handler is None else "\n".join(handler(lines, arguments))
+    try:
+        return None if handler is None else "\n".join(handler(lines, arguments))
+    except UnknownFilterOptionError:
+        options = _OPTIONS_OF_FILTERS[program]
+        known_options = ", ".join(f"-{letter}" for letter in options.with_value + options.flags)
+        return (
+            f"(Of {program}, this lab reads {known_options}, and not “{shlex.join(tokens)[:40]}”.)"
+        )
+
+
+class UnknownFilterOptionError(ValueError):
+    """A filter has an option, or a value of an option, that labs do not interpret."""
 
 
 class FilterArguments(NamedTuple):
@@ -494,48 +508,208 @@ def _split_filter_arguments(arguments: Sequence[str], letters_with_value: str) -
     return FilterArguments(options, positional)
 
 
+class FilterOptions(NamedTuple):
+    """The options that a filter knows: letters with and without a value, and their long names."""
+
+    with_value: str
+    flags: str
+    letter_by_long_name: Mapping[str, str]
+
+
+_OPTIONS_OF_FILTERS: Mapping[str, FilterOptions] = {
+    "head": FilterOptions("nc", "q", {"lines": "n", "bytes": "c", "quiet": "q"}),
+    "tail": FilterOptions("nc", "qfF", {"lines": "n", "bytes": "c", "quiet": "q", "follow": "f"}),
+    "wc": FilterOptions(
+        "",
+        "lwmcL",
+        {"lines": "l", "words": "w", "chars": "m", "bytes": "c", "max-line-length": "L"},
+    ),
+    "sort": FilterOptions(
+        "kt",
+        "nhrufbs",
+        {
+            "key": "k",
+            "field-separator": "t",
+            "numeric-sort": "n",
+            "human-numeric-sort": "h",
+            "reverse": "r",
+            "unique": "u",
+            "ignore-case": "f",
+            "ignore-leading-blanks": "b",
+            "stable": "s",
+        },
+    ),
+    "uniq": FilterOptions(
+        "", "cdui", {"count": "c", "repeated": "d", "unique": "u", "ignore-case": "i"}
+    ),
+    "cut": FilterOptions(
+        "dfcb",
+        "s",
+        {
+            "delimiter": "d",
+            "fields": "f",
+            "characters": "c",
+            "bytes": "b",
+            "only-delimited": "s",
+        },
+    ),
+}
+
+
+def _read_known_options(program: str, arguments: Sequence[str]) -> dict[str, str]:
+    """Return the options by letter; raises UnknownFilterOptionError.
+
+    Several values of an option are joined by spaces.
+    """
+    known = _OPTIONS_OF_FILTERS[program]
+    options: dict[str, str] = {}
+    queue = list(arguments)
+    while queue:
+        token = queue.pop(0)
+        if re.fullmatch(r"-\d+", token) and "n" in known.with_value:
+            options["n"] = token[1:]
+        elif token.startswith("--"):
+            name, equals, value = token[2:].partition("=")
+            letter = known.letter_by_long_name.get(name, "")
+            if letter and letter in known.with_value and not equals:
+                value = queue.pop(0) if queue else ""
+            _add_option(options, letter, value, known)
+        elif token.startswith("-") and len(token) > 1:
+            for position, letter in enumerate(token[1:], 2):
+                takes_value = letter in known.with_value
+                value = token[position:] or (queue.pop(0) if queue else "") if takes_value else ""
+                _add_option(options, letter, value, known)
+                if takes_value:
+                    break
+    return options
+
+
+def _add_option(options: dict[str, str], letter: str, value: str, known: FilterOptions) -> None:
+    if not letter or letter not in known.with_value + known.flags:
+        raise UnknownFilterOptionError(letter)
+    options[letter] = f"{options[letter]} {value}" if options.get(letter) else value
+
+
+class SignedCount(NamedTuple):
+    """A number with the sign that was written before it, or none."""
+
+    sign: str
+    number: int
+
+
+def _parse_signed_count(text: str) -> SignedCount:
+    """Parse a count of lines or bytes; raises UnknownFilterOptionError."""
+    match = re.fullmatch(r"([+-]?)([0-9]{1,6})", text)
+    if match is None:
+        raise UnknownFilterOptionError(text)
+    return SignedCount(match[1], int(match[2]))
+
+
 def _parse_count(text: str, default: int) -> int:
     digits = text.lstrip("+-")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else default
 
 
+def _encode_lines(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _decode_lines(data: bytes) -> list[str]:
+    """Return the lines of bytes that may begin or end within a character, which is left out."""
+    return data.decode(errors="ignore").removesuffix("\n").split("\n")
+
+
 def _head(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    return lines[: _parse_count(_split_filter_arguments(arguments, "nc").options.get("n", ""), 10)]
+    options = _read_known_options("head", arguments)
+    sign, count = _parse_signed_count(options.get("c", options.get("n", "10")))
+    data = _encode_lines(lines)
+    end = max(len(data if "c" in options else lines) - count, 0) if sign == "-" else count
+    return _decode_lines(data[:end]) if "c" in options else lines[:end]
 
 
 def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    count_text = _split_filter_arguments(arguments, "nc").options.get("n", "")
-    count = _parse_count(count_text, 10)
-    if count_text.startswith("+"):
-        return lines[max(count - 1, 0) :]
-    return lines[-count:] if count else []
+    options = _read_known_options("tail", arguments)
+    sign, count = _parse_signed_count(options.get("c", options.get("n", "10")))
+    data = _encode_lines(lines)
+    length = len(data if "c" in options else lines)
+    start = max(count - 1 if sign == "+" else length - count, 0)
+    return _decode_lines(data[start:]) if "c" in options else lines[start:]
 
 
 def _wc(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    text = "".join(f"{line}\n" for line in lines)
-    counts = {"l": len(lines), "w": len(text.split()), "c": len(text.encode())}
-    letters = [o[0] for o in _split_filter_arguments(arguments, "").options if o[0] in counts]
-    return [" ".join(f"{counts[letter]}" for letter in letters or counts)]
+    options = _read_known_options("wc", arguments)
+    data = _encode_lines(lines)
+    text = data.decode()
+    counts = {
+        "l": len(lines),
+        "w": len(text.split()),
+        "m": len(text),
+        "c": len(data),
+        "L": max(map(len, lines), default=0),
+    }
+    shown = [n for letter, n in counts.items() if letter in (options or "lwc")]
+    return [" ".join(f"{n:7}" for n in shown) if len(shown) > 1 else f"{shown[0]}"]
+
+
+class SortKey(NamedTuple):
+    """A key of `sort -k`: from a field, counted from 0, to before the end; None for all others."""
+
+    start: int
+    end: int | None
+    flags: str
+
+    def read(self, line: str, separator: str | None) -> float | str:
+        text = line
+        if self.start or self.end is not None:
+            text = (separator or " ").join(line.split(separator)[self.start : self.end])
+        if "h" in self.flags or "n" in self.flags:
+            match = re.match(r"\s*(-?\d+(?:\.\d+)?)([KMGTPE]?)", text)
+            unit = "KMGTPE".find(match[2]) + 1 if match and match[2] and "h" in self.flags else 0
+            return float(match[1]) * 1024**unit if match else 0.0
+        return text.upper() if "f" in self.flags else text
+
+
+def _parse_sort_keys(options: Mapping[str, str]) -> list[SortKey]:
+    """Return the keys, or the whole line; a key without flags has those of the command."""
+    command_flags = "".join({*"nhrf"} & options.keys())
+    keys = []
+    for text in options.get("k", "1").split() or [""]:
+        match = re.fullmatch(r"([1-9]\d?)([bfhnr]*)(?:,([1-9]\d?)([bfhnr]*))?", text)
+        if match is None:
+            raise UnknownFilterOptionError(text)
+        flags = (match[2] + (match[4] or "")).replace("b", "") or command_flags
+        keys.append(SortKey(int(match[1]) - 1, int(match[3]) if match[3] else None, flags))
+    return keys
 
 
 def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options = _split_filter_arguments(arguments, "kt").options
-    lines = list(set(lines)) if "u" in options else lines
-    column = _parse_count(options.get("k", ""), 0)
-
-    def key(line: str) -> tuple[float, str]:
-        cell = " ".join(line.split()[max(column - 1, 0) :])
-        number = re.match(r"-?\d+(?:\.\d+)?", cell) if {"n", "h", "k"} & options.keys() else None
-        return (float(number[0]) if number else 0.0, cell if column else line)
-
-    ordered = sorted(lines, key=key)
-    return ordered[::-1] if "r" in options else ordered
+    options = _read_known_options("sort", arguments)
+    keys, separator = _parse_sort_keys(options), options.get("t") or None
+    if "u" in options:
+        line_by_keys = dict[tuple[float | str, ...], str]()
+        for line in lines:
+            line_by_keys.setdefault(tuple(key.read(line, separator) for key in keys), line)
+        ordered = list(line_by_keys.values())
+    else:
+        ordered = lines if "s" in options else sorted(lines, reverse="r" in options)
+    for key in reversed(keys):
+        ordered = sorted(
+            ordered,
+            key=functools.partial(key.read, separator=separator),
+            reverse="r" in key.flags,
+        )
+    return ordered
 
 
 def _uniq(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    runs = [(line, len(list(run))) for line, run in itertools.groupby(lines)]
-    with_counts = {"c", "count"} & _split_filter_arguments(arguments, "").options.keys()
-    return [f"{count:7} {line}" if with_counts else line for line, count in runs]
+    options = _read_known_options("uniq", arguments)
+    groups = itertools.groupby(lines, str.casefold if "i" in options else None)
+    runs = [[*run] for _, run in groups]
+    if "d" in options:
+        runs = [run for run in runs if len(run) > 1]
+    if "u" in options:
+        runs = [run for run in runs if len(run) == 1]
+    return [f"{len(run):7} {run[0]}" if "c" in options else run[0] for run in runs]
 
 
 def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
@@ -564,11 +738,35 @@ def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 
 def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    options = _split_filter_arguments(arguments, "dfc").options
+    options = _read_known_options("cut", arguments)
     delimiter = options.get("d") or "\t"
-    numbers = [_parse_count(text, 1) for text in options.get("f", "1").split(",")]
-    rows = ([line] if delimiter not in line else line.split(delimiter) for line in lines)
-    return [delimiter.join(row[n - 1] for n in numbers if 0 < n <= len(row)) for row in rows]
+    position_list = options.get("c", options.get("b"))
+    if position_list is None and "f" not in options:
+        raise UnknownFilterOptionError("no list")
+    if position_list is not None:
+        return ["".join(_select_positions(position_list, line)) for line in lines]
+    rows = [line.split(delimiter) for line in lines if delimiter in line or "s" not in options]
+    cells = (_select_positions(options["f"], row) if len(row) > 1 else row for row in rows)
+    return [delimiter.join(row) for row in cells]
+
+
+def _select_positions(position_list: str, pieces: Sequence[str]) -> list[str]:
+    """Return the pieces at positions such as `1,3-5,8-`, in their own order.
+
+    Raises UnknownFilterOptionError for another list.
+
+    >>> _select_positions("4-,2", "abcde")
+    ['b', 'd', 'e']
+    """
+    chosen = set[int]()
+    for part in position_list.split(","):
+        match = re.fullmatch(r"(\d{1,4})?(?:(-)(\d{1,4})?)?", part)
+        if match is None or part in {"", "-"}:
+            raise UnknownFilterOptionError(part)
+        first = int(match[1] or 1)
+        last = int(match[3]) if match[3] else len(pieces) if match[2] else first
+        chosen.update(range(first, min(last, len(pieces)) + 1))
+    return [piece for number, piece in enumerate(pieces, 1) if number in chosen]
 
 
 def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:

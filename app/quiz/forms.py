@@ -52,9 +52,10 @@ class QuestionForm(BaseModel):
 
 
 class PracticeForm(BaseModel):
-    """A practice request: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
+    """A practice request."""
 
     pick: str = Field("mixed", max_length=140)
+    """The mode and its scope, e.g. “topic:kv-cache”; for some modes only the mode, “mixed”."""
     count: int = 10
     token: str = Field("", max_length=64)
 

@@ -369,10 +369,10 @@ DECK = "My cards"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnCardContent:
-    """The content of a learner's own card; `source` is empty for an imported card."""
+    """The content of a learner's own card; what was typed is empty for an imported card."""
 
     faces: CardFaces
-    source: str
+    typed_source_json: str
 
 
 def load_own_card(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
@@ -394,7 +394,7 @@ def insert_own_card(
     """
     values = {"learner_id": learner_id, "card": card, "deck": DECK}
     values |= {"front": content.faces.front, "back": content.faces.back}
-    values |= {"source": content.source, "at": to_milliseconds(now)}
+    values |= {"source": content.typed_source_json, "at": to_milliseconds(now)}
     if insert_if_absent(db, OwnCard, values) is not None:
         check_row_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
@@ -404,7 +404,9 @@ def update_own_card_text(db: Session, learner_id: int, card: str, content: OwnCa
     db.execute(
         update(OwnCard)
         .where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)
-        .values(front=content.faces.front, back=content.faces.back, source=content.source)
+        .values(
+            front=content.faces.front, back=content.faces.back, source=content.typed_source_json
+        )
     )
 
 

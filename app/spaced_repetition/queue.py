@@ -83,8 +83,8 @@ class DayCounts:
     begun: int
 
 
-def count_allowed_new_cards(
-    minutes: int, day: DayCounts, extra: int = 0, pace: SecondsPerCard = USUAL
+def count_new_cards_left(
+    study_minutes: int, day: DayCounts, extra: int = 0, pace: SecondsPerCard = USUAL
 ) -> int:
     """Return how many more new cards may be started on a study day.
 
@@ -92,12 +92,12 @@ def count_allowed_new_cards(
     new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra` are
     added on top.
 
-    >>> count_allowed_new_cards(30, DayCounts(due=0, answered=0, begun=0))
+    >>> count_new_cards_left(30, DayCounts(due=0, answered=0, begun=0))
     15
-    >>> count_allowed_new_cards(30, DayCounts(due=60, answered=0, begun=0))
+    >>> count_new_cards_left(30, DayCounts(due=60, answered=0, begun=0))
     5
     """
-    seconds = minutes * 60 * _SHARE_OF_CARDS
+    seconds = study_minutes * 60 * _SHARE_OF_CARDS
     seconds -= pace.review_seconds * (day.due + day.answered - day.begun)
     allowed = max(0, int(seconds // pace.new_card_seconds))
     return max(0, allowed + extra - day.begun)

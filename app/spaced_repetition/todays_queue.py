@@ -23,7 +23,7 @@ from app.spaced_repetition.queue import (
     QueueScope,
     ReviewQueue,
     SecondsPerCard,
-    count_allowed_new_cards,
+    count_new_cards_left,
     load_seconds_per_card,
     shared_note_id,
 )
@@ -137,7 +137,7 @@ def load_todays_queue(
             allowed = max(0, extra_new_cards - count_extra_new_cards(followed, loaded))
         else:
             minutes = ctx.learner.minutes_a_day
-            allowed = count_allowed_new_cards(minutes, loaded.whole, extra_new_cards, pace)
+            allowed = count_new_cards_left(minutes, loaded.whole, extra_new_cards, pace)
         unseen = {}
         if allowed:
             unseen = queue.count_unseen_by_topic(

@@ -51,7 +51,7 @@ class StudyPlan:
     placement_minutes: float
 
     @property
-    def minutes(self) -> int:
+    def minutes_today(self) -> int:
         """The minutes of the placement test and the whole list, as its tasks show them."""
         parts = [self.placement_minutes] + [task.task.minutes for task in self.tasks]
         return sum(map(round_minutes, parts))
@@ -78,7 +78,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
     done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day_list)
     return StudyPlan(
         tasks=measure_task_progress(day_list.tasks, done),
-        estimate=made.estimate,
+        estimate=made.score_estimate,
         ready=day_list.ready,
         answered=done.questions,
         objectives=len(course.objectives),
@@ -99,7 +99,9 @@ def planned_route(ctx: RequestContext) -> Route:
     facts = LearnerFacts(day)
     if learner.id:
         facts = store.load_learner_facts(ctx.db, learner, ctx.library, day)
-    return choose_route(course, facts, calendar, learner.minutes_on(day), learner.page_route)
+    return choose_route(
+        course, facts, calendar, learner.minutes_if_studying(day), learner.page_route
+    )
 
 
 def load_todays_list(ctx: RequestContext) -> store.ListAndEstimate | None:
@@ -117,7 +119,7 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
-def _tick_off_tasks(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
+def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day_list)
     return measure_task_progress(day_list.tasks, done)
@@ -156,7 +158,7 @@ def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
         ready.update(last.ready)
         undone = last.undone
         if last.day < day:
-            undone = count_unfinished_in_a_row(undone, _tick_off_tasks(ctx, last))
+            undone = count_unfinished_in_a_row(undone, _load_task_progress(ctx, last))
         facts = dataclasses.replace(facts, undone=undone)
         if last.route == "short" and last.made_for == made_for:
             length = (
@@ -173,7 +175,7 @@ def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
         facts,
         learner.plan_calendar(day),
         estimate,
-        minutes=learner.minutes_on(day),
+        minutes=learner.minutes_if_studying(day),
         amount=learner.card_amount,
         length=length,
         seed=learner.key,
@@ -189,7 +191,7 @@ def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
 
 def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
     """Return the choices that a list is made for; if they change, it may be made again."""
-    return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
+    return f"{learner.minutes_if_studying(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
 def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
@@ -199,7 +201,7 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
     """
     if (todays := load_todays_list(ctx)) is not None:
         same = todays.day_list.made_for == _plan_choices_key(ctx.learner, ctx.day)
-        if same or any(task.done for task in _tick_off_tasks(ctx, todays.day_list)):
+        if same or any(task.done for task in _load_task_progress(ctx, todays.day_list)):
             return None
     return _build_unsaved_list(ctx)
 

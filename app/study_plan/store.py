@@ -216,7 +216,7 @@ class ListAndEstimate(NamedTuple):
     """The list of a study day, and the expected score of its morning."""
 
     day_list: DayList
-    estimate: ScoreEstimate | None
+    score_estimate: ScoreEstimate | None
 
 
 def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:

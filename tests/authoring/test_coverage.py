@@ -6,6 +6,7 @@ import random
 import pytest
 from fastapi.testclient import TestClient
 
+from app.authoring import course_report
 from app.authoring.course_report import (
     compute_coverage,
     count_disjoint_papers_by_title,
@@ -68,6 +69,19 @@ def test_every_objective_is_counted(library: Library) -> None:
             named = [q for q in library.questions.values() if objective.number in q.objectives]
             assert row.questions == len(named) == sum(row.questions_by_type.values())
             assert row.computed_questions == sum(q.computed is not None for q in named)
+
+
+@pytest.mark.parametrize(
+    ("html", "count"),
+    [
+        ('<figure class="x"><img src="a"></figure><p><img src="b"></p>', 2),
+        ("<figure><svg></svg></figure>", 1),
+        ('<p><img src="a"><img src="b"></p>', 2),
+        ("<p>figure</p>", 0),
+    ],
+)
+def test_pictures_are_figures_and_images_outside_of_them(html: str, count: int) -> None:
+    assert course_report._count_pictures(html) == count
 
 
 def test_publishers_of_one_number_stand_by_name(library: Library) -> None:

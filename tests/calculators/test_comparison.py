@@ -7,7 +7,7 @@ import pytest
 from app.calculators.comparison import (
     build_input_rows,
     build_scenarios_query,
-    compare_scenarios,
+    compare_if_all_have_results,
     comparison_links,
     compute_scenarios,
     describe_difference_from_first,
@@ -58,19 +58,21 @@ def test_links_swap_scenarios_and_add_or_drop_the_third():
 
 def test_the_one_that_fits_is_named_first():
     scenarios = answered(a={"gpus": "1", "context": "1M"}, b={"gpus": "8", "context": "1M"})
-    assert compare_scenarios(ENTRY, scenarios).lead == "B fits, A does not."
+    assert compare_if_all_have_results(ENTRY, scenarios).lead == "B fits, A does not."
 
 
 def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
     entry = registry.find_estimate("training-memory")
     sides = {"a": {"gpus": "32"}, "b": {"gpus": "19"}, "c": {"gpus": "16"}}
     assert (
-        compare_scenarios(entry, compute_scenarios(entry, sides)).lead == "A and B fit, C may not."
+        compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
+        == "A and B fit, C may not."
     )
     del sides["a"]
     sides["b"] = {"gpus": "8"}
     assert (
-        compare_scenarios(entry, compute_scenarios(entry, sides)).lead == "C may fit, B does not."
+        compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
+        == "C may fit, B does not."
     )
 
 
@@ -81,17 +83,17 @@ def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
             link = comparison_url(entry, inputs, entry.compute(inputs), "")
             sides = split_scenarios(dict(parse_qsl(link.partition("?")[2])))
             assert sides["a"] != sides["b"]
-            lead = compare_scenarios(entry, compute_scenarios(entry, sides)).lead
+            lead = compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
             assert lead != "There is no difference."
 
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():
-    lead = compare_scenarios(ENTRY, answered(a={}, b={"gpus": "4"})).lead
+    lead = compare_if_all_have_results(ENTRY, answered(a={}, b={"gpus": "4"})).lead
     assert lead.replace("\u00a0", " ") == ("A has more room: 73.9 GB free, against 71.7 GB in B.")
 
 
 def test_equal_scenarios_have_no_difference():
-    comparison = compare_scenarios(ENTRY, answered(a={}, b={}))
+    comparison = compare_if_all_have_results(ENTRY, answered(a={}, b={}))
     assert comparison.lead == "There is no difference."
     assert comparison.differs == ()
 
@@ -107,7 +109,7 @@ def test_what_differs_is_told_by_meaning_and_not_by_spelling():
 
 
 def test_bars_share_one_axis_and_only_the_last_shows_it():
-    comparison = compare_scenarios(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "8"}))
+    comparison = compare_if_all_have_results(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "8"}))
     first, last = (side.bar for side in comparison.sides)
     assert 'class="ax"' not in first
     assert 'class="ax"' in last
@@ -115,7 +117,7 @@ def test_bars_share_one_axis_and_only_the_last_shows_it():
 
 
 def test_figures_show_the_better_value_and_the_distance_from_a():
-    comparison = compare_scenarios(ENTRY, answered(a={"gpus": "8"}, b={"gpus": "4"}))
+    comparison = compare_if_all_have_results(ENTRY, answered(a={"gpus": "8"}, b={"gpus": "4"}))
     rows = {row.label: row.values for row in comparison.figures}
     needed = rows["Needed per GPU"]
     assert [v.best for v in needed] == [True, False]
@@ -147,7 +149,7 @@ def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subte
 
 def test_a_scenario_that_cannot_be_is_named_with_its_letter():
     scenarios = answered(a={}, b={"gpus": "3"})
-    assert compare_scenarios(ENTRY, scenarios) is None
+    assert compare_if_all_have_results(ENTRY, scenarios) is None
     problem = scenario_problems(scenarios)[0]
     assert problem.field == "b.gpus"
     assert problem.message.startswith("B: “3” GPUs cannot share")
@@ -176,7 +178,7 @@ def test_nothing_is_better_than_what_cannot_be_measured():
 def test_without_a_limit_the_leading_figure_is_told():
     entry = registry.find_estimate("kv-cache")
     sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
-    lead = compare_scenarios(entry, compute_scenarios(entry, sides)).lead
+    lead = compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
     assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")
 
 
@@ -184,7 +186,9 @@ def compared(question):
     """Return the comparison that an example question leads to."""
     start = next(q for q in EXAMPLE_QUESTIONS if q.question == question)
     entry = registry.require_estimate(start.estimate)
-    return compare_scenarios(entry, compute_scenarios(entry, split_scenarios(start.typed)))
+    return compare_if_all_have_results(
+        entry, compute_scenarios(entry, split_scenarios(start.typed))
+    )
 
 
 def test_ranges_and_few_measurements_are_said_of_two_gpus(client):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.calculators.comparison import compare_scenarios, compute_scenarios
+from app.calculators.comparison import compare_if_all_have_results, compute_scenarios
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import find_objection
 from app.estimator.hardware.catalog import find_accelerator
@@ -225,7 +225,7 @@ def test_costs_of_two_scenarios_say_that_their_prices_are_of_two_providers() -> 
     def compared(second: str) -> str:
         entry = registry.require_estimate("serving-capacity")
         typed = {"a": {"model": "8B", "gpu": "h200"}, "b": {"model": "8B", "gpu": second}}
-        found = compare_scenarios(entry, compute_scenarios(entry, typed))
+        found = compare_if_all_have_results(entry, compute_scenarios(entry, typed))
         assert found is not None
         return found.prices
 

@@ -40,8 +40,8 @@ def test_a_gap_is_open_in_front_and_filled_behind():
 
 def test_what_was_typed_comes_back_while_the_card_is_as_it_was_made():
     typed = OwnCardDraft("a {{b}}", "c")
-    content = render_card(typed).content
-    source, faces = content.source, content.faces
+    content = render_card(typed).content_to_store
+    source, faces = content.typed_source_json, content.faces
 
     assert restore_typed_draft(source, faces) == typed
     assert restore_typed_draft(source, render_card(OwnCardDraft("other")).faces) is None

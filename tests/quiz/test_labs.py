@@ -213,12 +213,55 @@ OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
         ("awk -F: '/GPU/ {print $1}'", "GPU 0\nGPU 1"),
         ("cut -d' ' -f1", "GPU\nGPU\nno\ngpu"),
         ("sort -k2 -rn", "gpu 2: a.b\nGPU 1: H100\nno Xid\nGPU 0: H100"),
+        ("head -c 5", "GPU 0"),
+        ("head --lines=-3", "GPU 0: H100"),
+        ("tail -c 4", "a.b"),
+        ("cut -c1-3", "GPU\nGPU\nno \ngpu"),
+        ("cut -c5-,2", "P0: H100\nP1: H100\noid\np2: a.b"),
+        ("cut -d: -f2,1", OUTPUT),
+        ("cut -d: -s -f2", " H100\n H100\n a.b"),
     ],
 )
 def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> None:
     (pipeline,) = shell.read_line(command)
 
     assert shell.apply_filter(pipeline.stages[0], OUTPUT) == left
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        ("sort -k2n", "b 9 2K\na 10 é\na 10 é\nc 10 1T\nB 100 3M"),
+        ("sort -k2,2nr -k1,1", "B 100 3M\na 10 é\na 10 é\nc 10 1T\nb 9 2K"),
+        ("sort -k2", "c 10 1T\na 10 é\na 10 é\nB 100 3M\nb 9 2K"),
+        ("sort -k3h", "a 10 é\na 10 é\nb 9 2K\nB 100 3M\nc 10 1T"),
+        ("sort -u -k2,2n", "b 9 2K\na 10 é\nB 100 3M"),
+        ("uniq -d", "a 10 é"),
+        ("uniq -u", "b 9 2K\nB 100 3M\nc 10 1T"),
+        ("uniq -c", "      2 a 10 é\n      1 b 9 2K\n      1 B 100 3M\n      1 c 10 1T"),
+        ("wc -m", "38"),
+        ("wc --bytes", "40"),
+        ("wc", "      5      15      40"),
+    ],
+)
+def test_filters_print_what_those_of_gnu_print(command: str, left: str) -> None:
+    (pipeline,) = shell.read_line(command)
+
+    rows = "a 10 é\na 10 é\nb 9 2K\nB 100 3M\nc 10 1T"
+    assert shell.apply_filter(pipeline.stages[0], rows) == left
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sort -V", "sort -k2.3", "head -c 1K", "head -n x", "uniq -f1", "cut -z", "cut", "wc --x"],
+)
+def test_a_filter_says_which_options_it_knows(command: str) -> None:
+    (pipeline,) = shell.read_line(command)
+
+    said = shell.apply_filter(pipeline.stages[0], OUTPUT)
+    assert said is not None
+    assert said.startswith(f"(Of {pipeline.stages[0][0]}, this lab reads -")
+    assert said.endswith(f", and not “{command}”.)")
 
 
 def test_a_pattern_is_cut_into_pieces_without_repetition_so_that_none_takes_long() -> None:
@@ -450,8 +493,17 @@ def test_dmesg_with_dates_counts_from_the_boot_of_the_machine() -> None:
     )
 
     dated = "[Mon Nov 23 06:02:12 2026] NVRM: loading\n[Fri Nov 27 08:52:06 2026] NVRM: Xid"
-    assert output("dmesg -T", question=lab) == dated
+    for line in ("dmesg -T", "dmesg -Tx", "dmesg --ctime"):
+        assert output(line, question=lab) == dated
     assert output("dmesg", question=lab).startswith("[   10.021733]")
+
+
+def test_dmesg_keeps_its_seconds_if_they_do_not_fit_the_time_of_the_boot() -> None:
+    lab = with_blocks("$ uptime\n 09:14:02 up 12 min,  1 user\n\n$ dmesg\n[355804.310021] Xid")
+
+    kept, said = output("dmesg -T", question=lab).split("\n")
+    assert kept == "[355804.310021] Xid"
+    assert said.startswith("(This lab does not know when the machine was booted")
 
 
 def test_journalctl_prints_kernel_messages_with_dates_and_leaves_out_older_ones() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.accounts.current_learner import LearnerProfile
-from app.spaced_repetition.queue import DayCounts, count_allowed_new_cards
+from app.spaced_repetition.queue import DayCounts, count_new_cards_left
 from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,
@@ -320,23 +320,23 @@ def test_spread_days_are_level() -> None:
 
 
 def test_new_cards_fit_into_the_minutes() -> None:
-    assert count_allowed_new_cards(30, DayCounts(due=0, answered=0, begun=0)) == 15
-    assert count_allowed_new_cards(30, DayCounts(due=0, answered=15, begun=15)) == 0
-    assert count_allowed_new_cards(30, DayCounts(due=200, answered=0, begun=0)) == 0
-    assert count_allowed_new_cards(5, DayCounts(due=0, answered=0, begun=0)) == 2
+    assert count_new_cards_left(30, DayCounts(due=0, answered=0, begun=0)) == 15
+    assert count_new_cards_left(30, DayCounts(due=0, answered=15, begun=15)) == 0
+    assert count_new_cards_left(30, DayCounts(due=200, answered=0, begun=0)) == 0
+    assert count_new_cards_left(5, DayCounts(due=0, answered=0, begun=0)) == 2
 
 
 def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
-    before = count_allowed_new_cards(30, DayCounts(due=80, answered=0, begun=0))
+    before = count_new_cards_left(30, DayCounts(due=80, answered=0, begun=0))
 
-    assert count_allowed_new_cards(30, DayCounts(due=0, answered=80, begun=0)) == before
+    assert count_new_cards_left(30, DayCounts(due=0, answered=80, begun=0)) == before
 
 
 def test_more_can_be_asked_for() -> None:
     full = DayCounts(due=200, answered=0, begun=0)
 
-    assert count_allowed_new_cards(30, full, extra=4) == 4
-    assert count_allowed_new_cards(30, dataclasses.replace(full, answered=3, begun=3), extra=4) == 1
+    assert count_new_cards_left(30, full, extra=4) == 4
+    assert count_new_cards_left(30, dataclasses.replace(full, answered=3, begun=3), extra=4) == 1
 
 
 def test_a_card_is_a_leech_at_the_eighth_lapse_and_every_fourth_after() -> None:

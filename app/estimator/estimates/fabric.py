@@ -212,7 +212,7 @@ class FabricResult:
         return self.leaf_groups
 
     @property
-    def adapter_bandwidth_share(self) -> float:
+    def link_share_of_adapter_rate(self) -> float:
         """Return the share of the adapters' bandwidth that the links carry."""
         return min(1.0, self.link_rate * self.planes / self.hosts.adapter_rate)
 
@@ -263,7 +263,7 @@ _MOST_ADAPTERS_OF_SERVER, _ADAPTERS_OF_TRAY = 16, 4
 
 def compute_fabric(inputs: FabricInputs) -> FabricResult:
     """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
-    hosts = requested_hosts(inputs)
+    hosts = split_systems_into_hosts(inputs)
     switch = requested_switch(inputs, hosts.adapter_rate / inputs.planes)
     rate = switch.port_rate or 0.0
     link = min(hosts.adapter_rate / inputs.planes, rate)
@@ -282,7 +282,7 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
     return FabricResult(hosts, switch, wiring, tree, inputs.planes, split, link, sides)
 
 
-def requested_hosts(inputs: FabricInputs) -> FabricHosts:
+def split_systems_into_hosts(inputs: FabricInputs) -> FabricHosts:
     """Return the hosts of the chosen systems; raises InvalidInputsError for unknown ones."""
     system = find_system(inputs.system)
     adapters = inputs.adapters or system.nics

@@ -122,7 +122,7 @@ def _build_verdict(result: FabricResult) -> Verdict:
     units = ""
     if result.scalable_units > 1:
         units = f" in {format_number(result.scalable_units)} scalable units"
-    is_slow = result.adapter_bandwidth_share < 1
+    is_slow = result.link_share_of_adapter_rate < 1
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
     kind = "InfiniBand" if "Quantum" in result.switch.name else "Ethernet"
@@ -138,8 +138,10 @@ def _build_verdict(result: FabricResult) -> Verdict:
 
 
 def _describe_blocking(result: FabricResult) -> str:
-    if result.adapter_bandwidth_share < 1:
-        return f"at {format_value(result.adapter_bandwidth_share, '%')} of the rate of the adapters"
+    if result.link_share_of_adapter_rate < 1:
+        return (
+            f"at {format_value(result.link_share_of_adapter_rate, '%')} of the rate of the adapters"
+        )
     ratio = result.tree.oversubscription
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
@@ -328,7 +330,7 @@ def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
             f"Each port of {format_value((result.switch.port_rate or 0) * 8e-9)} Gbit/s "
             f"is split into {result.links_per_port}."
         )
-    if result.adapter_bandwidth_share < 1:
+    if result.link_share_of_adapter_rate < 1:
         notes.append(
             "The switch is slower than the adapters, which run at its rate: "
             f"{format_value(result.link_rate, 'B/s')} in one direction."

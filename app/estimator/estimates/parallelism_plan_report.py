@@ -121,8 +121,8 @@ def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
     return text
 
 
-def _gpu_seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
-    seconds: float = getattr(candidate.step, part)
+def _gpu_seconds_per_token(candidate: LayoutCandidate, step_part: str) -> float:
+    seconds: float = getattr(candidate.step, step_part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens
 
 

@@ -524,16 +524,16 @@ def _read_mxfp4(table: Config) -> Quantization:
 
 def _read_quark(table: Config) -> Quantization:
     """Read AMD Quark: a format for all modules, and others for named ones."""
-    default_scheme = _quark_scheme(table["global_quant_config"])
+    default_scheme = _quark_weight_scheme(table["global_quant_config"])
     overrides = _overrides_by_scheme(
-        ModuleScheme(str(name), _quark_scheme(values))
+        ModuleScheme(str(name), _quark_weight_scheme(values))
         for name, values in (table.get("layer_quant_config") or {}).items()
     )
     return Quantization(default_scheme, overrides=(*_unquantized_modules(table), *overrides))
 
 
-def _quark_scheme(values: Config) -> NumberScheme | None:
-    weight = values.get("weight")
+def _quark_weight_scheme(layer_quant_config: Config) -> NumberScheme | None:
+    weight = layer_quant_config.get("weight")
     if isinstance(weight, list):
         weight = weight[0] if weight else None
     if not weight:

@@ -546,11 +546,11 @@ def median_ttft(
     """
     common = placed.shared_constants
     others = common.other_prompts_factor * traffic.synchrony(common.synchrony_spread) * timing.batch
-    steps = common.steps_before_first_token * timing.step + _polling_wait(placed, timing)
+    steps = common.steps_before_first_token * timing.step + _mean_wait_until_poll(placed, timing)
     return idle + steps + others * timing.prompt_cost
 
 
-def _polling_wait(placed: PlacedModel, timing: BatchTiming) -> float:
+def _mean_wait_until_poll(placed: PlacedModel, timing: BatchTiming) -> float:
     """Return the mean wait until the engine checks for requests, beyond its next step [s]."""
     return (placed.serving.polling_interval_steps - 1) / 2 * timing.step
 
@@ -659,7 +659,7 @@ def _operating_point_of_open_arrivals(
         reading = _prefill_wait_beyond_median(profile.prefill)
         ttft = {q: first + reading(q) + memory_wait(q) for q in quantiles}
     else:
-        front = profile.placed.time_before_prompt + _polling_wait(profile.placed, timing)
+        front = profile.placed.time_before_prompt + _mean_wait_until_poll(profile.placed, timing)
         ttft = {q: front + queue.first_token.quantile(q) + memory_wait(q) for q in quantiles}
     return OperatingPoint(
         batch=batch,

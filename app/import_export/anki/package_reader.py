@@ -340,7 +340,7 @@ def _read_cards(
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     length = 0
-    for row in _keep_valid_distinct_cards(rows):
+    for row in _keep_one_valid_row_per_card_of_note(rows):
         number, note, deck, original_deck, ordinal, queue, due, kind, original_due, mod, data = row
         note_content = notes.get(note)
         if note_content is None:
@@ -394,7 +394,9 @@ def _day_from_offset(first_day: dt.date | None, offset: int) -> dt.date | None:
     return first_day + dt.timedelta(days=offset)
 
 
-def _keep_valid_distinct_cards(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def _keep_one_valid_row_per_card_of_note(
+    rows: Iterable[tuple[Any, ...]],
+) -> Iterator[tuple[Any, ...]]:
     """Yield rows with valid numbers, each card of a note once."""
     seen: set[tuple[int, int]] = set()
     for row in rows:

@@ -30,7 +30,7 @@ from app.import_export.items import (
     Item,
     ItemImage,
     ItemRemark,
-    decode_image,
+    decode_image_or_empty,
     item_label,
 )
 from app.import_export.markdown_to_html import to_html_with_pictures
@@ -383,7 +383,7 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
     out = io.BytesIO()
     package = PackageWriter(out, modern=False)
     pictures = {
-        _package_picture_name(picture): decode_image(picture)
+        _package_picture_name(picture): decode_image_or_empty(picture)
         for card in cards
         for picture in card.pictures
     }
@@ -410,5 +410,5 @@ def _build_new_note(card: Item, title: str) -> AnkiNote:
 def _package_picture_name(picture: ItemImage) -> str:
     """Return a file name that no other package uses for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
-    digest = hashlib.sha256(decode_image(picture)).hexdigest()[:32]
+    digest = hashlib.sha256(decode_image_or_empty(picture)).hexdigest()[:32]
     return build_package_picture_name(f"{digest}.{ending}")

@@ -150,7 +150,7 @@ class _Translator(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        return _expand_power(node.left, node.right) if isinstance(node.op, ast.Pow) else node
+        return _power_as_product(node.left, node.right) if isinstance(node.op, ast.Pow) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -159,7 +159,7 @@ class _Translator(ast.NodeTransformer):
             case "pi", []:
                 return ast.Constant(3.14159265358979)
             case "pow", [base, exponent]:
-                return _expand_power(base, exponent)
+                return _power_as_product(base, exponent)
             case "abs", [value]:
                 minus = ast.UnaryOp(ast.USub(), value)
                 return ast.Call(ast.Name("max"), [value, minus], [])
@@ -170,7 +170,7 @@ class _Translator(ast.NodeTransformer):
         return node
 
 
-def _expand_power(base: ast.expr, exponent: ast.expr) -> ast.expr:
+def _power_as_product(base: ast.expr, exponent: ast.expr) -> ast.expr:
     count = exponent.value if isinstance(exponent, ast.Constant) else None
     if not isinstance(count, int) or not 1 <= count <= _LARGEST_POWER:
         raise ItemSkippedError("its formula has a power that is no whole number from 1 to 6")

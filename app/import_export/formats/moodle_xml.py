@@ -43,7 +43,7 @@ from app.import_export.items import (
     ItemSkippedError,
     UnusableFileError,
     build_scored_option,
-    decode_image,
+    decode_image_or_empty,
     format_significant_digits,
     item_label,
 )
@@ -216,7 +216,7 @@ def _find_picture(node: ET.Element, address: str) -> bytes | None:
     name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
     files = {file.get("name", ""): file.text or "" for file in node.iter("file")}
     data = "".join(files.get(name, "").split())
-    return decode_image(ItemImage(name, data)) if data else None
+    return decode_image_or_empty(ItemImage(name, data)) if data else None
 
 
 def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:

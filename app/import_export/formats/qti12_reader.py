@@ -106,7 +106,7 @@ class _Qti12Reader:
             for n in elements_below(self.root, "respcondition")
         ]
         self.feedback_by_id = {
-            qti_attribute(node, "ident"): self._text(node)
+            qti_attribute(node, "ident"): self._text_outside_responses(node)
             for node in elements_below(self.root, "itemfeedback")
         }
 
@@ -122,7 +122,7 @@ class _Qti12Reader:
         self.presentation = presentation
         general_feedback = [self.feedback_by_id[n] for n in self.feedback_by_id if n in _GENERAL]
         read = self._choose_reader()
-        stem = "" if read == self._read_cloze else self._text(presentation)
+        stem = "" if read == self._read_cloze else self._text_outside_responses(presentation)
         explanation = "\n\n".join(filter(None, general_feedback))
         converted = read(Item(name, "single", stem, explanation=explanation))
         if not converted.stem:
@@ -156,7 +156,12 @@ class _Qti12Reader:
     def _have_same_choices(self) -> bool:
         """Return whether all responses offer the same choices, as match rows do."""
         choice_sets = {
-            tuple(sorted(self._text(label.element) for label in _response_labels(response)))
+            tuple(
+                sorted(
+                    self._text_outside_responses(label.element)
+                    for label in _response_labels(response)
+                )
+            )
             for response in self.responses
         }
         return len(choice_sets) == 1 and choice_sets != {()}
@@ -181,7 +186,9 @@ class _Qti12Reader:
             weights = {name: 100 * score / best for name, score in scores.items()}
         reasons = self._choice_reasons(qti_attribute(response, "ident"))
         choices = [
-            WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
+            WeightedChoice(
+                self._text_outside_responses(label), weights.get(name, 0.0), reasons.get(name, "")
+            )
             for name, label in _response_labels(response)
         ]
         return convert_weighted_choices(
@@ -274,12 +281,14 @@ class _Qti12Reader:
         right_texts: dict[str, str] = {}
         for response in self.responses:
             labels = dict(_response_labels(response))
-            right_texts |= {name: self._text(label) for name, label in labels.items()}
+            right_texts |= {
+                name: self._text_outside_responses(label) for name, label in labels.items()
+            }
             value = next(iter(self._list_right_values(response)), "")
             if value not in labels:
                 raise ItemSkippedError("a row of it has no partner")
             used_ids.add(value)
-            pairs.append(ItemPair(self._text(response), right_texts[value]))
+            pairs.append(ItemPair(self._text_outside_responses(response), right_texts[value]))
         pairs += [ItemPair("", text) for name, text in right_texts.items() if name not in used_ids]
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
@@ -298,7 +307,9 @@ class _Qti12Reader:
 
         spellings = {s for n in gaps for s in (n, html.escape(n, quote=False))}
         pattern = re.compile(rf"\[({'|'.join(map(re.escape, spellings))})\]")
-        text = self._text(self.presentation, lambda raw: pattern.sub(replace, raw))
+        text = self._text_outside_responses(
+            self.presentation, lambda raw: pattern.sub(replace, raw)
+        )
         if len(blanks) != len(gaps):
             raise ItemSkippedError("a gap has no place in its text, or more than one")
         return build_cloze_item(item, text, blanks)
@@ -308,7 +319,9 @@ class _Qti12Reader:
         labels = {word: word for word in right}
         if qti_element_name(response) == "response_lid":
             labels = {
-                name: " ".join(plain_text(parse_markdown(self._text(label))).split())
+                name: " ".join(
+                    plain_text(parse_markdown(self._text_outside_responses(label))).split()
+                )
                 for name, label in _response_labels(response)
             }
         answers = [word for n, word in labels.items() if word and n in right]
@@ -325,7 +338,9 @@ class _Qti12Reader:
 
     # --- texts ---
 
-    def _text(self, node: ET.Element, replace_text: Callable[[str], str] | None = None) -> str:
+    def _text_outside_responses(
+        self, node: ET.Element, replace_text: Callable[[str], str] | None = None
+    ) -> str:
         """Return the texts of an element, without those of responses inside it.
 
         `replace_text` may change them before they are read.

@@ -304,14 +304,18 @@ class _QtiItemReader:
             if qti_element_name(node).endswith("-interaction")
             and qti_element_name(node) not in _ASIDE
         ]
-        self.feedback_by_id = _read_by_identifier(self.root, "modal-feedback", self._text)
+        self.feedback_by_id = _read_by_identifier(
+            self.root, "modal-feedback", self._text_outside_interactions
+        )
         read = self._choose_reader()
         item = Item(
             name,
             "single",
             "",
             hints=tuple(
-                self._text(n) for n in elements_below(body, "rubric-block") if is_hint_element(n)
+                self._text_outside_interactions(n)
+                for n in elements_below(body, "rubric-block")
+                if is_hint_element(n)
             ),
             explanation=self.feedback_by_id.get(_EXPLAINED, ""),
             mistake=self.feedback_by_id.get(_MISTAKEN, ""),
@@ -346,7 +350,7 @@ class _QtiItemReader:
 
     # --- texts ---
 
-    def _text(self, node: ET.Element) -> str:
+    def _text_outside_interactions(self, node: ET.Element) -> str:
         return convert_html(inner_html(node, self._drop_interaction_or_media), self.losses)
 
     def _drop_interaction_or_media(self, node: ET.Element) -> str | None:
@@ -359,12 +363,14 @@ class _QtiItemReader:
             self.losses.add("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
-    def _read_stem(self) -> str:
-        return "\n\n".join(filter(None, (self._text(self.body), self._read_prompt())))
+    def _read_body_and_prompt(self) -> str:
+        return "\n\n".join(
+            filter(None, (self._text_outside_interactions(self.body), self._read_prompt()))
+        )
 
     def _read_prompt(self) -> str:
         prompt = first_below(self.interactions[0], "prompt")
-        return self._text(prompt) if prompt is not None else ""
+        return self._text_outside_interactions(prompt) if prompt is not None else ""
 
     def _find_response(self, node: ET.Element) -> ResponseDeclaration:
         response = self.responses.get(qti_attribute(node, "response-identifier"))
@@ -381,13 +387,13 @@ class _QtiItemReader:
         percents = compute_choice_percents(self.root, response, single=single)
         choices = []
         for node in elements_below(interaction, "simple-choice"):
-            name, text = qti_attribute(node, "identifier"), self._text(node)
+            name, text = qti_attribute(node, "identifier"), self._text_outside_interactions(node)
             inline = self._inline_feedback_or_none(node)
             feedback = self.feedback_by_id.get(name, "") if inline is None else inline
             choices.append(WeightedChoice(text, percents.get(name, 0.0), feedback))
         if any(not choice.text for choice in choices):
             raise ItemSkippedError("its options are pictures")
-        item = dataclasses.replace(item, stem=self._read_stem())
+        item = dataclasses.replace(item, stem=self._read_body_and_prompt())
         converted = convert_weighted_choices(
             item, choices, self.losses, multiple_answers=not single
         )
@@ -396,7 +402,7 @@ class _QtiItemReader:
 
     def _inline_feedback_or_none(self, choice: ET.Element) -> str | None:
         feedback = first_below(choice, "feedback-inline", "feedback-block")
-        return None if feedback is None else self._text(feedback)
+        return None if feedback is None else self._text_outside_interactions(feedback)
 
     def _inline_feedback_by_identifier(self, choice_element: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
@@ -408,14 +414,14 @@ class _QtiItemReader:
 
     def _read_ordering(self, item: Item) -> Item:
         interaction = self.interactions[0]
-        steps = _read_by_identifier(interaction, "simple-choice", self._text)
+        steps = _read_by_identifier(interaction, "simple-choice", self._text_outside_interactions)
         notes = self._inline_feedback_by_identifier("simple-choice")
         right = [i for i in self._find_response(interaction).correct_values if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
             kind="order",
-            stem=self._read_stem(),
+            stem=self._read_body_and_prompt(),
             steps=tuple(ItemOption(steps[i], True, notes[i]) for i in right),
             options=tuple(wrong),
         )
@@ -426,7 +432,8 @@ class _QtiItemReader:
         if len(sets) != 2:
             raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
-            _read_by_identifier(s, "simple-associable-choice", self._text) for s in sets
+            _read_by_identifier(s, "simple-associable-choice", self._text_outside_interactions)
+            for s in sets
         )
         answers = [pair.split() for pair in self._find_response(interaction).correct_values]
         matches = [(a, b) for a, b in (p for p in answers if len(p) == 2) if a in lefts]
@@ -436,7 +443,7 @@ class _QtiItemReader:
         pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in matches]
         used_rights = {b for _, b in matches}
         pairs += [ItemPair("", text) for i, text in rights.items() if i not in used_rights]
-        stem = self._read_stem()
+        stem = self._read_body_and_prompt()
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
     def _read_cloze_or_text_entry(self, item: Item) -> Item:
@@ -461,7 +468,7 @@ class _QtiItemReader:
 
     def _read_text_entry(self, item: Item) -> Item:
         response = self._find_response(self.interactions[0])
-        text = self._text(self.body)
+        text = self._text_outside_interactions(self.body)
         stem, unit = split_unit_from_stem(text)
         options = read_text_entry_options(self.root, response, self.feedback_by_id, unit)
         kind: Kind = "numeric" if response.is_number else "short"

@@ -17,7 +17,7 @@ from app.import_export.items import (
     ItemOption,
     ItemSkippedError,
     append_number_until_unused,
-    decode_image,
+    decode_image_or_empty,
     format_significant_digits,
     item_label,
 )
@@ -340,7 +340,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
 
 def _use_package_files(root: ET.Element, item: Item) -> dict[str, bytes]:
     """Change an item's pictures to package files; returns their bytes by name."""
-    contents = {picture.name: decode_image(picture) for picture in item.pictures}
+    contents = {picture.name: decode_image_or_empty(picture) for picture in item.pictures}
     used_files: dict[str, bytes] = {}
     for node in root.iter("img"):
         name = node.get("src", "")

@@ -158,7 +158,7 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
     check_at_most_one_right(options, "diagnoses", source_file)
     checked = len(source_file.problems)
     _check_size_limits(lab, authored)
-    _check_commands(lab, source_file)
+    _report_command_problems(lab, source_file)
     _check_states(lab, authored)
     if any(p.severity == "error" for p in source_file.problems[checked:]):
         return
@@ -180,8 +180,8 @@ def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
             report("E88", line, 1, message, f"Use at most {_MOST[label]}.")
 
 
-def _check_commands(lab: Lab, source_file: SourceFile) -> None:
-    """Check each command by itself: size, spellings, note (E88, E89, W25, W89)."""
+def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
+    """Report faults of each command by itself: size, spellings, note (E88, E89, W25, W89)."""
     for command in lab.commands:
         lines = command.output.plain.split("\n")
         if len(lines) > _MOST["lines"] or max(map(len, lines)) > _MOST["letters"]:

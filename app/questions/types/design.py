@@ -73,15 +73,15 @@ _EXAMPLES = {
 _ValuesByInput = Mapping[str, tuple[str, ...]]
 
 
-class PlanCost(NamedTuple):
-    """Compared from left to right: missed conditions, price, and closeness to the limits."""
+class PlanRank(NamedTuple):
+    """Compared from left to right: missed conditions, the output to minimize, closeness to limits."""
 
     missed: float
-    price: float
+    signed_objective: float
     closeness: float
 
 
-_UNUSABLE = PlanCost(math.inf, math.inf, math.inf)
+_UNUSABLE = PlanRank(math.inf, math.inf, math.inf)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,14 +101,14 @@ class DesignSpec:
 class OpenDesign:
     """A design exercise on the page: open inputs, given inputs, and all current values.
 
-    `fields` maps the name of an open input to the name of its form field; `given` has
-    the names of the others.
+    `form_field_by_input` maps the name of an open input to the name of its form field;
+    `given_inputs` maps the names of the others to themselves.
     """
 
     estimate: str
     values: Mapping[str, str]
-    fields: Mapping[str, str]
-    given: Mapping[str, str]
+    form_field_by_input: Mapping[str, str]
+    given_inputs: Mapping[str, str]
     conditions: tuple["ConditionText", ...]
 
 
@@ -253,7 +253,7 @@ def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
     The search tries no more than 400 plans, so it may miss the best one. The tests compare it with
     all plans of each exercise.
     """
-    search, options = _PlanSearch(answer, output), _options_to_try(answer)
+    search, options = _BoundedPlanSearch(answer, output), _options_to_try(answer)
     fields = input_specs(require_estimate(answer.estimate).inputs)
     for part in (0, 1, 2):
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
@@ -269,8 +269,8 @@ def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
 
 def has_feasible_plan(answer: DesignSpec) -> bool:
     """Return whether a search finds a plan that meets all conditions but those on a best value."""
-    search, options = _PlanSearch(answer, ""), _options_to_try(answer)
-    search.search_cost({})  # the calculator's defaults
+    search, options = _BoundedPlanSearch(answer, ""), _options_to_try(answer)
+    search.find_rank({})  # the calculator's defaults
     for part in range(5):
         plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
         if search.best is None:
@@ -278,7 +278,7 @@ def has_feasible_plan(answer: DesignSpec) -> bool:
     return search.best is not None
 
 
-class _PlanSearch:
+class _BoundedPlanSearch:
     """A search: the plans tried so far, and the best value of those that meet the conditions."""
 
     def __init__(self, answer: DesignSpec, output: str) -> None:
@@ -288,7 +288,7 @@ class _PlanSearch:
         self._conditions = [c for c in conditions if not c.outputs_with_best_value]
         operators = [c.operator for c in conditions if output in c.outputs_with_best_value]
         self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
-        self._costs: dict[tuple[tuple[str, str], ...], PlanCost] = {}
+        self._ranks: dict[tuple[tuple[str, str], ...], PlanRank] = {}
         self.best: Quantity | None = None
 
     def improve(
@@ -302,23 +302,23 @@ class _PlanSearch:
         `options` gives the values to try around a plan, `choices_at_once` how many choices change at once.
         """
         for _ in range(_SWEEPS):
-            before, values = self.search_cost(plan), options(plan)
+            before, values = self.find_rank(plan), options(plan)
             for names in itertools.combinations(values, choices_at_once):
                 choices = itertools.product(*(values[name] for name in names))
                 changed = [{**plan, **dict(zip(names, c, strict=True))} for c in choices]
-                plan = min([plan, *changed], key=self.search_cost)
-            if self.search_cost(plan) >= before:
+                plan = min([plan, *changed], key=self.find_rank)
+            if self.find_rank(plan) >= before:
                 break
         return plan
 
-    def search_cost(self, plan: Mapping[str, str]) -> PlanCost:
+    def find_rank(self, plan: Mapping[str, str]) -> PlanRank:
         key = tuple(sorted(plan.items()))
-        if key not in self._costs:
-            is_over = len(self._costs) >= _MOST_PLANS
-            self._costs[key] = _UNUSABLE if is_over else self._compute_cost(plan)
-        return self._costs[key]
+        if key not in self._ranks:
+            is_over = len(self._ranks) >= _MOST_PLANS
+            self._ranks[key] = _UNUSABLE if is_over else self._rank_and_remember_best(plan)
+        return self._ranks[key]
 
-    def _compute_cost(self, plan: Mapping[str, str]) -> PlanCost:
+    def _rank_and_remember_best(self, plan: Mapping[str, str]) -> PlanRank:
         try:
             outputs = estimate_plan_outputs(self._answer.estimate, {**self._answer.given, **plan})
             results = [evaluate_condition(c, outputs, {}) for c in self._conditions]
@@ -328,12 +328,13 @@ class _PlanSearch:
         if not isinstance(value, Quantity):
             return _UNUSABLE
         missed = sum((not r.is_met) + min(r.relative_excess, 1e6) for r in results)
-        price = self._sign * value.value
-        if not missed and (self.best is None or price < self._sign * self.best.value):
+        signed_objective = self._sign * value.value
+        if not missed and (self.best is None or signed_objective < self._sign * self.best.value):
             self.best = value
-        # Of plans of equal price, one with more distance to its limits lets the next choice
-        # save more.
-        return PlanCost(missed, price, sum(result.limit_utilization for result in results))
+        # Of plans with an equal objective, one with more distance to its limits lets the next
+        # choice save more.
+        closeness = sum(result.limit_utilization for result in results)
+        return PlanRank(missed, signed_objective, closeness)
 
 
 def _options_to_try(answer: DesignSpec) -> _ValuesByInput:
@@ -623,12 +624,16 @@ class DesignType(QuestionType[DesignSpec]):
         return [answer.estimate, self.collect_text_below_stem(answer)]
 
     def template_data(self, answer: DesignSpec, typed: DraftFields) -> OpenDesign:
-        fields = {name: f"choose.{name}" for name in answer.choose}
-        typed_values = {name: (typed.get(field) or ("",))[0] for name, field in fields.items()}
+        form_field_by_input = {name: f"choose.{name}" for name in answer.choose}
+        typed_values = {
+            name: (typed.get(field) or ("",))[0] for name, field in form_field_by_input.items()
+        }
         chosen = {name: value for name, value in typed_values.items() if value}
         values = {**answer.given, **(chosen or find_unsolved_starting_plan(answer))}
-        given = {name: name for name in answer.given}
-        return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
+        given_inputs = {name: name for name in answer.given}
+        return OpenDesign(
+            answer.estimate, values, form_field_by_input, given_inputs, describe_conditions(answer)
+        )
 
     def grade(
         self, answer: DesignSpec, raw: SubmittedFields, credit_rule: str
