@@ -156,8 +156,8 @@ class TrainingTimeInputs:
         "Evaluation, repeats, slower steps",
         unit="%",
         limits=(0.0, 0.9),
-        help="Share of the time for validation, for work done twice, and for steps slower "
-        "than in a benchmark. On 1,024 GPUs it makes 16% with failures and checkpoints, the "
+        help="Share of the time between saves and failures for validation, for work done twice, "
+        "and for steps slower than in a benchmark. On 1,024 GPUs it makes 16% with failures and checkpoints, the "
         "median of published runs.",
         topic="training-versus-inference",
     )
@@ -258,14 +258,21 @@ class TrainingTimeResult:
         return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
 
     @property
+    def work_seconds(self) -> float:
+        """Return the time for computing, evaluation, repeats and slower steps [s]."""
+        return self.lossless_seconds / (1 - self.inputs.other_time)
+
+    @property
     def time_losses(self) -> dict[str, float]:
-        """Return the parts of the run that bring no progress, with their time [s]."""
-        failures = self.failures * (1 - self.inputs.other_time)
+        """Return the parts of the run that bring no progress, with their time [s].
+
+        Checkpoints are saved and failures happen during evaluation as well.
+        """
         return {
-            "Evaluation, repeats, slower steps": self.seconds * self.inputs.other_time,
-            "Saving checkpoints": self.lossless_seconds * self.save_stall / self.interval,
-            "Lost work": failures * self.work_lost_by_failure,
-            "Restarts": failures * self.restart_of_failure,
+            "Evaluation, repeats, slower steps": self.work_seconds - self.lossless_seconds,
+            "Saving checkpoints": self.work_seconds * self.save_stall / self.interval,
+            "Lost work": self.failures * self.work_lost_by_failure,
+            "Restarts": self.failures * self.restart_of_failure,
         }
 
     @property

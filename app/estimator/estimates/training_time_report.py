@@ -444,8 +444,7 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     """Return the failures of the run, and what they and the checkpoints cost."""
     inputs = result.inputs
     _, saving, lost_work, restarts = result.time_losses.values()
-    progress = "(1 − evaluation, repeats and slower steps)"
-    failures = f"{format_term(result.failures)} × (1 − {format_term(inputs.other_time, '%')})"
+    failures = format_term(result.failures)
 
     def step(
         label: str,
@@ -482,20 +481,23 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         ),
         step(
             "Time lost to saving checkpoints",
-            "computing ÷ interval × stall",
-            f"{format_term(result.lossless_seconds, 's')} ÷ {format_term(result.interval, 's')} × "
+            "computing ÷ (1 − evaluation, repeats and slower steps) ÷ interval × stall; "
+            "saves go on during evaluation",
+            f"{format_term(result.lossless_seconds, 's')} ÷ "
+            f"(1 − {format_term(inputs.other_time, '%')}) ÷ {format_term(result.interval, 's')} × "
             f"{format_term(result.save_stall, 's')}",
             saving,
         ),
         step(
             "Lost work, done again since the last checkpoint",
-            f"failures × {progress} × work lost by each, about half an interval",
+            "expected failures × work lost by each, about half an interval; a failure during "
+            "evaluation loses it as well",
             f"{failures} × {format_term(result.work_lost_by_failure, 's')}",
             lost_work,
         ),
         step(
             "Time lost to restarts",
-            f"failures × {progress} × restart",
+            "expected failures × restart, also after a failure during evaluation",
             f"{failures} × {format_term(result.restart_of_failure, 's')}",
             restarts,
         ),
