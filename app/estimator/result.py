@@ -47,6 +47,18 @@ def ranged_value(value: float, bound_factors: tuple[float, float], note: str = "
     return OutputValue(value, value * bound_factors[0], value * bound_factors[1], note)
 
 
+def spanning_value(value: float, other_values: Iterable[float]) -> OutputValue:
+    """Return a value whose range covers what other assumptions give; exact if all give the same.
+
+    >>> spanning_value(2.0, (3.0, 1.0)).low, spanning_value(2.0, ()).low
+    (1.0, None)
+    """
+    values = (value, *other_values)
+    if min(values) == max(values):
+        return OutputValue(value)
+    return OutputValue(value, min(values), max(values))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutputSpec(Generic[ResultT]):
     """An output of an estimate, and how to read it from the result of the computation.
@@ -285,11 +297,20 @@ class SubEstimate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class EstimateLink:
+    """Another estimate that answers the next question: its name, a text, and inputs as typed."""
+
+    name: str
+    text: str
+    typed: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Estimate:
     """The whole result of one estimate.
 
     `notes` are its assumptions; `changes` the input changes that would flip the verdict;
-    `sections` the results of other estimates that it is made of.
+    `sections` the results of other estimates that it is made of; `links` lead on to others.
     Figures are looked up by name: `estimate["weights"].value`.
     """
 
@@ -302,6 +323,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     changes: tuple[VerdictFlip, ...] = ()
     sections: tuple[SubEstimate, ...] = ()
+    links: tuple[EstimateLink, ...] = ()
 
     def find_figure(self, name: str) -> Figure | None:
         return next((figure for figure in self.figures if figure.name == name), None)

@@ -189,7 +189,8 @@ class EstimateView:
     `legend_classes` are the CSS classes of figures that are components of a chart, by label.
     `first` are the most important figures, `rest` all others in groups, and
     `inapplicable` those that do not apply to these inputs. `parts` link to the hardware
-    pages, `other_calculators` to other calculators with the inputs that they share. `link` is the URL
+    pages, `links` to what the estimate leads on to, `other_calculators` to other calculators with
+    the inputs that they share. `link` is the URL
     of the calculator with these inputs, empty if they are too long for a URL; `query` is
     its query string.
     """
@@ -213,6 +214,7 @@ class EstimateView:
     query: str
     other_calculators: tuple[TextLink, ...] = ()
     sections: tuple[SectionView, ...] = ()
+    links: tuple[TextLink, ...] = ()
 
     @property
     def more(self) -> int:
@@ -261,6 +263,10 @@ def build_estimate_view(
         query=query if short else "",
         other_calculators=_other_calculator_links(entry, inputs, estimate),
         sections=tuple(_section_view(section) for section in estimate.sections),
+        links=tuple(
+            TextLink(calculator_url(link.name, encode_inputs_query(link.typed)), link.text)
+            for link in estimate.links
+        ),
     )
 
 
@@ -311,14 +317,25 @@ def _shared_inputs(
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared = {}
+    counterparts = _COUNTERPARTS.get(other.name, {}) if "context" in specs else {}
     for name, spec in given_inputs.input_specs(other.inputs).items():
-        mine, value = specs.get(name), values.get(name)
+        source = name if values.get(name) is not None else counterparts.get(name, name)
+        mine, value = specs.get(source), values.get(source)
         if mine is None or value is None or (mine.kind, mine.unit) != (spec.kind, spec.unit):
             continue
         value = dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
         if spec.kind != "choice" or value in dict(spec.choices):
             shared[name] = given_inputs.format_typed_value(spec, value)
     return shared
+
+
+_COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
+    "latency": {"prompt": "context", "batch": "concurrent"},
+}
+"""Inputs of a calculator, and those of another name that mean the same where a context is asked.
+
+A prompt as long as the context is the longest that takes the memory of it.
+"""
 
 
 def encode_inputs_query(query_values: Mapping[str, str]) -> str:

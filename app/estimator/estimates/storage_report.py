@@ -27,6 +27,7 @@ from app.estimator.result import (
     Verdict,
     applicable_value,
     read_figures,
+    spanning_value,
 )
 from app.estimator.training.run_costs import GPU_MTBF
 from app.estimator.units import format_number, format_value
@@ -44,11 +45,8 @@ def _failure_rate_ranged_output(
     """Declare an output whose range follows from the published failure rates."""
 
     def read_with_range(result: StorageResult) -> OutputValue:
-        value = read(result, result.losses)
-        values = [value, *(read(result, losses) for losses in result.loss_bounds)]
-        if not result.loss_bounds:
-            return OutputValue(value)
-        return OutputValue(value, min(values), max(values))
+        others = (read(result, losses) for losses in result.loss_bounds)
+        return spanning_value(read(result, result.losses), others)
 
     return OutputSpec(name, label, unit, better, read_with_range, modeled=True, primary=primary)
 
@@ -190,8 +188,9 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         _interval_step(result),
         _STEPS.line(
             "goodput",
-            "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
-            "failures) − 1)), failures: the time between them, restart: with reading the checkpoint",
+            "interval ÷ (MTBF × e^(restart ÷ MTBF) × (e^((interval + stall) ÷ MTBF) − 1)); MTBF is "
+            "the mean time between failures of the job, and a restart includes the time to read "
+            "the checkpoint",
             f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart_and_read_time, 's')} ÷ {mtbf}) × "
             f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,

@@ -90,8 +90,8 @@ def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
     return (
         (
             f"{format_value(goodput, '%')} of the time is progress. Evaluation, repeats and "
-            f"slower steps take {format_value(other_share, '%')}, an input of training-time; saving and "
-            f"failures take {saves_text} of what is left."
+            f"slower steps take {format_value(other_share, '%')} of the time between saves and "
+            f"failures, an input of training-time; saving and failures take {saves_text} of all."
         ),
     )
 

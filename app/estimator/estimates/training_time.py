@@ -156,8 +156,8 @@ class TrainingTimeInputs:
         "Evaluation, repeats, slower steps",
         unit="%",
         limits=(0.0, 0.9),
-        help="Share of the time for validation, for work done twice, and for steps slower "
-        "than in a benchmark. On 1,024 GPUs it makes 16% with failures and checkpoints, the "
+        help="Share of the time between saves and failures for validation, for work done twice, "
+        "and for steps slower than in a benchmark. On 1,024 GPUs it makes 16% with failures and checkpoints, the "
         "median of published runs.",
         topic="training-versus-inference",
     )
@@ -258,14 +258,21 @@ class TrainingTimeResult:
         return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
 
     @property
+    def work_seconds(self) -> float:
+        """Return the time for computing, evaluation, repeats and slower steps [s]."""
+        return self.lossless_seconds / (1 - self.inputs.other_time)
+
+    @property
     def time_losses(self) -> dict[str, float]:
-        """Return the parts of the run that bring no progress, with their time [s]."""
-        failures = self.failures * (1 - self.inputs.other_time)
+        """Return the parts of the run that bring no progress, with their time [s].
+
+        Checkpoints are saved and failures happen during evaluation as well.
+        """
         return {
-            "Evaluation, repeats, slower steps": self.seconds * self.inputs.other_time,
-            "Saving checkpoints": self.lossless_seconds * self.save_stall / self.interval,
-            "Lost work": failures * self.work_lost_by_failure,
-            "Restarts": failures * self.restart_of_failure,
+            "Evaluation, repeats, slower steps": self.work_seconds - self.lossless_seconds,
+            "Saving checkpoints": self.work_seconds * self.save_stall / self.interval,
+            "Lost work": self.failures * self.work_lost_by_failure,
+            "Restarts": self.failures * self.restart_of_failure,
         }
 
     @property
@@ -355,6 +362,12 @@ def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: Train
     return checkpoint_bytes(plan.trained_weights.trained_parameters(model)) / WRITE_BANDWIDTH
 
 
+def compute_useful_share(inputs: TrainingTimeInputs, stall: float, mtbf: float) -> float:
+    """Return the share of progress, with the best interval at a time between failures [1]."""
+    goodput = daly_goodput(daly_interval(stall, mtbf), stall, inputs.restart_time, mtbf)
+    return goodput * (1 - inputs.other_time)
+
+
 def compute_run(
     model: Architecture,
     gpu: Accelerator,
@@ -364,16 +377,14 @@ def compute_run(
 ) -> TrainingTimeResult:
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
     stall = requested_stall(model, inputs, plan)
-    interval = daly_interval(stall, mtbf)
-    goodput = daly_goodput(interval, stall, inputs.restart_time, mtbf)
-    if goodput <= 0:
+    useful_share = compute_useful_share(inputs, stall, mtbf)
+    if useful_share <= 0:
         message = (
             f"With {format_value(mtbf, 's')} between failures a job that takes "
             f"{format_value(stall + inputs.restart_time, 's')} to save and restart "
             "makes no progress."
         )
         raise input_error("gpus", inputs.gpus, message)
-    useful_share = goodput * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
@@ -394,7 +405,7 @@ def compute_run(
         hfu=mfu * (1 + recomputed_flops / flops),
         save_stall=stall,
         mtbf=mtbf,
-        interval=interval,
+        interval=daly_interval(stall, mtbf),
         useful_share=useful_share,
         seconds=computing / useful_share,
         lossless_seconds=computing,
