@@ -1,12 +1,21 @@
 """A run and a service from memory to cost: what each calculator says, and nothing else."""
 
+import dataclasses
 import math
 import re
 from html import unescape
 
 import pytest
 
+from app.estimator.estimates.parallelism_plan import (
+    TrainingJob,
+    list_dividing_gpus,
+    list_splits,
+)
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import require_estimate, run_estimate
 from app.estimator.result import Estimate, SubEstimate
 
@@ -238,3 +247,49 @@ def test_a_used_hour_of_rent_says_what_is_added_to_the_rent():
         typed = {"commitment": commitment, "utilisation": "50", "run": "1000", "rent": "2"}
         rented = run_estimate("cost", typed)["run_rented"].value
         assert rented == pytest.approx(1000 * 2 / share)
+
+
+def test_a_deadline_is_met_with_a_typed_batch_by_gpus_that_divide_it(subtests):
+    plain = {"model": "llama-3.1-8b", "tokens": "2T", "deadline": "30"}
+    for batch in (512, 960, 1000, 1024, 1920, 2304, 4096):
+        with subtests.test(batch=batch):
+            run = run_estimate("training-run", plain | {"global_batch": str(batch)})
+            layout = sections_of(run)["Layout"]
+            assert run["time"].value <= 30 * 86400
+            # 1,000 sequences can be divided over 128 GPUs, but take 35 days there.
+            assert 80 <= run["gpus"].value <= (160 if batch == 1000 else 128)
+            assert run["gpus"].value % 8 == 0
+            assert layout["global_batch"].value == batch
+            for flip in run.changes:
+                changed = run_estimate(
+                    "training-run", plain | {"global_batch": str(batch)} | dict(flip.typed_values)
+                )
+                assert changed["time"].value
+
+
+def test_a_batch_that_no_layout_divides_is_named_with_the_gpus_that_do(subtests):
+    typed = {"model": "llama-3.1-8b", "gpus": "96", "global_batch": "1024"}
+    for name in ("training-run", "parallelism-plan"):
+        with subtests.test(name):
+            verdict = run_estimate(name, typed).verdict
+            assert verdict.status == "no"
+            assert verdict.lead == "The batch cannot be divided."
+            assert "1,024 sequences cannot be divided over 96 H100" in verdict.text
+            assert "64 or 128 GPUs" in verdict.text
+    for gpus in ("64", "128"):
+        assert run_estimate("parallelism-plan", typed | {"gpus": gpus})["fits"].value
+
+
+def test_every_number_of_gpus_that_is_listed_for_a_batch_has_a_layout(subtests):
+    model, gpu = find_model("llama-3.1-8b"), find_accelerator("h100-sxm5-80")
+    fabric = gpu_interconnect(gpu)
+    for batch, sequence in ((24, 4096), (90, 4096), (12, 65536)):
+        with subtests.test(batch=batch, sequence=sequence):
+            job = TrainingJob(1, sequence, batch)
+            listed = list_dividing_gpus(model, fabric, job, 400)
+            divided = (
+                gpus
+                for gpus in range(1, 401)
+                if any(list_splits(model, fabric, dataclasses.replace(job, gpus=gpus)))
+            )
+            assert listed == tuple(divided)

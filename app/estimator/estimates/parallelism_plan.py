@@ -3,17 +3,19 @@
 import bisect
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE
 from app.estimator.estimates.training_time import (
+    MAX_GPUS,
     TrainingTimeInputs,
     TrainingTimeResult,
     compute_run,
 )
-from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
 from app.estimator.hardware.throughput import compute_sustained_rates
 from app.estimator.memory.model_states import FRAMEWORKS, bytes_per_parameter
@@ -200,6 +202,33 @@ def list_splits(
                 experts = _expert_degrees(model, data * context * tensor)
                 if variants:
                     yield ModelSplit(tensor, pipeline, context, data, experts, variants)
+
+
+def list_dividing_gpus(
+    model: Architecture, fabric: Interconnect, job: TrainingJob, max_gpus: int
+) -> tuple[int, ...]:
+    """Return the numbers of GPUs over which a job's batch can be divided, ascending.
+
+    They are multiples of eight, or of the divisor of eight that the job's own number is one of,
+    as machines hold so many.
+    """
+    machine = math.gcd(job.gpus, 8)
+    batch = job.global_batch
+    replicas = {
+        n for d in range(1, math.isqrt(batch) + 1) if batch % d == 0 for n in (d, batch // d)
+    }
+    found = set()
+    for tensor in _tensor_degrees(model, fabric, _ANY_GPUS):
+        for pipeline in _pipeline_degrees(model, _ANY_GPUS):
+            for context in _context_degrees(job, _ANY_GPUS):
+                copy = tensor * pipeline * context
+                # Each stage of a pipeline needs a sequence to work on.
+                found |= {copy * data for data in replicas if batch // data >= pipeline}
+    return tuple(sorted(gpus for gpus in found if gpus <= max_gpus and gpus % machine == 0))
+
+
+# A number that every degree divides, so that none is left out.
+_ANY_GPUS = math.lcm(128, *range(1, 65))
 
 
 def _tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
@@ -578,6 +607,13 @@ class ParallelismPlanResult:
     tried_count: int
     legal_count: int
 
+    @functools.cached_property
+    def nearest_dividing_gpus(self) -> tuple[int, ...]:
+        """Return the next fewer and the next more GPUs that divide the batch, where there are."""
+        counts = list_dividing_gpus(self.model, self.fabric, self.job, MAX_GPUS)
+        index = bisect.bisect_left(counts, self.job.gpus)
+        return (*counts[max(0, index - 1) : index], *counts[index : index + 1])
+
     @property
     def best_layout(self) -> LayoutCandidate | None:
         return self.ranked[0] if self.ranked else None
@@ -591,6 +627,21 @@ class ParallelismPlanResult:
         return compute_run(
             self.model, self.gpu, inputs, self.best_layout.plan, self.best_layout.step
         )
+
+
+def list_gpus_for_batch(inputs: ParallelismPlanInputs, model: Architecture) -> tuple[int, ...]:
+    """Return the numbers of GPUs that divide the batch that was typed; none if it was left empty.
+
+    The batch of an empty field is rounded for any number of GPUs.
+    """
+    if inputs.global_batch is None:
+        return ()
+    fabric = _plan_fabric(inputs, find_accelerator(inputs.gpu))
+    return list_dividing_gpus(model, fabric, requested_job(inputs, model), MAX_GPUS)
+
+
+def _plan_fabric(inputs: ParallelismPlanInputs, gpu: Accelerator) -> Interconnect:
+    return gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
 
 
 def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> TrainingTimeInputs:
@@ -656,7 +707,7 @@ def _round_batch(batch: int, gpus: int) -> int:
 def compute_parallelism_plan(
     inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
-    fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
+    fabric = _plan_fabric(inputs, gpu)
     job = requested_job(inputs, model)
     searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)
     ranked = [c for search in searches for c in search.ranked]

@@ -238,7 +238,16 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     )
 
 
+UNDIVIDED_LEAD = "The batch cannot be divided."
+
+
 def _no_layout_verdict(gpus_text: str, result: ParallelismPlanResult) -> Verdict:
+    if not result.legal_count:
+        batch = format_count(result.job.global_batch, "sequence")
+        text = f"{batch} cannot be divided over {gpus_text} in any layout"
+        if counts := result.nearest_dividing_gpus:
+            text += f"; {' or '.join(map(format_number, counts))} GPUs can share them"
+        return Verdict("no", UNDIVIDED_LEAD, f"{text}.")
     if result.tried_count == result.legal_count:
         text = f"No layout of the model fits on {gpus_text} with this batch."
         return Verdict("no", "Does not fit.", text)

@@ -18,7 +18,7 @@ from app.estimator.estimates.composition import (
 )
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
-from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
+from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs, list_gpus_for_batch
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.estimates.training_time import (
@@ -76,8 +76,31 @@ class TrainingRunInputs:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class GpuCounts:
+    """The numbers of GPUs that a run may have: whole systems, and those that divide its batch."""
+
+    system_gpus: int
+    of_batch: tuple[int, ...] = ()
+
+    def round_up(self, gpus: float) -> int:
+        """Return the next larger number of GPUs, or the largest.
+
+        >>> GpuCounts(8, (8, 16, 32)).round_up(17), GpuCounts(8, (8, 16, 32)).round_up(40)
+        (32, 32)
+        >>> GpuCounts(8).round_up(17)
+        24
+        """
+        if not self.of_batch:
+            return round_to_systems(gpus, self.system_gpus)
+        return next((count for count in self.of_batch if count >= gpus), self.of_batch[-1])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunResult(ComposedResult):
+    """The sections; `gpu_counts` are what another number of GPUs is rounded to."""
+
     inputs: TrainingRunInputs
+    gpu_counts: GpuCounts
     gpu: Accelerator
     gpus: int
     nodes: int
@@ -87,7 +110,8 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
     run = SectionComposer(inputs)
-    layout = _choose_and_add_layout(run, gpu, system)
+    counts = _list_gpu_counts(run, system)
+    layout = _choose_and_add_layout(run, gpu, counts)
     gpus = layout.gpus
     nodes = math.ceil(gpus / system.gpus) if system else 0
     if layout.inputs is not None:
@@ -110,7 +134,7 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
             run.try_to_add("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
-    return TrainingRunResult(tuple(sections), run.missing, inputs, gpu, gpus, nodes)
+    return TrainingRunResult(tuple(sections), run.missing, inputs, counts, gpu, gpus, nodes)
 
 
 _ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
@@ -121,6 +145,18 @@ class ChosenLayout(NamedTuple):
 
     inputs: dict[str, Any] | None
     gpus: int
+
+
+def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCounts:
+    inputs = composer.inputs
+    if inputs.method != "full":
+        return GpuCounts(min(system.gpus if system else 1, inputs.gpus or 1))
+    system_gpus = system.gpus if system else 1
+    machine_gpus = min(system_gpus, inputs.gpus or system_gpus)
+    with composer.name_own_inputs():
+        plan_inputs = composer.parse_section_inputs("parallelism-plan", {"gpus": machine_gpus})
+    of_batch = list_gpus_for_batch(plan_inputs, find_model(inputs.model))
+    return GpuCounts(machine_gpus, tuple(n for n in of_batch if n % machine_gpus == 0))
 
 
 # The figures of a layout that are inputs of training-time by the same name.
@@ -140,7 +176,7 @@ _LARGE = 4096  # Where no layout fits on so many, the batch is too small, not th
 
 
 def _choose_and_add_layout(
-    composer: SectionComposer, gpu: Accelerator, system: System | None
+    composer: SectionComposer, gpu: Accelerator, counts: GpuCounts
 ) -> ChosenLayout:
     """Choose the layout and the GPUs, and add the section that they are from.
 
@@ -150,10 +186,10 @@ def _choose_and_add_layout(
     if inputs.method != "full":
         gpus = inputs.gpus or 1
         return ChosenLayout({"zero": "0" if gpus == 1 else "3"}, gpus)
-    gpus = inputs.gpus or _gpus_for_deadline(inputs, gpu, system)
+    gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs, gpu))
     plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
     if not inputs.gpus:
-        plan = _search_plan_for_deadline(composer, plan, system.gpus if system else 1)
+        plan = _search_plan_for_deadline(composer, plan, counts)
     composer.sections.append(plan)
     figures = plan.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
@@ -161,7 +197,7 @@ def _choose_and_add_layout(
 
 
 def _search_plan_for_deadline(
-    composer: SectionComposer, plan: SubEstimate, system_gpus: int
+    composer: SectionComposer, plan: SubEstimate, counts: GpuCounts
 ) -> SubEstimate:
     """Return the plan on the fewest whole systems that meet the deadline.
 
@@ -175,12 +211,13 @@ def _search_plan_for_deadline(
         if math.isinf(seconds) and gpus >= _LARGE:
             break
         growth = 2.0 if math.isinf(seconds) else 1.0 if math.isinf(limit) else seconds / limit
-        gpus = round_to_systems(gpus * growth, system_gpus)
+        gpus = counts.round_up(gpus * growth)
         if gpus in plans:
             break
         plans[gpus] = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
     in_time = [n for n, plan in plans.items() if _run_time(plan) <= limit]
-    return plans[min(in_time) if in_time else max(plans)]
+    fitting = [n for n, plan in plans.items() if math.isfinite(_run_time(plan))]
+    return plans[min(in_time) if in_time else max(fitting or plans)]
 
 
 def _run_time(plan: SubEstimate) -> float:
@@ -189,8 +226,8 @@ def _run_time(plan: SubEstimate) -> float:
     return math.inf if time is None else float(time)
 
 
-def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: System | None) -> int:
-    """Return the GPUs that would meet the deadline in the usual layout, in whole systems."""
+def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator) -> float:
+    """Return about how many GPUs would meet the deadline in the usual layout."""
     if inputs.deadline is None:
         return USUAL_GPUS
     try:
@@ -199,8 +236,7 @@ def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator, system: Syst
         )
     except (ValueError, TypeError, KeyError):
         return USUAL_GPUS
-    needed = gpu_hours * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
-    return round_to_systems(needed, system.gpus if system else 1)
+    return gpu_hours * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
 
 
 def _memory_inputs(

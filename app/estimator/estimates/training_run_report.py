@@ -1,12 +1,12 @@
 """`training-run`: verdict, figures and formula steps of a result."""
 
 from app.estimator.estimates.composition import LEFT_OUT, NOTE, section_output
+from app.estimator.estimates.parallelism_plan_report import UNDIVIDED_LEAD
 from app.estimator.estimates.training_run import (
     TrainingRunInputs,
     TrainingRunResult,
     compute_training_run,
 )
-from app.estimator.estimates.training_time import round_to_systems
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
@@ -112,7 +112,9 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
         return ()
     flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
     needed = result.gpus * latest / deadline
-    safe_gpus = round_to_systems(needed, result.gpus // result.nodes if result.nodes else 1)
+    safe_gpus = result.gpu_counts.round_up(needed)
+    if safe_gpus < needed:  # More do not divide the batch.
+        return tuple(flips)
     becomes = "In time even if the run is as slow as the range of the estimate allows."
     now = format_number(result.gpus)
     return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), becomes))
@@ -123,7 +125,8 @@ def _build_verdict(result: _RunResult) -> Verdict:
     hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     layout = result.sections[0].estimate.verdict
     if hours is None or time is None:
-        return Verdict("no", "No layout fits.", layout.text)
+        undivided = layout.lead == UNDIVIDED_LEAD
+        return Verdict("no", layout.lead if undivided else "No layout fits.", layout.text)
     cost, power = (
         result.find_figure(_TIME, "cost"),
         result.find_figure("power-cooling", "site_power"),

@@ -282,7 +282,7 @@ class TrainingTimeResult:
         )
 
 
-_MOST_GPUS = 1_000_000
+MAX_GPUS = 1_000_000
 
 
 def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
@@ -500,7 +500,7 @@ def find_gpus_for_deadline(
         if run.seconds <= limit:
             return gpus
         gpus = round_to_systems(max(gpus + 1, gpus * run.seconds / limit), gpus_step)
-        if gpus >= _MOST_GPUS:
+        if gpus >= MAX_GPUS:
             break
     return None
 
@@ -513,7 +513,7 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
     """
     systems = math.ceil(gpus / system_gpus)
     step = 1 << max(0, (systems // 8).bit_length() - 1)
-    max_gpus = _MOST_GPUS // system_gpus * system_gpus
+    max_gpus = MAX_GPUS // system_gpus * system_gpus
     return max(system_gpus, min(math.ceil(systems / step) * step * system_gpus, max_gpus))
 
 
