@@ -457,9 +457,8 @@ def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     point = replica_load(inputs, result.profile, (result.replicas or 0) - 1)
     if point is None or point.batch > result.max_rate_batch:
         return ()
-    if not latency_targets(dataclasses.replace(inputs, **{f"{kind}_target": None})).are_met_at(
-        point
-    ):
+    relaxed: dict[str, Any] = {f"{kind}_target": None}
+    if not latency_targets(dataclasses.replace(inputs, **relaxed)).are_met_at(point):
         return ()
     flip = _target_flip(inputs, kind, point, "Takes one replica fewer.")
     return () if flip is None else (flip,)
