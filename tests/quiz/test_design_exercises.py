@@ -175,7 +175,7 @@ def test_what_is_given_is_shown(course: Library) -> None:
 
     plan = kinds.type_of(course.questions[TRAINING]).template_data(answer, {})
 
-    assert set(plan.given) == {
+    assert set(plan.given_inputs) == {
         "model",
         "tokens",
         "gpu",
