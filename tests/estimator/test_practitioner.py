@@ -773,3 +773,33 @@ def test_a_fit_that_the_upper_end_of_its_range_exceeds_is_tight() -> None:
     found = ask("training-memory", **tuning, micro_batch=2, framework="transformers")
     assert found.verdict.status == "tight"
     assert "as high as 90.6\u00a0GB, 5.5\u00a0GB too much" in found.verdict.text
+
+
+def test_the_target_that_decides_the_replicas_is_said() -> None:
+    job = {
+        "model": "llama-3.1-8b",
+        "gpu": "l40s",
+        "weights": "bf16",
+        "prompt_tokens": 1500,
+        "requests_per_second": 2,
+        "ttft_target": "1000 ms",
+    }
+    answer = ask("serving-capacity", **job)
+    assert number(answer, "replicas") == 2
+    assert "The target of 50 ms per token decides how many replicas" in answer.verdict.text.replace(
+        "\u00a0", " "
+    )
+    flip = next(change for change in answer.changes if change.field == "tpot_target")
+    assert flip.becomes == "Takes one replica fewer."
+    relaxed = float(flip.flips_at.split("\u00a0")[0])
+    assert 50 < relaxed < 52
+    looser = ask("serving-capacity", **job, tpot_target=f"{relaxed} ms")
+    assert number(looser, "replicas") == 1
+    assert "decides" not in looser.verdict.text
+    # A slower pace is allowed, but a first token so soon is not.
+    sooner = ask(
+        "serving-capacity",
+        **job | {"ttft_target": "400 ms", "requests_per_second": 8},
+        tpot_target="200 ms",
+    )
+    assert "for the first token decides how many" in sooner.verdict.text

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import (
@@ -311,6 +311,20 @@ class CapacityResult:
         if self.operating_point is None or self.highest_point is None:
             return None
         return self.operating_point.requests_per_second / self.highest_point.requests_per_second
+
+    @property
+    def deciding_target(self) -> Literal["ttft", "tpot"] | None:
+        """Return the target that a higher load would miss first; None if something else limits it."""
+        top = self.highest_point
+        if top is None or self.prefill_bound or top.batch >= self.max_rate_batch * (1 - 1e-6):
+            return None
+        share, inputs = SHARES[self.inputs.percentile], self.inputs
+        used_shares: dict[Literal["ttft", "tpot"], float] = {}
+        if inputs.ttft_target is not None:
+            used_shares["ttft"] = top.ttft[share] / inputs.ttft_target
+        if inputs.tpot_target is not None:
+            used_shares["tpot"] = top.tpot[share] / inputs.tpot_target
+        return max(used_shares, key=used_shares.__getitem__, default=None)
 
     @property
     def gpus(self) -> int | None:

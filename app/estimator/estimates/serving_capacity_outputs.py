@@ -17,6 +17,8 @@ from app.estimator.estimates.serving_capacity import (
     find_best_split,
     find_loadable_split,
     has_room_for_request,
+    latency_targets,
+    replica_load,
     tpot_interval_name,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
@@ -271,7 +273,8 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if result.highest_point is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
-    return (*_fp8_cache_flips(result), flips.load, *other, *flips.replicas)
+    targets = _fewer_replicas_flip(result)
+    return (*_fp8_cache_flips(result), flips.load, *targets, *other, *flips.replicas)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -436,20 +439,50 @@ def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the tightest latency targets that a single request meets."""
-    if result.single_request_point is None:
+    point = result.single_request_point
+    if point is None:
         return ()
-    changes, share = [], SHARES[result.inputs.percentile]
-    for kind, label in (("ttft", "first token"), ("tpot", "per token")):
-        limit = getattr(result.inputs, f"{kind}_target")
-        value = getattr(result.single_request_point, kind)[share]
-        if limit is not None and value > limit:
-            unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
-            now = format_value(limit, "s")
-            then = f"{round_past_limit(value / size, up=True)}{NBSP}{unit}"
-            reason = "One request alone keeps it."
-            change = VerdictFlip(f"{kind}_target", f"Target: {label}", now, then, reason)
-            changes.append(change)
-    return tuple(changes)
+    flips = (
+        _target_flip(result.inputs, kind, point, "One request alone keeps it.")
+        for kind in _TARGET_LABELS
+    )
+    return tuple(flip for flip in flips if flip is not None)
+
+
+def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the deciding target's value with which one replica fewer is enough."""
+    inputs, kind = result.inputs, result.deciding_target
+    if kind is None or inputs.replicas or not result.targets_met or (result.replicas or 0) < 2:
+        return ()
+    point = replica_load(inputs, result.profile, (result.replicas or 0) - 1)
+    if point is None or point.batch > result.max_rate_batch:
+        return ()
+    targets = latency_targets(inputs)
+    if kind == "ttft":
+        other_targets = dataclasses.replace(targets, ttft=None)
+    else:
+        other_targets = dataclasses.replace(targets, tpot=None)
+    if not other_targets.are_met_at(point):
+        return ()
+    flip = _target_flip(inputs, kind, point, "Takes one replica fewer.")
+    return () if flip is None else (flip,)
+
+
+_TARGET_LABELS = {"ttft": "first token", "tpot": "per token"}
+
+
+def _target_flip(
+    inputs: ServingCapacityInputs, kind: str, point: OperatingPoint, becomes: str
+) -> VerdictFlip | None:
+    """Return the tightest target of a kind that a load meets; None if it meets the one set."""
+    limit = getattr(inputs, f"{kind}_target")
+    value = getattr(point, kind)[SHARES[inputs.percentile]]
+    if limit is None or value <= limit:
+        return None
+    unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
+    now = format_value(limit, "s")
+    then = f"{round_past_limit(value / size, up=True)}{NBSP}{unit}"
+    return VerdictFlip(f"{kind}_target", f"Target: {_TARGET_LABELS[kind]}", now, then, becomes)
 
 
 class LoadAndReplicaFlips(NamedTuple):

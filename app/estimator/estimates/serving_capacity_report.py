@@ -157,7 +157,9 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     copies = _replicas_text(result)
     if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
-    text = f"{copies}. {_times_text(result, result.operating_point)}{_describe_other_acceptances(result)}"
+    decides = _describe_deciding_target(result)
+    times = _times_text(result, result.operating_point)
+    text = f"{copies}. {times}{decides}{_describe_other_acceptances(result)}"
     profile, share = result.profile, inputs.memory_utilization
     lacking = lacking_memory_text(
         most_lacking_bytes(profile.placed, 1.0, profile.traffic.mean_context, share)
@@ -250,6 +252,16 @@ def _replicas_text(result: CapacityResult) -> str:
         kinds = " of both" if result.profile.prefill else ""
         text += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
     return text
+
+
+def _describe_deciding_target(result: CapacityResult) -> str:
+    """Return a sentence on the target that the replicas follow from; empty if from none."""
+    inputs, kind = result.inputs, result.deciding_target
+    if kind is None or inputs.replicas or not result.targets_met or (result.replicas or 0) < 2:
+        return ""
+    limit = format_value(getattr(inputs, f"{kind}_target"), "s")
+    target = f"{limit} per token" if kind == "tpot" else f"{limit} for the first token"
+    return f" The target of {target} decides how many replicas it takes."
 
 
 def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
