@@ -47,6 +47,18 @@ def ranged_value(value: float, bound_factors: tuple[float, float], note: str = "
     return OutputValue(value, value * bound_factors[0], value * bound_factors[1], note)
 
 
+def spanning_value(value: float, other_values: Iterable[float]) -> OutputValue:
+    """Return a value whose range covers what other assumptions give; exact if all give the same.
+
+    >>> spanning_value(2.0, (3.0, 1.0)).low, spanning_value(2.0, ()).low
+    (1.0, None)
+    """
+    values = (value, *other_values)
+    if min(values) == max(values):
+        return OutputValue(value)
+    return OutputValue(value, min(values), max(values))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutputSpec(Generic[ResultT]):
     """An output of an estimate, and how to read it from the result of the computation.

@@ -803,3 +803,25 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         tpot_target="200 ms",
     )
     assert "for the first token decides how many" in sooner.verdict.text
+
+
+def test_what_depends_on_the_failure_rate_has_one_range_everywhere() -> None:
+    time = ask("training-time", model="llama-3.1-70b", gpus=512)
+    stored = ask("storage", model="llama-3.1-70b", gpus=512)
+    saved, stored_interval = time["checkpoint_interval"], stored["interval"]
+    assert saved.value == pytest.approx(stored_interval.value, rel=0.02)
+    assert saved.low == pytest.approx(stored_interval.low, rel=0.02)
+    assert saved.high == pytest.approx(stored_interval.high, rel=0.02)
+    useful = time["goodput"]
+    assert useful.low is not None
+    assert useful.high is not None
+    assert useful.low < number(time, "goodput") < useful.high
+    typed = ask("training-time", model="llama-3.1-70b", gpus=512, mtbf_per_gpu="20000 h")
+    assert typed["goodput"].exact
+    assert typed["checkpoint_interval"].exact
+    run = ask("training-run", model="llama-3.1-8b")
+    parts = {section.name: section.estimate for section in run.sections}
+    of_time = parts["training-time"]["checkpoint_interval"]
+    assert (of_time.low, of_time.high) == pytest.approx(
+        (parts["storage"]["interval"].low, parts["storage"]["interval"].high), rel=0.02
+    )

@@ -27,6 +27,7 @@ from app.estimator.result import (
     Verdict,
     applicable_value,
     read_figures,
+    spanning_value,
 )
 from app.estimator.training.run_costs import GPU_MTBF
 from app.estimator.units import format_number, format_value
@@ -44,11 +45,8 @@ def _failure_rate_ranged_output(
     """Declare an output whose range follows from the published failure rates."""
 
     def read_with_range(result: StorageResult) -> OutputValue:
-        value = read(result, result.losses)
-        values = [value, *(read(result, losses) for losses in result.loss_bounds)]
-        if not result.loss_bounds:
-            return OutputValue(value)
-        return OutputValue(value, min(values), max(values))
+        others = (read(result, losses) for losses in result.loss_bounds)
+        return spanning_value(read(result, result.losses), others)
 
     return OutputSpec(name, label, unit, better, read_with_range, modeled=True, primary=primary)
 

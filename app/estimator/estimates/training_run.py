@@ -31,7 +31,7 @@ from app.estimator.inputs import reuse_input
 from app.estimator.memory.model_states import build_trained_weights
 from app.estimator.models.lookup import find_model
 from app.estimator.result import SubEstimate
-from app.estimator.training.run_costs import WRITE_BANDWIDTH, checkpoint_bytes
+from app.estimator.training.run_costs import GPU_MTBF, WRITE_BANDWIDTH, checkpoint_bytes
 from app.estimator.training.step_time import LOST, gpu_hours_per_token
 from app.estimator.training.training_plan import find_software
 
@@ -233,9 +233,10 @@ def _storage_inputs(time: SubEstimate) -> dict[str, Any]:
     values = {
         "gpus": time.inputs.gpus,
         "gpu_rate": time.estimate["tokens_per_second_per_gpu"].value,
-        "mtbf": time.inputs.mtbf_per_gpu,
         "restart": time.inputs.restart_time,
     }
+    if time.inputs.mtbf_per_gpu != GPU_MTBF:
+        values["mtbf"] = time.inputs.mtbf_per_gpu
     if time.inputs.method != "full":  # Of adapters; `storage` itself counts the whole model.
         values["stall"] = time.inputs.checkpoint_time
     return values

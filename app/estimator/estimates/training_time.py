@@ -362,6 +362,12 @@ def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: Train
     return checkpoint_bytes(plan.trained_weights.trained_parameters(model)) / WRITE_BANDWIDTH
 
 
+def compute_useful_share(inputs: TrainingTimeInputs, stall: float, mtbf: float) -> float:
+    """Return the share of progress, with the best interval at a time between failures [1]."""
+    goodput = daly_goodput(daly_interval(stall, mtbf), stall, inputs.restart_time, mtbf)
+    return goodput * (1 - inputs.other_time)
+
+
 def compute_run(
     model: Architecture,
     gpu: Accelerator,
@@ -371,16 +377,14 @@ def compute_run(
 ) -> TrainingTimeResult:
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
     stall = requested_stall(model, inputs, plan)
-    interval = daly_interval(stall, mtbf)
-    goodput = daly_goodput(interval, stall, inputs.restart_time, mtbf)
-    if goodput <= 0:
+    useful_share = compute_useful_share(inputs, stall, mtbf)
+    if useful_share <= 0:
         message = (
             f"With {format_value(mtbf, 's')} between failures a job that takes "
             f"{format_value(stall + inputs.restart_time, 's')} to save and restart "
             "makes no progress."
         )
         raise input_error("gpus", inputs.gpus, message)
-    useful_share = goodput * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
@@ -401,7 +405,7 @@ def compute_run(
         hfu=mfu * (1 + recomputed_flops / flops),
         save_stall=stall,
         mtbf=mtbf,
-        interval=interval,
+        interval=daly_interval(stall, mtbf),
         useful_share=useful_share,
         seconds=computing / useful_share,
         lossless_seconds=computing,

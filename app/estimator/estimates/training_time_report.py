@@ -14,6 +14,7 @@ from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     TrainingTimeResult,
     compute_run,
+    compute_useful_share,
     find_bubble_reductions,
     find_flips,
     find_gpus_for_deadline,
@@ -46,6 +47,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
+    Better,
     Bounds,
     Estimate,
     FormulaStep,
@@ -56,8 +58,9 @@ from app.estimator.result import (
     TimelineSpan,
     Verdict,
     read_figures,
+    spanning_value,
 )
-from app.estimator.training.run_costs import probability_of_no_failure, rental_cost
+from app.estimator.training.run_costs import daly_interval, probability_of_no_failure, rental_cost
 from app.estimator.training.step_time import StepTime, pipeline_bubble
 from app.estimator.training.training_plan import RECOMPUTE_TEXTS, TrainingPlan
 from app.estimator.units import format_count, format_number, format_value
@@ -95,6 +98,24 @@ def _run_output(
         lambda r: modeled_time(run_error_interval(r.model, r.gpu), read(r)),
         modeled=True,
         primary=primary,
+    )
+
+
+def _failure_rate_ranged_output(
+    name: str,
+    label: str,
+    unit: str,
+    read: Callable[[TrainingTimeResult, float], float],
+    better: Better = "",
+) -> OutputSpec[TrainingTimeResult]:
+    """Declare an output of the time between failures, with the range of published ones."""
+    return OutputSpec(
+        name,
+        label,
+        unit,
+        better,
+        lambda r: spanning_value(read(r, r.mtbf), (read(r, mtbf) for mtbf in r.mtbf_bounds)),
+        modeled=True,
     )
 
 
@@ -180,7 +201,13 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     _step_output("hfu", "HFU", "%", lambda r: r.hfu, modeled_rate),
     _run_output("time", "Whole run", "s", lambda r: r.seconds, primary=True),
     _run_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
-    OutputSpec("goodput", "Useful share of the time", "%", "more", lambda r: r.useful_share),
+    _failure_rate_ranged_output(
+        "goodput",
+        "Useful share of the time",
+        "%",
+        lambda r, mtbf: compute_useful_share(r.inputs, r.save_stall, mtbf),
+        "more",
+    ),
     OutputSpec("failures", "Expected failures", "", "less", _expected_failures, modeled=True),
     OutputSpec(
         "total_flops",
@@ -214,7 +241,12 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
     _run_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
-    OutputSpec("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
+    _failure_rate_ranged_output(
+        "checkpoint_interval",
+        "Time between checkpoints",
+        "s",
+        lambda r, mtbf: daly_interval(r.save_stall, mtbf),
+    ),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
