@@ -71,6 +71,26 @@ def test_the_verdict_names_the_cheaper_way_and_where_they_meet():
     assert estimate(rent=3.8).verdict.lead == "About the same."
 
 
+def test_staff_that_nobody_typed_is_among_what_would_change_the_verdict():
+    answer = estimate(gpus=8, life=3 * YEAR)
+    staff = next(change for change in answer.changes if change.field == "staff")
+    assert staff.now == "88,388 USD/year"
+    flips_at = float(staff.flips_at.partition(" ")[0].replace(",", ""))
+    assert flips_at == pytest.approx(18_100, rel=0.01)
+    below, above = (estimate(gpus=8, life=3 * YEAR, staff=flips_at * f) for f in (1, 1.01))
+    assert below["buying"].value is True
+    assert above["buying"].value is False
+    usual = next(f for f in dataclasses.fields(CostInputs) if f.name == "staff").metadata["input"]
+    assert usual.usual(dataclasses.replace(CostInputs(), gpus=8)) == 88_388
+
+
+def test_a_single_server_is_said_to_need_no_network():
+    said = "a single server needs no network between servers"
+    assert said in " ".join(estimate(gpus=8).notes)
+    assert said not in " ".join(estimate(gpus=8, infrastructure=0.05).notes)
+    assert said not in " ".join(estimate(gpus=64).notes)
+
+
 def test_cheap_rent_is_never_beaten():
     answer = estimate(rent=1.0)
     assert answer["break_even"].value is None

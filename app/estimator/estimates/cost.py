@@ -41,6 +41,10 @@ EXAMPLE_PRICE, EXAMPLE_GPU = 30_000.0, "h100-sxm5-80"
 """Price of a GPU in its server [USD], if none is given, and the GPU that it is of."""
 
 
+CLUSTER_INFRASTRUCTURE = 0.25
+"""Price of network, storage and racks over that of the servers, if none is given [1]."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostInputs:
     gpus: int = gpus_input(default=64, topic=TOPIC)
@@ -94,6 +98,7 @@ class CostInputs:
         limits=(0.0, 1e10),
         help="People who run the machines, beyond those that renting needs; left empty, as an "
         "example: one for 64 GPUs at 250,000 USD, a third of one for 8, four for 1,024.",
+        usual=lambda inputs: round(usual_staff_cost(inputs.gpus)),
     )
     discount: float = _RENTING.add_folded_input(
         0.0,
@@ -118,11 +123,12 @@ class CostInputs:
         help="An example of 2024; write yours.",
     )
     infrastructure: float = _OWNING.add_folded_input(
-        0.25,
+        CLUSTER_INFRASTRUCTURE,
         "Network, storage and racks",
         unit="%",
         limits=(0.0, 5.0),
-        help="Bought beside the servers, over their price.",
+        help="Bought beside the servers, over their price. 25% is an example for a cluster; a "
+        "single server needs no network between servers: write what its storage and rack cost.",
         topic="cluster-components",
     )
     interest: float = _OWNING.add_folded_input(
@@ -363,14 +369,16 @@ _USUAL_GPUS, _USUAL_STAFF, _USUAL_EGRESS = 64, 250_000.0, 10e12
 
 
 def requested_staff_cost(inputs: CostInputs) -> float:
-    """Return the typed or the usual cost of staff [USD/year].
+    """Return the typed or the usual cost of staff [USD/year]."""
+    return usual_staff_cost(inputs.gpus) if inputs.staff is None else inputs.staff
 
-    Usual staff grows with the square root of the GPUs: many machines alike need fewer people
-    for each.
+
+def usual_staff_cost(gpus: int) -> float:
+    """Return the cost of staff, if none is given [USD/year].
+
+    It grows with the square root of the GPUs: many machines alike need fewer people for each.
     """
-    if inputs.staff is not None:
-        return inputs.staff
-    return _USUAL_STAFF * math.sqrt(inputs.gpus / _USUAL_GPUS)
+    return _USUAL_STAFF * math.sqrt(gpus / _USUAL_GPUS)
 
 
 def _break_even_utilization(owned: CostByUtilization, rented: CostByUtilization) -> float | None:
@@ -382,8 +390,9 @@ def _break_even_utilization(owned: CostByUtilization, rented: CostByUtilization)
 
 
 def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
-    """Return the nearest utilization, rent and price at which the cheaper option changes."""
-    inputs = result.inputs
+    """Return the nearest utilization, rent, price and staff at which the cheaper option changes."""
+    staff = round(requested_staff_cost(result.inputs))
+    inputs = dataclasses.replace(result.inputs, staff=staff)
     is_buying = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
     outcome = f"{'Renting' if is_buying else 'Buying'} begins to be cheaper."
@@ -391,6 +400,7 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     tried = [
         ("rent", _break_even_rent(result), 1.0, " USD/h", not is_buying),
         ("price", _break_even_purchase_price(result), 1.0, " USD", is_buying),
+        ("staff", _break_even_staff_cost(result), 1.0, " USD/year", is_buying),
     ]
     if break_even <= inputs.availability:
         tried.insert(0, ("utilisation", break_even, 0.01, "%", not is_buying))
@@ -423,6 +433,12 @@ def _break_even_rent(result: CostResult) -> float:
     share = 1.0 if inputs.commitment == "all" else inputs.utilisation
     hours = inputs.gpus * HOURS_PER_YEAR * share
     return (result.ownership_cost.total - result.yearly_egress_cost) / hours / (1 - inputs.discount)
+
+
+def _break_even_staff_cost(result: CostResult) -> float:
+    """Return the cost of staff at which both cost the same [USD/year]; negative if none does."""
+    cost = result.ownership_cost
+    return result.yearly_rental_cost - (cost.total - cost.staff)
 
 
 def _break_even_purchase_price(result: CostResult) -> float:

@@ -2,6 +2,7 @@
 
 from app.estimator.estimates.cost import (
     ANY_RUN,
+    CLUSTER_INFRASTRUCTURE,
     TOPIC,
     YEAR,
     CostInputs,
@@ -362,6 +363,9 @@ _PRICES = (
 )
 
 
+_SERVER_GPUS = 8  # GPUs of a usual server.
+
+
 def _build_notes(result: CostResult) -> tuple[str, ...]:
     inputs = result.inputs
     origin = f"They are of {inputs.priced_in}"
@@ -372,6 +376,12 @@ def _build_notes(result: CostResult) -> tuple[str, ...]:
         notes.append("On demand, hours without work cost nothing; nor are they kept.")
     else:
         notes.append("A reservation is paid whether the GPUs work or not.")
+    if inputs.gpus <= _SERVER_GPUS and inputs.infrastructure == CLUSTER_INFRASTRUCTURE:
+        share = format_value(inputs.infrastructure, "%")
+        notes.append(
+            f"{share} of the servers' price is counted for network, storage and racks, as in a "
+            "cluster; a single server needs no network between servers."
+        )
     if result.break_even_utilization and result.break_even_utilization > inputs.availability:
         notes.append("The break-even lies above the availability, so owning never reaches it.")
     notes.append(
