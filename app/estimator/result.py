@@ -297,11 +297,20 @@ class SubEstimate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class EstimateLink:
+    """Another estimate that answers the next question: its name, a text, and inputs as typed."""
+
+    name: str
+    text: str
+    typed: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Estimate:
     """The whole result of one estimate.
 
     `notes` are its assumptions; `changes` the input changes that would flip the verdict;
-    `sections` the results of other estimates that it is made of.
+    `sections` the results of other estimates that it is made of; `links` lead on to others.
     Figures are looked up by name: `estimate["weights"].value`.
     """
 
@@ -314,6 +323,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     changes: tuple[VerdictFlip, ...] = ()
     sections: tuple[SubEstimate, ...] = ()
+    links: tuple[EstimateLink, ...] = ()
 
     def find_figure(self, name: str) -> Figure | None:
         return next((figure for figure in self.figures if figure.name == name), None)

@@ -189,7 +189,8 @@ class EstimateView:
     `legend_classes` are the CSS classes of figures that are components of a chart, by label.
     `first` are the most important figures, `rest` all others in groups, and
     `inapplicable` those that do not apply to these inputs. `parts` link to the hardware
-    pages, `other_calculators` to other calculators with the inputs that they share. `link` is the URL
+    pages, `links` to what the estimate leads on to, `other_calculators` to other calculators with
+    the inputs that they share. `link` is the URL
     of the calculator with these inputs, empty if they are too long for a URL; `query` is
     its query string.
     """
@@ -213,6 +214,7 @@ class EstimateView:
     query: str
     other_calculators: tuple[TextLink, ...] = ()
     sections: tuple[SectionView, ...] = ()
+    links: tuple[TextLink, ...] = ()
 
     @property
     def more(self) -> int:
@@ -261,6 +263,10 @@ def build_estimate_view(
         query=query if short else "",
         other_calculators=_other_calculator_links(entry, inputs, estimate),
         sections=tuple(_section_view(section) for section in estimate.sections),
+        links=tuple(
+            TextLink(calculator_url(link.name, encode_inputs_query(link.typed)), link.text)
+            for link in estimate.links
+        ),
     )
 
 

@@ -304,3 +304,12 @@ def test_a_whole_configuration_is_posted_to_any_calculator_and_becomes_a_link(cl
     assert answer.status_code == 303
     assert client.get(answer.headers["location"]).status_code == 200
     assert "batch=4" in fragment.text
+
+
+def test_a_mig_instance_links_to_inference_memory_on_it(client) -> None:
+    page = client.get("/calculators/mig?gpu=h100-sxm5-80").text
+    address = (
+        "/calculators/inference-memory?gpu=h100-sxm5-80&amp;tensor_parallel=1"
+        "&amp;shown_memory=9.75+GiB"
+    )
+    assert f'<a href="{address}">Inference memory on 1g.10gb</a>' in page

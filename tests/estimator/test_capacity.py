@@ -4,6 +4,7 @@ import pytest
 
 from app.estimator import data_files as catalogue
 from app.estimator.data_files import UnsourcedEntryError
+from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.estimates.mig_report import MigInputs, find_mig_gpu, list_mig_gpus
 from app.estimator.hardware.catalog import find_accelerator, find_system, list_accelerators
 from app.estimator.hardware.part_values import find_part
@@ -203,3 +204,26 @@ def test_partitions_ask_for_one_gpu_that_has_them() -> None:
     fields = input_specs(MigInputs)
     assert "8x" not in fields["gpu"].help
     assert fields["gpu"].topic == fields["instances"].topic == "mig"
+
+
+def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
+    partitions = run_estimate("mig", {"gpu": "h100-sxm5-80"})
+    by_profile = {link.text.rpartition(" ")[2]: link for link in partitions.links}
+    profiles = find_mig_gpu("h100-sxm5-80").profiles
+    assert list(by_profile) == [profile.name for profile in profiles]
+    for profile in profiles:
+        link = by_profile[profile.name]
+        assert link.name == "inference-memory"
+        memory = run_estimate(
+            link.name, {**link.typed, "model": "llama-3.2-1b", "engine": "general"}
+        )
+        (bar,) = memory.pictures
+        share = bar.capacity / profile.capacity
+        assert share == pytest.approx(0.9, abs=0.05)
+        (back,) = memory.links
+        assert (back.name, dict(back.typed)) == ("mig", {"gpu": "h100-sxm5-80"})
+    assert not run_estimate("inference-memory", {"gpu": "h100-sxm5-80"}).links
+    # The profile of the whole GPU has one size, that of the table.
+    assert "84.9" not in " ".join(partitions.notes)
+    spec = input_specs(InferenceMemoryInputs)["shown_memory"]
+    assert "A MIG instance is described so" in spec.help

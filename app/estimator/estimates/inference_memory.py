@@ -118,7 +118,8 @@ class InferenceMemoryInputs:
         unit="GB",
         limits=(1e6, 1e13),
         help="Of one GPU, for example 79.22 GiB; left empty: that of the data sheet, "
-        "or what drivers show of it where an engine is chosen.",
+        "or what drivers show of it where an engine is chosen. A MIG instance is described so, "
+        "as one GPU: 9.75 GiB for 1g.10gb of an H100.",
         topic="inference-memory",
     )
     cache_memory: float | None = ENGINE.add_folded_input(

@@ -32,6 +32,7 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
     visible_memory,
 )
+from app.estimator.estimates.mig_report import list_mig_gpus
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
@@ -72,6 +73,7 @@ from app.estimator.result import (
     Bounds,
     Component,
     Estimate,
+    EstimateLink,
     FormulaStep,
     ModeledOutput,
     OutputSpec,
@@ -388,7 +390,15 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         tables=(build_table(memory_use, whole),),
         notes=(*build_notes(result.model, inputs, memory_use), capacity_note(gpu)),
         changes=find_flips(result),
+        links=_link_to_mig(gpu, inputs.tensor_parallel),
     )
+
+
+def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
+    """Return the link to the instances of a GPU; none for several, which no instance spans."""
+    if gpus > 1 or gpu.id not in list_mig_gpus():
+        return ()
+    return (EstimateLink("mig", f"MIG partitions of the {gpu.name}", {"gpu": gpu.id}),)
 
 
 def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:

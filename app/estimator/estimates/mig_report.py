@@ -8,11 +8,11 @@ from app.estimator.common_inputs import gpu_input, input_error
 from app.estimator.formula_steps import StepBuilder, format_exact_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
 from app.estimator.inputs import input_field
-from app.estimator.memory_verdict import capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
     Estimate,
+    EstimateLink,
     FormulaStep,
     OutputSpec,
     OutputValue,
@@ -21,6 +21,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
+from app.estimator.units import format_value
 
 _CARDS = ("mig.toml", "card")
 
@@ -312,12 +313,27 @@ def build_profiles_table(result: MigResult) -> ResultTable:
     return ResultTable("Profiles of this GPU", columns, rows)
 
 
+def link_instance_to_memory(gpu: Accelerator, profile: MigProfile) -> EstimateLink:
+    """Return the link to `inference-memory` on one instance."""
+    memory = f"{profile.memory_in_name / 1e9:g} GB"
+    if profile.reported_memory:
+        memory = f"{profile.reported_memory / 2**30:g} GiB"
+    typed = {"gpu": gpu.id, "tensor_parallel": "1", "shown_memory": memory}
+    return EstimateLink("inference-memory", f"Inference memory on {profile.name}", typed)
+
+
 def build_notes(result: MigResult) -> tuple[str, ...]:
     isolation_note = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
     )
-    notes = [isolation_note, capacity_note(result.gpu)]
+    notes = [isolation_note]
+    if result.gpu.capacity != result.gpu.memory:
+        notes.append(
+            f"An undivided {result.gpu.name} shows {format_value(result.gpu.capacity, 'B')} in "
+            "nvidia-smi, whatever its label says; what an instance gets is the memory by the "
+            "driver in the table, also in the profile of the whole GPU."
+        )
     if not all(p.reported_memory for p in result.instances):
         notes.append("Where no reading of an instance is published, the size in its name counts.")
     slices = result.card.compute_slices
@@ -348,6 +364,7 @@ def estimate(inputs: MigInputs) -> Estimate:
         pictures=(build_bar(result),),
         tables=(build_profiles_table(result),),
         notes=build_notes(result),
+        links=tuple(link_instance_to_memory(gpu, profile) for profile in card.profiles),
     )
 
 
