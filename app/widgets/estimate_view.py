@@ -317,14 +317,25 @@ def _shared_inputs(
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared = {}
+    counterparts = _COUNTERPARTS.get(other.name, {}) if "context" in specs else {}
     for name, spec in given_inputs.input_specs(other.inputs).items():
-        mine, value = specs.get(name), values.get(name)
+        source = name if values.get(name) is not None else counterparts.get(name, name)
+        mine, value = specs.get(source), values.get(source)
         if mine is None or value is None or (mine.kind, mine.unit) != (spec.kind, spec.unit):
             continue
         value = dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
         if spec.kind != "choice" or value in dict(spec.choices):
             shared[name] = given_inputs.format_typed_value(spec, value)
     return shared
+
+
+_COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
+    "latency": {"prompt": "context", "batch": "concurrent"},
+}
+"""Inputs of a calculator, and those of another name that mean the same where a context is asked.
+
+A prompt as long as the context is the longest that takes the memory of it.
+"""
 
 
 def encode_inputs_query(query_values: Mapping[str, str]) -> str:

@@ -313,3 +313,12 @@ def test_a_mig_instance_links_to_inference_memory_on_it(client) -> None:
         "&amp;shown_memory=9.75+GiB"
     )
     assert f'<a href="{address}">Inference memory on 1g.10gb</a>' in page
+
+
+def test_the_load_goes_along_from_inference_memory_to_latency(client) -> None:
+    page = client.get("/calculators/inference-memory?context=32768&concurrent=12").text
+    (address,) = re.findall(r'"(/calculators/latency\?[^"]*)"', page)
+    assert "prompt=32768" in address
+    assert "batch=12" in address
+    page = client.get(f"/calculators/latency?{address.partition('?')[2].replace('&amp;', '&')}")
+    assert page.status_code == 200
