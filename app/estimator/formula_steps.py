@@ -251,9 +251,11 @@ def format_daly_interval(stall: float, mtbf: float) -> FormulaTexts:
     """Return Daly's interval between checkpoints."""
     mtbf_text = format_term(mtbf, "s")
     if stall >= 2 * mtbf:
-        return FormulaTexts("time between failures", mtbf_text)
+        return FormulaTexts("MTBF", mtbf_text)
     template = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
-    formula = template.format("stall", "failures") + ", failures: the time between them"
+    formula = (
+        template.format("stall", "MTBF") + "; MTBF is the mean time between failures of the job"
+    )
     return FormulaTexts(formula, template.format(format_term(stall, "s"), mtbf_text))
 
 

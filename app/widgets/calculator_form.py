@@ -176,7 +176,7 @@ class FormField:
     """One input of a form, with the typed value and the error message.
 
     `changed` is whether the typed value is not the default. `usual` is what counts while the
-    field is empty.
+    field is empty, `replaced_by` the label of a field that was given instead of it.
     """
 
     name: str
@@ -196,6 +196,7 @@ class FormField:
     error: str = ""
     changed: bool = False
     usual: str = ""
+    replaced_by: str = ""
 
     @property
     def wide(self) -> bool:
@@ -332,7 +333,8 @@ def build_form_fields(
     wrong = {p.field: p.message for p in problems}
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields = []
-    for name, spec in given_inputs.input_specs(entry.inputs).items():
+    specs = given_inputs.input_specs(entry.inputs)
+    for name, spec in specs.items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
         replaced = bool(spec.replaced_by) and getattr(inputs, spec.replaced_by, None) is not None
@@ -345,7 +347,7 @@ def build_form_fields(
                 widget=_choose_widget(spec),
                 label=spec.label,
                 value=text,
-                unit=_NOT_COUNTED if replaced else unit,
+                unit=_NOT_USED if replaced else unit,
                 options=_option_groups(spec, text),
                 other=_OTHERS.get(spec.kind, NO_UNLISTED_CHOICE),
                 help=spec.help,
@@ -357,6 +359,7 @@ def build_form_fields(
                 error=wrong.get(name, ""),
                 changed=name in typed and (inputs is None or meant != defaults[name]),
                 usual=usual,
+                replaced_by=specs[spec.replaced_by].label if replaced else "",
             )
         )
     return tuple(fields)
@@ -396,7 +399,7 @@ def _format_typed_value(spec: InputSpec, typed: str) -> str:
     return f"{value:,}"
 
 
-_NOT_COUNTED = "not counted"
+_NOT_USED = "not used"
 """Beside a field that another one replaces."""
 
 

@@ -227,16 +227,16 @@ def test_a_field_that_another_one_replaces_is_said_not_to_count() -> None:
         return fields[name].unit
 
     assert beside({}, "concurrent") == ""
-    assert beside({"requests_per_second": "20"}, "concurrent") == "not counted"
+    assert beside({"requests_per_second": "20"}, "concurrent") == "not used"
     apart = {"model": "deepseek-v3", "prefill_gpus": "8", "decode_gpus": "32"}
-    assert beside(apart, "tensor_parallel") == "not counted" != beside({}, "tensor_parallel")
+    assert beside(apart, "tensor_parallel") == "not used" != beside({}, "tensor_parallel")
 
 
 def test_the_page_of_prefill_apart_says_which_gpus_do_not_count(client):
     apart = "model=deepseek-v3&gpu=gb200&prefill_gpus=8&decode_gpus=32"
     address = "/calculators/serving-capacity"
-    assert "not counted" in client.get(f"{address}?{apart}").text
-    assert "not counted" not in client.get(address).text
+    assert "Not used: “GPUs of a decode replica” is given." in client.get(f"{address}?{apart}").text
+    assert "Not used" not in client.get(address).text
 
 
 def test_a_model_that_is_still_to_be_written_has_no_result(htmx):

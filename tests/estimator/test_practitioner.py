@@ -825,3 +825,20 @@ def test_what_depends_on_the_failure_rate_has_one_range_everywhere() -> None:
     assert (of_time.low, of_time.high) == pytest.approx(
         (parts["storage"]["interval"].low, parts["storage"]["interval"].high), rel=0.02
     )
+
+
+def test_latency_says_how_its_three_limits_of_the_batch_differ() -> None:
+    job = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2, "weights": "bf16"}
+    for batch in (16, 128):
+        answer = ask("latency", **job, batch=batch)
+        assert answer.verdict.lead == "Decoding is bound by memory."
+        assert any(note.startswith("Three limits differ") for note in answer.notes)
+
+
+def test_the_working_names_the_time_between_failures_and_the_restart() -> None:
+    for name in ("storage", "training-time"):
+        lines = {step.figure: step.formula for step in ask(name, model="llama-3.1-8b").steps}
+        assert "MTBF is the mean time between failures of the job" in lines["goodput"]
+        assert "failures: the time between them" not in " ".join(lines.values())
+    formulas = [step.formula for step in ask("storage", model="llama-3.1-8b").steps]
+    assert any("a restart includes the time to read the checkpoint" in text for text in formulas)

@@ -381,8 +381,9 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         "Time per output token is the mean pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
         (
-            "Waiting for weights is the part of reading them that computing does not hide, so that "
-            "their bytes divided by it can be more than the bandwidth."
+            "“Waiting for weights” is the time for which a step stands still for them; the rest of "
+            "reading them happens while it computes. Their bytes divided by this time are not a "
+            "bandwidth."
         ),
     ]
     if placed.serving.stages_take_turns:
@@ -409,6 +410,13 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if result.compute_bound_batch is not None:
         turns = format_number(result.compute_bound_batch)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
+    if result.bound == "memory":
+        notes.append(
+            "Three limits differ: computing outweighs the weights where it takes longer than waiting "
+            "for them, at the rates that kernels reach; the critical batch is where it takes as "
+            "long as reading all of them at the peaks of the data sheet; and decoding is bound by "
+            "memory for as long as weights and cache together take longer than computing."
+        )
     if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
     if result.inputs.draft_tokens:

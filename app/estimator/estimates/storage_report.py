@@ -188,8 +188,9 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         _interval_step(result),
         _STEPS.line(
             "goodput",
-            "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
-            "failures) − 1)), failures: the time between them, restart: with reading the checkpoint",
+            "interval ÷ (MTBF × e^(restart ÷ MTBF) × (e^((interval + stall) ÷ MTBF) − 1)); MTBF is "
+            "the mean time between failures of the job, and a restart includes the time to read "
+            "the checkpoint",
             f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart_and_read_time, 's')} ÷ {mtbf}) × "
             f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,

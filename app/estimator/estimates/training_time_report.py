@@ -459,8 +459,8 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.line(
             "goodput",
-            "(1 − evaluation, repeats and slower steps) × interval ÷ (failures × e^(restart ÷ "
-            "failures) × (e^((interval + stall) ÷ failures) − 1)), failures: the time between them",
+            "(1 − evaluation, repeats and slower steps) × interval ÷ (MTBF × e^(restart ÷ MTBF) × "
+            "(e^((interval + stall) ÷ MTBF) − 1)); MTBF is the mean time between failures of the job",
             f"(1 − {format_term(inputs.other_time, '%')}) × {interval} ÷ ({mtbf} × exp({restart} ÷ "
             f"{mtbf}) × (exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             result.useful_share,
