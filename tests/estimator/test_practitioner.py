@@ -842,3 +842,16 @@ def test_the_working_names_the_time_between_failures_and_the_restart() -> None:
         assert "failures: the time between them" not in " ".join(lines.values())
     formulas = [step.formula for step in ask("storage", model="llama-3.1-8b").steps]
     assert any("a restart includes the time to read the checkpoint" in text for text in formulas)
+
+
+def test_both_powers_of_a_run_are_named() -> None:
+    time = ask("training-time", model="llama-3.1-70b", gpus=512)
+    assert any(
+        "1,190\u00a0W per GPU" in note and "training-run counts the typical load" in note
+        for note in time.notes
+    )
+    run = ask("training-run", model="llama-3.1-8b")
+    assert any(
+        "Energy counts 1,122\u00a0W per GPU, the typical load of its server" in note
+        for note in run.notes
+    )
