@@ -68,13 +68,23 @@ def find_result_changing_input(
 
     Tries the value that flips the verdict, then the next choice of a field that has
     choices, a doubled count, another model or GPU, and a list without its last element.
+    Of these, one that does not fit is taken only if no other changes the result.
     """
     if estimate.changes:
         return InputChange(estimate.changes[0].field, estimate.changes[0].flips_at)
+    unfit_change = None
     for change in _alternative_inputs(entry.inputs, inputs):
-        if _changes_first_figure(entry, {**query_values, change.field: change.value}, estimate):
+        other = _changed_estimate(entry, {**query_values, change.field: change.value}, estimate)
+        if other is not None and _fits(other):
             return change
-    return None
+        if other is not None:
+            unfit_change = unfit_change or change
+    return unfit_change
+
+
+def _fits(estimate: Estimate) -> bool:
+    figure = estimate.find_figure("fits")
+    return estimate.verdict.status != "no" and (figure is None or figure.value is not False)
 
 
 _TRIED = 3  # Models or GPUs that are tried before giving up.
@@ -110,15 +120,16 @@ def _alternative_names(spec: InputSpec, value: Any) -> list[str]:
     return [value.rpartition(",")[0]] if spec.kind == "text" and value else []
 
 
-def _changes_first_figure(
+def _changed_estimate(
     entry: EstimateSpec, query_values: Mapping[str, str], estimate: Estimate
-) -> bool:
-    """Return whether the calculator has a result whose first figure differs."""
+) -> Estimate | None:
+    """Return the result for these inputs; None if there is none or no first figure differs."""
     try:
         other = entry.compute(given_inputs.parse_inputs(entry.inputs, query_values))
     except (ValueError, LookupError, ArithmeticError):
-        return False
-    return any(other[name].value != estimate[name].value for name in entry.first)
+        return None
+    is_changed = any(other[name].value != estimate[name].value for name in entry.first)
+    return other if is_changed else None
 
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]

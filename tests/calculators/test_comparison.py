@@ -1,6 +1,6 @@
 """Scenarios side by side: their address, what differs, which is better."""
 
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
@@ -85,6 +85,22 @@ def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
             assert sides["a"] != sides["b"]
             lead = compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
             assert lead != "There is no difference."
+
+
+def test_a_comparison_proposes_an_alternative_that_fits():
+    entry = registry.find_estimate("latency")
+    typed = {
+        "model": "mixtral-8x7b",
+        "gpu": "a100-sxm4-80",
+        "tensor_parallel": "2",
+        "weights": "bf16",
+        "batch": "128",
+    }
+    inputs = parse_inputs(entry.inputs, typed)
+    link = comparison_url(entry, inputs, entry.compute(inputs), urlencode(typed))
+    other = split_scenarios(dict(parse_qsl(link.partition("?")[2])))["b"]
+    assert other != typed
+    assert entry.compute(parse_inputs(entry.inputs, {**typed, **other}))["fits"].value is True
 
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():

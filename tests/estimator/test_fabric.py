@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.estimator import registry
 from app.estimator.estimates import fabric as changes
 from app.estimator.estimates import fabric_report as entry
 from app.estimator.estimates.fabric import FabricInputs
@@ -231,8 +232,8 @@ def test_what_cannot_be_built_is_refused_with_a_reason(subtests: pytest.Subtests
     for changed, field, says in [
         ({"switch": "ib-ndr"}, "switch", "not a switch"),
         ({"switch": "connectx-7"}, "switch", "not a switch"),
-        ({"system": "hgx-h100-8"}, "adapters", "write it"),
-        ({"system": "hgx-h100-8", "adapters": 8}, "rate", "write it"),
+        ({"system": "vera-rubin-nvl72"}, "adapters", "write “Adapters per system”, for example 72"),
+        ({"system": "vera-rubin-nvl72", "adapters": 72}, "rate", "write “Rate of an adapter”"),
         ({"nodes": 300, "tiers": "2"}, "nodes", "at most 256"),
         ({"nodes": 9000}, "nodes", "at most 8,192"),
         ({"adapters": 30}, "adapters", "trays of four"),
@@ -294,3 +295,15 @@ def test_one_switch_joins_as_many_systems_as_it_has_ports_for():
     one = found(nodes=5)
     assert (one["tiers"], one["most_systems"]) == (1, 8)
     assert found(nodes=9)["most_systems"] > 8
+
+
+def test_a_board_without_adapters_is_joined_with_those_of_the_system_of_its_gpus():
+    board, system = (
+        registry.run_estimate("fabric", {"system": name, "nodes": 64})
+        for name in ("hgx-h100-8", "dgx-h100")
+    )
+    assert board["leaves"].value == system["leaves"].value
+    assert "8 of 400 Gbit/s are assumed, as in the DGX H100" in " ".join(board.notes)
+    assert "are assumed" not in " ".join(system.notes)
+    typed = {"system": "hgx-h100-8", "nodes": 64, "adapters": 4, "rate": "200 Gbit/s"}
+    assert "are assumed" not in " ".join(registry.run_estimate("fabric", typed).notes)

@@ -842,3 +842,36 @@ def test_the_working_names_the_time_between_failures_and_the_restart() -> None:
         assert "failures: the time between them" not in " ".join(lines.values())
     formulas = [step.formula for step in ask("storage", model="llama-3.1-8b").steps]
     assert any("a restart includes the time to read the checkpoint" in text for text in formulas)
+
+
+def test_both_powers_of_a_run_are_named() -> None:
+    time = ask("training-time", model="llama-3.1-70b", gpus=512)
+    assert any(
+        "1,190\u00a0W per GPU" in note and "training-run counts the typical load" in note
+        for note in time.notes
+    )
+    run = ask("training-run", model="llama-3.1-8b")
+    assert any(
+        "Energy counts 1,122\u00a0W per GPU, the typical load of its server" in note
+        for note in run.notes
+    )
+
+
+def test_a_given_time_between_saves_counts() -> None:
+    best = ask("storage", model="llama-3.1-70b")
+    given = ask("storage", model="llama-3.1-70b", save_every="30 min")
+    assert number(given, "interval") == 1800
+    assert given["interval"].exact
+    assert number(given, "lost") > number(best, "lost")
+    assert "Save every 30\u00a0min." in f"{given.verdict.lead} {given.verdict.text}"
+    again = ask("storage", model="llama-3.1-70b", save_every=f"{number(best, 'interval')} s")
+    assert number(again, "lost") == pytest.approx(number(best, "lost"))
+    table = next(t for t in given.tables if t.label == "What another interval costs")
+    assert [row[0] for row in table.rows][2] == "As given"
+    for saving in ("wait", "beside"):
+        for minutes in (5, 600):
+            job = {"saving": saving, "save_every": f"{minutes} min"}
+            answer = ask("storage", model="llama-3.1-70b", **job)
+            for change in answer.changes:
+                typed = {"model": "llama-3.1-70b", **job, **change.typed_values}
+                assert ask("storage", **typed)["fits"].value is not answer["fits"].value, change

@@ -10,6 +10,7 @@ from app.estimator.hardware.catalog import (
     find_network_part,
     find_reference_design_for,
     find_system,
+    list_systems,
 )
 from app.estimator.hardware.fat_tree import (
     FatTree,
@@ -285,12 +286,13 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
 def split_systems_into_hosts(inputs: FabricInputs) -> FabricHosts:
     """Return the hosts of the chosen systems; raises InvalidInputsError for unknown ones."""
     system = find_system(inputs.system)
-    adapters = inputs.adapters or system.nics
-    rate = inputs.rate or system.nic
+    similar = find_system_with_adapters(system) or system
+    adapters = inputs.adapters or system.nics or similar.nics
+    rate = inputs.rate or system.nic or similar.nic
     if adapters is None:
-        raise input_error("adapters", "", _unknown_value_message("the number of adapters", system))
+        raise input_error("adapters", "", _unknown_value_message("adapters", "72", system))
     if rate is None:
-        raise input_error("rate", "", _unknown_value_message("the rate of the adapters", system))
+        raise input_error("rate", "", _unknown_value_message("rate", "800 Gbit/s", system))
     is_rack = adapters > _MOST_ADAPTERS_OF_SERVER
     trays = adapters // _ADAPTERS_OF_TRAY if is_rack else 1
     if is_rack and adapters % _ADAPTERS_OF_TRAY:
@@ -300,8 +302,27 @@ def split_systems_into_hosts(inputs: FabricInputs) -> FabricHosts:
     return FabricHosts(system, inputs.nodes, inputs.nodes * trays, rails, trays, rate)
 
 
-def _unknown_value_message(value_name: str, system: System) -> str:
-    return f"{value_name.capitalize()} of the {system.name} is not known: write it."
+def _unknown_value_message(field: str, example: str, system: System) -> str:
+    label = input_specs(FabricInputs)[field].label
+    return f"The {system.name} is listed without it: write “{label}”, for example {example}."
+
+
+def find_system_with_adapters(system: System) -> System | None:
+    """Return a listed system with the same GPUs whose adapters stand for unknown ones.
+
+    >>> find_system_with_adapters(find_system("hgx-h100-8")).name
+    'DGX H100'
+    """
+    return next(
+        (
+            other
+            for other in list_systems()
+            if (other.accelerator, other.gpus) == (system.accelerator, system.gpus)
+            and other.nics
+            and other.nic
+        ),
+        None,
+    )
 
 
 def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:

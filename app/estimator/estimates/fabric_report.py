@@ -8,6 +8,7 @@ from app.estimator.estimates.fabric import (
     describe_manager_links,
     describe_switches,
     find_flips,
+    find_system_with_adapters,
     max_systems,
 )
 from app.estimator.formula_steps import StepBuilder, format_product, format_term
@@ -320,7 +321,24 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
             f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
             "means new cables."
         )
-    return (*notes, *_link_rate_notes(result), _MANAGEMENT)
+    return (*_assumed_adapter_notes(inputs, result), *notes, *_link_rate_notes(result), _MANAGEMENT)
+
+
+def _assumed_adapter_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
+    """Say whose adapters are taken for a system that is listed without any."""
+    system = result.hosts.system
+    similar = find_system_with_adapters(system)
+    is_given = (inputs.adapters or system.nics) and (inputs.rate or system.nic)
+    if is_given or similar is None:
+        return ()
+    adapters = inputs.adapters or similar.nics
+    rate = format_number(result.hosts.adapter_rate * 8e-9)
+    note = (
+        f"The {system.name} is listed without adapters, which makers of servers choose: "
+        f"{adapters} of {rate} Gbit/s are assumed, as in the {similar.name}. Write "
+        "yours in “Adapters per system” and “Rate of an adapter”."
+    )
+    return (note,)
 
 
 def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:

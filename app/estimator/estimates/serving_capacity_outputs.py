@@ -457,8 +457,12 @@ def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     point = replica_load(inputs, result.profile, (result.replicas or 0) - 1)
     if point is None or point.batch > result.max_rate_batch:
         return ()
-    relaxed: dict[str, Any] = {f"{kind}_target": None}
-    if not latency_targets(dataclasses.replace(inputs, **relaxed)).are_met_at(point):
+    targets = latency_targets(inputs)
+    if kind == "ttft":
+        other_targets = dataclasses.replace(targets, ttft=None)
+    else:
+        other_targets = dataclasses.replace(targets, tpot=None)
+    if not other_targets.are_met_at(point):
         return ()
     flip = _target_flip(inputs, kind, point, "Takes one replica fewer.")
     return () if flip is None else (flip,)

@@ -145,6 +145,15 @@ class StorageInputs:
         help="A deadline for a save, from which the write bandwidth follows; left empty: none.",
         term="checkpoint",
     )
+    save_every: float | None = _CHECKPOINTS.add_folded_input(
+        None,
+        "Time between saves",
+        unit="min",
+        limits=(1.0, 7 * 86400.0),
+        help="Work between two saves, for example 30 min; left empty: the time with which the "
+        "least is lost.",
+        term="checkpoint",
+    )
     kept: int = _CHECKPOINTS.add_folded_input(
         5,
         "Checkpoints kept",
@@ -206,7 +215,7 @@ class StorageInputs:
 class GoodputLosses:
     """Lost time from checkpoints and failures; seconds, and shares of the time.
 
-    `goodput` is the productive share at the best interval.
+    `goodput` is the productive share at the interval, the best one if none is given.
     """
 
     stall: float
@@ -358,7 +367,7 @@ def compute_losses(
     stall = inputs.stall or (BARRIER + checkpoint_size / count / HOST_COPY if beside else written)
     mtbf = job_mtbf(gpu_mtbf or inputs.mtbf or GPU_MTBF, count)
     restart = inputs.restart + checkpoint_size * inputs.replicas / inputs.read_bandwidth
-    interval = daly_interval(stall, mtbf)
+    interval = inputs.save_every or daly_interval(stall, mtbf)
     if beside:
         interval = max(interval, written)
     young = young_interval(stall, mtbf)

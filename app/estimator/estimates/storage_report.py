@@ -215,9 +215,11 @@ def _needed_save_bandwidth_steps(result: StorageResult) -> tuple[FormulaStep, ..
 
 
 def _interval_step(result: StorageResult) -> FormulaStep:
-    """Return the step for Daly's interval, at least the write time."""
+    """Return the step for the given or Daly's interval, at least the write time."""
     losses = result.losses
     formula, numbers = format_daly_interval(losses.stall, losses.mtbf)
+    if result.inputs.save_every is not None:
+        formula, numbers = "given", format_term(result.inputs.save_every, "s")
     if result.inputs.saving == "beside":
         formula += "; at least the write"
         numbers = f"max({numbers}, {format_term(result.write_time, 's')})"
@@ -269,6 +271,10 @@ def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     )
 
 
+def _interval_label(result: StorageResult) -> str:
+    return "The best" if result.inputs.save_every is None else "As given"
+
+
 def _build_lost_time_chart(result: StorageResult) -> Chart:
     losses = result.losses
     points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
@@ -282,7 +288,7 @@ def _build_lost_time_chart(result: StorageResult) -> Chart:
         (
             ChartLine("Lost", tuple((x, 1 - losses.goodput_at(x)) for x in points)),
             ChartLine("Acceptable", allowed, "dash"),
-            ChartLine("Best", ((losses.interval, losses.lost_share),), "mark"),
+            ChartLine(_interval_label(result), ((losses.interval, losses.lost_share),), "mark"),
         ),
         x_log=True,
     )
@@ -326,7 +332,7 @@ def _build_interval_table(result: StorageResult) -> ResultTable:
         for text, factor in (
             ("A quarter of it", 0.25),
             ("Half of it", 0.5),
-            ("The best", 1.0),
+            (_interval_label(result), 1.0),
             ("Twice as long", 2.0),
             ("Four times as long", 4.0),
         )

@@ -71,6 +71,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         notes=(
             NOTE,
             *_lost_time_notes(result),
+            *_power_notes(result),
             *result.missing_notes,
             *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
@@ -97,6 +98,19 @@ def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
 
 
 _LEAST_SHARE = 0.001
+
+
+def _power_notes(result: _RunResult) -> tuple[str, ...]:
+    """Say which power the energy is counted with, if it follows from the servers."""
+    time = result.find_section(_TIME)
+    if time is None or time.inputs.watts_per_gpu is None:
+        return ()
+    watts = format_value(time.inputs.watts_per_gpu, "W")
+    note = (
+        f"Energy counts {watts} per GPU, the typical load of its server; training-time alone does "
+        "not know the server and assumes 1.7 times the card's limit."
+    )
+    return (note,)
 
 
 def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:

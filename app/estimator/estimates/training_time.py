@@ -175,7 +175,8 @@ class TrainingTimeInputs:
         unit="W",
         typed_unit="W",
         limits=(1.0, 1e5),
-        help="With its share of the server; left empty: 1.7 times the card's limit.",
+        help="With its share of the server; left empty: 1.7 times the card's limit. A training "
+        "run counts the typical load of its servers instead.",
     )
     pue: float = common_inputs.pue_input()
 

@@ -594,7 +594,11 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     if plan.micro_batches < plan.pipeline:
         notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
     if result.inputs.watts_per_gpu is None:
-        notes.append(f"{format_value(result.watts_per_gpu, 'W')} per GPU with its server assumed.")
+        notes.append(
+            f"{format_value(result.watts_per_gpu, 'W')} per GPU with its server assumed, 1.7 times "
+            "the card's limit; training-run counts the typical load of its servers instead, as "
+            "power-cooling does."
+        )
     return tuple(notes)
 
 
