@@ -386,17 +386,15 @@ draft_tokens_input = partial(
     "proposes per step; 0: no speculation.",
     term="speculative-decoding",
 )
-# 2.77 and 2.88 tokens a step of 7 drafts, with the heads of yuhuili for Llama 3.1 8B and of
-# Red Hat for Llama 3.3 70B: huggingface.co/nebius/EAGLE3-Llama-3.3-70B-Instruct. 85 to 90% are
-# of section 5.4.3 of the DeepSeek-V3 Technical Report.
 acceptance_input = partial(
     ENGINE.add_folded_input,
-    default=0.65,
+    default=None,
     label="Acceptance",
     unit="%",
     limits=(0.0, 1.0),
-    help="Probability that a proposed token is kept: about 65% with public EAGLE-3 heads of "
-    "Llama on MT-bench, 85 to 90% with DeepSeek-V3's own module and one token.",
+    help="Probability that a proposed token is kept; left empty: 87.5% for one token of a model's "
+    "own MTP module (85 to 90% by the DeepSeek-V3 report), else 65%, as with public EAGLE-3 heads "
+    "of Llama on MT-bench.",
     term="speculative-decoding",
 )
 draft_cost_input = partial(

@@ -26,6 +26,8 @@ def memory_status(need: float, limit: float) -> Status:
 
 
 _LEADS: dict[Status, str] = {"no": "Does not fit.", "tight": "Tight.", "fits": "Fits.", "info": ""}
+UNSURE_LEAD = "May not fit."
+"""What is said if the limit lies within the range of the estimate."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def memory_verdict(
     if uncertainty := _crossed_limit_text(need, limit, least, most):
         verb = "would need" if need > limit else "needs"
         text = f"{subject} {verb} {need_text} and {capacity_clause}; {uncertainty}"
-        return Verdict("tight", "May not fit.", text)
+        return Verdict("tight", UNSURE_LEAD, text)
     if status == "no":
         text = f"{subject} would need {need_text} and {capacity_clause}."
     else:

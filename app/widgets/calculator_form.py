@@ -279,9 +279,17 @@ class CalculatorForm:
     @property
     def unplaced_problems(self) -> tuple[InputProblem, ...]:
         """Return the problems that belong to no field of this form."""
-        groups = (*self.groups, *self.folded)
-        names = {f.name for group in groups for f in group.fields}
+        names = {field.name for field in self._fields}
         return tuple(p for p in self.problems if p.field not in names)
+
+    @property
+    def wrong_fields(self) -> tuple[FormField, ...]:
+        """Return the fields that have an error."""
+        return tuple(field for field in self._fields if field.error)
+
+    @property
+    def _fields(self) -> tuple[FormField, ...]:
+        return tuple(f for group in (*self.groups, *self.folded) for f in group.fields)
 
 
 def build_calculator_form(

@@ -21,7 +21,9 @@
     field.closest("details")?.setAttribute("open", "");
     input.setAttribute("aria-invalid", "true");
     input.setAttribute("aria-describedby", note.id);
-    problem.classList.add("sr");
+    const label = field.querySelector("label").textContent.trim();
+    const link = Object.assign(document.createElement("a"), { href: `#${input.id}`, textContent: label });
+    problem.querySelector("span").prepend(link, ": ");
   };
 
   // A pasted config.json is too long for an address, so the form is posted instead.

@@ -70,6 +70,12 @@ def test_a_wrong_number_is_told_at_its_field_and_mended_there(sheet: Page) -> No
     assert field.get_attribute("aria-invalid") == "true"
     assert field.get_attribute("aria-describedby")
     expect(sheet.locator(".out")).to_contain_text("No result until this is corrected.")
+    reason = sheet.locator(".out .refusal .err")
+    expect(reason).to_contain_text("Context: ")
+    expect(reason).to_contain_text("cannot be read")
+    expect(reason.get_by_role("link", name="Context")).to_have_attribute(
+        "href", f"#{field.get_attribute('id')}"
+    )
     field.fill("8k")
     expect(sheet.locator("form .err")).to_have_count(0)
     assert field.get_attribute("aria-invalid") is None

@@ -115,6 +115,16 @@ def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
     assert "No result until these are corrected." in html
 
 
+def test_what_is_wrong_in_a_folded_field_is_said_with_the_refusal_too(templates):
+    shown = build_calculator_form(
+        require_estimate("inference-memory"), {"model": "8B", "weights": "gguf-q8-0"}
+    )
+    html = html_of(templates, shown)
+    refusal = html[html.index("No result until this is corrected.") :]
+    assert '<a href="#calc-weights">Weights</a>: This format is of llama.cpp' in refusal
+    assert 'id="calc-weights"' in html
+
+
 def test_a_combination_that_cannot_be_is_named_at_its_field():
     shown = build_calculator_form(ENTRY, {"gpus": "3"})
     assert fields_by_name(shown)["gpus"].error.startswith("“3” GPUs cannot share")

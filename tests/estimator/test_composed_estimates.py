@@ -293,3 +293,19 @@ def test_every_number_of_gpus_that_is_listed_for_a_batch_has_a_layout(subtests):
                 if any(list_splits(model, fabric, dataclasses.replace(job, gpus=gpus)))
             )
             assert listed == tuple(divided)
+
+
+def test_a_layout_has_one_verdict_on_its_memory_and_the_sure_one_is_named():
+    typed = {"model": "llama-3.1-8b", "tokens": "2T", "gpus": "96"}
+    run = run_estimate("training-run", typed | {"deadline": "30"})
+    parts = sections_of(run)
+    leads = {parts[name].verdict.lead for name in ("Layout", "Memory")}
+    assert leads == {"May not fit."}
+    sure = next(flip for flip in parts["Layout"].changes if flip.field == "usable_memory")
+    assert sure.becomes in run.verdict.text
+
+    plan = run_estimate("parallelism-plan", typed | dict(sure.typed_values))
+    assert plan.verdict.lead == "Fits."
+    assert plan["memory"].high < 84.9e9
+    assert plan["time"].value <= 30 * 86400
+    assert plan["micro_batch"].value == 1

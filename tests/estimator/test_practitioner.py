@@ -330,6 +330,21 @@ def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
         assert "drafts" not in ask(name, model="8B").verdict.text
 
 
+def test_one_token_of_a_models_own_module_is_kept_as_often_as_published() -> None:
+    own = {"model": "deepseek-v3", "gpu": "h200", "tensor_parallel": 8, "draft_tokens": 1}
+    for name in ("serving-capacity", "latency"):
+        figure = "tpot_p95" if name == "serving-capacity" else "tpot"
+        here, low = ask(name, **own), ask(name, **own, acceptance="85%")
+        assert "assumes that 87.5% of the drafts are kept" in here.verdict.text
+        assert f"one every {low[figure].words} at 85%" in here.verdict.text
+        assert "at 90%" in here.verdict.text
+        assert "at 95%" in low.verdict.text  # A typed one has the usual range.
+        # Nothing is published for the tokens after the first.
+        assert "assumes that 65%" in ask(name, **own | {"draft_tokens": 3}).verdict.text
+        dense = ask(name, model="8B", draft_tokens=1)
+        assert "assumes that 65%" in dense.verdict.text
+
+
 def test_a_rack_as_a_system_is_not_too_dense_for_a_place_that_nobody_chose() -> None:
     rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     assert "Too dense" not in ask("deployment", **rack).verdict.text

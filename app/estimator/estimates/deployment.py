@@ -62,7 +62,7 @@ class DeploymentInputs:
     engine: str = reuse_input(ServingCapacityInputs, "engine")
     cached_share: float = reuse_input(ServingCapacityInputs, "cached_share")
     draft_tokens: int = reuse_input(ServingCapacityInputs, "draft_tokens")
-    acceptance: float = reuse_input(ServingCapacityInputs, "acceptance")
+    acceptance: float | None = reuse_input(ServingCapacityInputs, "acceptance")
     draft_cost: float = reuse_input(ServingCapacityInputs, "draft_cost")
     system: str | None = system_input()
     oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)

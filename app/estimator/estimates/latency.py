@@ -38,6 +38,7 @@ from app.estimator.serving.step_time import (
     StepBatch,
     decode_time,
     draft_and_verify_step_time,
+    find_acceptance,
     measurement_coverage,
     padded_rows,
     place_model,
@@ -87,7 +88,7 @@ class LatencyInputs:
     )
     cached_share: float = common_inputs.cached_share_input()
     draft_tokens: int = common_inputs.draft_tokens_input()
-    acceptance: float = common_inputs.acceptance_input()
+    acceptance: float | None = common_inputs.acceptance_input()
     draft_cost: float = common_inputs.draft_cost_input()
     engine: str = common_inputs.engine_input()
     network_rate: float = common_inputs.network_rate_input()
@@ -207,7 +208,8 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     ttft = placed.time_before_prompt + prefill.total
     if inputs.chunk and inputs.chunk < uncached_tokens:
         ttft = _chunked_prefill_time(inputs, placed, inputs.chunk, uncached_tokens)
-    draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
+    acceptance = find_acceptance(inputs.acceptance, placed.model, inputs.draft_tokens)
+    draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
     tokens = draft.tokens_per_step
     per_token = (
         draft_and_verify_step_time(placed, draft, inputs.batch, context, decode.total) / tokens

@@ -40,7 +40,7 @@ from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
     SpeculativeDecoding,
-    acceptance_range,
+    find_acceptance,
     pipeline_time,
     tokens_per_step,
     verify_step,
@@ -158,13 +158,14 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     inputs = result.inputs
     if not inputs.draft_tokens:
         return ""
+    acceptance = find_acceptance(inputs.acceptance, result.placed.model, inputs.draft_tokens)
     step = result.time_per_output_token * result.tokens_per_step
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
         f"at {format_value(other, '%')}"
-        for other in acceptance_range(inputs.acceptance)
+        for other in (acceptance.low, acceptance.high)
     ]
-    assumed = format_value(inputs.acceptance, "%")
+    assumed = format_value(acceptance.assumed, "%")
     return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
 
 
@@ -261,7 +262,8 @@ def _draft_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     drafts = inputs.draft_tokens
     if not drafts:
         return ()
-    draft = SpeculativeDecoding(drafts, inputs.acceptance, inputs.draft_cost)
+    acceptance = find_acceptance(inputs.acceptance, result.placed.model, drafts)
+    draft = SpeculativeDecoding(drafts, acceptance.assumed, inputs.draft_cost)
     checking = verify_step(result.placed, draft, inputs.batch, inputs.prompt + inputs.answer / 2)
     tokens = format_number(inputs.batch * (drafts + 1))
     formula, numbers = _format_sum_of_parts(checking)

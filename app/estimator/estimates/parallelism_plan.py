@@ -18,6 +18,7 @@ from app.estimator.estimates.training_time import (
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
 from app.estimator.hardware.throughput import compute_sustained_rates
+from app.estimator.inputs import input_specs
 from app.estimator.memory.model_states import FRAMEWORKS, bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
@@ -29,11 +30,13 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TransientBytesPerToken,
     default_overhead_bytes,
+    plausible_bytes_range,
     resident_memory_of_distinct_stages,
     transient_bytes_per_token_of_distinct_stages,
 )
+from app.estimator.memory_verdict import UNSURE_LEAD, MemoryLimit, memory_verdict
 from app.estimator.models.architecture import Architecture
-from app.estimator.result import VerdictFlip
+from app.estimator.result import Verdict, VerdictFlip
 from app.estimator.training.step_time import (
     AllLayersTime,
     StepTime,
@@ -51,7 +54,7 @@ from app.estimator.training.training_plan import (
     plan_to_parallel_layout,
     plan_to_training_step,
 )
-from app.estimator.units import format_number
+from app.estimator.units import format_number, format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -752,7 +755,43 @@ def _search_full_and_halved_clusters(
     return searches
 
 
+def judge_layout_memory(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict:
+    """Return the verdict on the memory of a layout, as `training-memory` gives it."""
+    limit, plan = gpu.engine_visible_memory, candidate.plan
+    framework = plan_to_training_step(plan).framework.id
+    bounds = plausible_bytes_range(candidate.stage_memory, framework)
+    memory = MemoryLimit(limit, limit, gpu.memory)
+    return memory_verdict(candidate.memory, memory, plan.gpus, *bounds)
+
+
 def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+    return (*_find_sure_layout(result), *_find_too_few_gpus(result))
+
+
+def _find_sure_layout(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+    """Return the usable share of memory that leaves the best of the layouts that surely fit."""
+    best, gpu = result.best_layout, result.gpu
+    if best is None or judge_layout_memory(best, gpu).lead != UNSURE_LEAD:
+        return ()
+    for candidate in result.ranked:
+        if candidate.plan.gpus != best.plan.gpus:
+            continue
+        if judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD:
+            share = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
+            now, then = (
+                f"{percent:g}\u00a0%" for percent in (100 * result.inputs.usable_memory, share)
+            )
+            slower = format_value(candidate.step.total / best.step.total - 1, "%")
+            becomes = (
+                f"Surely fits: another layout with micro-batch {candidate.plan.micro_batch} takes "
+                f"{format_value(candidate.memory, 'B')}, and {slower} longer for a step."
+            )
+            label = input_specs(ParallelismPlanInputs)["usable_memory"].label
+            return (VerdictFlip("usable_memory", label, now, then, becomes),)
+    return ()
+
+
+def _find_too_few_gpus(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     fewest = result.fewest_gpus.gpus
     if result.best_layout is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
         return ()

@@ -12,6 +12,7 @@ from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanResult,
     compute_parallelism_plan,
     find_flips,
+    judge_layout_memory,
 )
 from app.estimator.estimates.training_memory_report import build_memory_bar
 from app.estimator.estimates.training_time_report import (
@@ -24,7 +25,7 @@ from app.estimator.estimates.training_time_report import (
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import list_price_notes
-from app.estimator.memory_verdict import capacity_note
+from app.estimator.memory_verdict import UNSURE_LEAD, capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -227,15 +228,14 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     if first is None:
         return _no_layout_verdict(where, result)
     plan = first.plan
-    limit = gpu.engine_visible_memory * result.inputs.usable_memory
     rate = format_value(first.tokens_per_second / plan.gpus, "token/s")
     count = format_number(plan.gpus)
     text = f"{describe_layout(first)}, ZeRO {plan.zero}, on {count} {gpu.name}: {rate} each."
     text += _search_limit_text(result)
-    tight = first.memory > 0.95 * limit
-    return Verdict(
-        "tight" if tight else "fits", "Fits, with little memory left." if tight else "Fits.", text
-    )
+    memory = judge_layout_memory(first, gpu)
+    if memory.lead == UNSURE_LEAD:
+        text += f" {memory.text}"
+    return Verdict(memory.status, memory.lead, text)
 
 
 UNDIVIDED_LEAD = "The batch cannot be divided."

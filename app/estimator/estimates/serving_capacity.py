@@ -54,6 +54,7 @@ from app.estimator.serving.step_time import (
     MeasurementCoverage,
     PlacedModel,
     SpeculativeDecoding,
+    find_acceptance,
     measurement_coverage,
     place_model,
 )
@@ -225,7 +226,7 @@ class ServingCapacityInputs:
     )
     cached_share: float = common_inputs.cached_share_input()
     draft_tokens: int = common_inputs.draft_tokens_input()
-    acceptance: float = common_inputs.acceptance_input()
+    acceptance: float | None = common_inputs.acceptance_input()
     draft_cost: float = common_inputs.draft_cost_input()
     cost_per_gpu_hour: float | None = common_inputs.price_input()
     network_rate: float = common_inputs.network_rate_input()
@@ -462,7 +463,8 @@ def _request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
     placed, traffic = place_replica(inputs), _request_pattern(inputs)
     model, gpu, fabric = placed.model, placed.gpu, placed.fabric
-    draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
+    acceptance = find_acceptance(inputs.acceptance, model, inputs.draft_tokens)
+    draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
     prefill = None
     if inputs.prefill_gpus and inputs.decode_gpus:
         setup = _prefill_decode_setup(inputs, inputs.prefill_gpus)

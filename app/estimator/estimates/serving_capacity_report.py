@@ -45,7 +45,7 @@ from app.estimator.serving.replica import (
     time_mixed_steps,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
-from app.estimator.serving.step_time import acceptance_range
+from app.estimator.serving.step_time import find_acceptance
 from app.estimator.units import format_count, format_number, format_value
 
 
@@ -194,14 +194,17 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
     inputs = result.inputs
     if not inputs.draft_tokens:
         return ""
+    acceptance = find_acceptance(
+        inputs.acceptance, result.profile.placed.model, inputs.draft_tokens
+    )
     paces = []
-    for acceptance in acceptance_range(inputs.acceptance):
-        changed = dataclasses.replace(inputs, acceptance=acceptance)
+    for other in (acceptance.low, acceptance.high):
+        changed = dataclasses.replace(inputs, acceptance=other)
         settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
         if settled is not None:
             pace = format_value(settled.tpot[SHARES[inputs.percentile]], "s")
-            paces.append(f"one every {pace} at {format_value(acceptance, '%')}")
-    assumed, share = format_value(inputs.acceptance, "%"), _SHARE_LABELS[inputs.percentile]
+            paces.append(f"one every {pace} at {format_value(other, '%')}")
+    assumed, share = format_value(acceptance.assumed, "%"), _SHARE_LABELS[inputs.percentile]
     return (
         f" That assumes that {assumed} of the drafts are kept; {share} get {' and '.join(paces)}."
     )

@@ -155,7 +155,18 @@ def _build_verdict(result: _RunResult) -> Verdict:
     status, objections = result.collect_objections("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
-    return Verdict(status, f"{time.words}.", f"{text} {objections}".strip())
+    sentences = (text, objections, _sure_layout_text(result))
+    return Verdict(status, f"{time.words}.", " ".join(filter(None, sentences)))
+
+
+def _sure_layout_text(result: _RunResult) -> str:
+    """Name the layout that surely fits, if the chosen one may not; else return nothing."""
+    plan = result.find_section("parallelism-plan")
+    flips = plan.estimate.changes if plan else ()
+    for flip in flips:
+        if flip.field == "usable_memory":
+            return f"{flip.becomes} The parallelism plan chooses it with {flip.flips_at} usable memory."
+    return ""
 
 
 def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
