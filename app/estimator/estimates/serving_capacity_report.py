@@ -163,6 +163,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     text = f"{copies}. {_times_text(result, result.operating_point)}{_describe_other_acceptances(result)}"
+    text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
     profile, share = result.profile, inputs.memory_utilization
     lacking = lacking_memory_text(
         most_lacking_bytes(profile.placed, 1.0, profile.traffic.mean_context, share)
