@@ -334,6 +334,10 @@ def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
     assert answer["fits"].value is False
     assert answer["max_rate"].note == "Within the targets, which this load misses."
     assert answer["saturated_throughput"].note.startswith("Whatever the targets.")
+    labels = {figure.output.name: figure.label for figure in answer.figures}
+    assert labels["max_rate"] == "Most requests per second within the targets"
+    assert labels["saturated_throughput"] == "Output tokens per second without targets, saturated"
+    assert labels["utilisation"] == "Load, of the most within the targets"
     drafts = ask("serving-capacity", typed, draft_tokens="3")
     assert "of the drafts are kept; 95 of 100 get one every" in drafts.verdict.text
 
@@ -362,3 +366,19 @@ def test_a_gpu_of_unknown_speed_is_kept_where_memory_decides() -> None:
     ranked = next(table for table in answer.tables if "RTX PRO 6000" in str(table.rows))
     assert "RTX PRO 6000" in str(ranked.rows[-1])
     assert "then NVIDIA's, then least power" in answer.notes[0]
+
+
+def test_plain_fp8_says_when_the_published_checkpoint_in_blocks_is_not_loaded_so(subtests) -> None:
+    qwen = {"model": "qwen3-235b-a22b", "weights": "fp8"}
+    unloaded = "the published FP8 checkpoint is not loaded so. The experts are 1,536 wide"
+    for name in ("inference-memory", "latency"):
+        with subtests.test(name):
+            assert unloaded in ask(name, qwen, tensor_parallel="8").verdict.text
+            assert unloaded not in ask(name, qwen, tensor_parallel="4").verdict.text
+            other = ask(name, qwen, tensor_parallel="8", model="llama-3.1-70b")
+            assert "published FP8" not in other.verdict.text
+    shared = {"tensor_parallel": "8", "gpu": "h200"}
+    whole = ask("serving-capacity", qwen, **shared, expert_parallel="8")
+    assert unloaded not in whole.verdict.text
+    divided = ask("serving-capacity", qwen, **shared, expert_tensor_parallel="8")
+    assert unloaded in divided.verdict.text

@@ -39,6 +39,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import (
     loadable_gpu_counts,
+    published_fp8_warning,
     quantization_block_problem,
     serving_pipeline_problem,
     shared_model_problem,
@@ -668,6 +669,14 @@ def scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return None
     return quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
+
+
+def fp8_checkpoint_warning(inputs: InferenceMemoryInputs) -> str:
+    """Return why the engine does not load the publisher's FP8 checkpoint; empty if it does."""
+    if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
+        return ""
+    gpus = inputs.tensor_parallel
+    return published_fp8_warning(find_model(inputs.model), inputs.weights, gpus, gpus)
 
 
 Flips = list[VerdictFlip]

@@ -21,6 +21,7 @@ from app.estimator.estimates.inference_memory import (
     fewest_fitting_gpus,
     find_flips,
     find_limits,
+    fp8_checkpoint_warning,
     fullest_stage,
     gpu_memory_use,
     memory_use_of_all_gpus,
@@ -378,7 +379,8 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     bounds = plausible_memory_range(inputs, memory_use)
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
     verdict = memory_verdict(memory_use.total, memory, gpus, *bounds)
-    problem = scale_block_problem(inputs, inputs.tensor_parallel) or ""
+    problem = scale_block_problem(inputs, inputs.tensor_parallel)
+    problem = problem or fp8_checkpoint_warning(inputs)
     if model.max_context and inputs.context > model.max_context:
         verdict = _build_longer_context_verdict(verdict, model.max_context)
     return Estimate(

@@ -149,7 +149,7 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         "tight" if lacking else "info",
         _LEADS[result.bound],
         f"First token {then} {fits}{_describe_other_acceptances(result)} "
-        f"{result.placed.refusal}".strip(),
+        f"{result.placed.refusal or result.placed.published_fp8_warning}".strip(),
     )
 
 

@@ -15,7 +15,12 @@ from app.estimator.estimates.serving_capacity import (
     resolve_inputs,
     serving_setup,
 )
-from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find_flips
+from app.estimator.estimates.serving_capacity_outputs import (
+    OUTPUTS,
+    RACK,
+    find_flips,
+    outputs_of,
+)
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
@@ -110,7 +115,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(result),
-        figures=read_figures(OUTPUTS, result),
+        figures=read_figures(outputs_of(result), result),
         steps=_build_steps(result),
         pictures=_build_pictures(result),
         tables=build_load_and_simulation_tables(result),
@@ -160,6 +165,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     decides = _describe_deciding_target(result)
     times = _times_text(result, result.operating_point)
     text = f"{copies}. {times}{decides}{_describe_other_acceptances(result)}"
+    text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
     profile, share = result.profile, inputs.memory_utilization
     lacking = lacking_memory_text(
         most_lacking_bytes(profile.placed, 1.0, profile.traffic.mean_context, share)

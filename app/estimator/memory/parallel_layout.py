@@ -335,6 +335,38 @@ def quantization_block_problem(
     return None
 
 
+# Qwen publishes them in BF16, and in FP8 in blocks of 128: vLLM issues 17569 and 25292 are of
+# Qwen3-235B-A22B-FP8 over 8 GPUs and of Qwen3-30B-A3B-FP8 over 4.
+_FAMILIES_WITH_FP8_BLOCKS = ("qwen3_moe",)
+
+
+def published_fp8_warning(
+    model: Architecture, weights: str, tensor: int, expert_tensor: int
+) -> str:
+    """Return why engines do not load the publisher's FP8 checkpoint of a model divided so.
+
+    It is another checkpoint than the model's own, which is not quantized. Empty if engines
+    load it, or if other weights than FP8 with one scale per tensor are counted.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> published_fp8_warning(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
+    'Counted with one scale per matrix,'
+    >>> published_fp8_warning(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
+    ''
+    """
+    if model.family not in _FAMILIES_WITH_FP8_BLOCKS:
+        return ""
+    if resolve_weight_format(model, weights).id != "fp8":
+        return ""
+    problem = quantization_block_problem(model, "fp8-block", tensor, expert_tensor)
+    if problem is None:
+        return ""
+    return (
+        "Counted with one scale per matrix, as --quantization fp8 of vLLM makes it of the BF16 "
+        f"weights; the published FP8 checkpoint is not loaded so. {problem}"
+    )
+
+
 _BLOCK_PARTS = {"experts": "The experts are", "shared": "The shared experts are"}
 
 

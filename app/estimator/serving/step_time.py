@@ -13,7 +13,7 @@ from app.estimator.hardware.collectives import (
     send_time,
 )
 from app.estimator.memory.inference_memory import cached_elements
-from app.estimator.memory.parallel_layout import quantization_block_problem
+from app.estimator.memory.parallel_layout import published_fp8_warning, quantization_block_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.models.number_formats import (
@@ -149,6 +149,14 @@ class PlacedModel:
                 self.model, serving.weights, serving.tensor, serving.expert_tensor
             )
             or ""
+        )
+
+    @property
+    def published_fp8_warning(self) -> str:
+        """Return why engines do not load the publisher's FP8 checkpoint so; empty if they do."""
+        serving = self.serving
+        return published_fp8_warning(
+            self.model, serving.weights, serving.tensor, serving.expert_tensor
         )
 
 
