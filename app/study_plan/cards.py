@@ -47,22 +47,17 @@ def choose_cards_to_review(
     exam = day + dt.timedelta(days=left)
     in_last_days = calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days))
 
-    def recall_on_exam_day(card: CardFact) -> float:
-        return retrievability_after((exam - card.last_day).days, card.stability)
+    def recall_on(at: dt.date, card: CardFact) -> float:
+        return retrievability_after((at - card.last_day).days, card.stability)
 
     due = [
         card
         for card in learner.cards
         if planned_review_day(card, calendar) <= day
-        or (in_last_days and card.last_day < day and recall_on_exam_day(card) < _WEAK_RECALL)
+        or (in_last_days and card.last_day < day and recall_on(exam, card) < _WEAK_RECALL)
     ]
     when = exam if calendar.exam and left <= 3 else day
-    due.sort(
-        key=lambda card: (
-            retrievability_after((when - card.last_day).days, card.stability),
-            card.card,
-        )
-    )
+    due.sort(key=lambda card: (recall_on(when, card), card.card))
     most = int(_REVIEW_SHARE * minutes / learner.paces.review)
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]
