@@ -334,10 +334,6 @@ def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
     assert answer["fits"].value is False
     assert answer["max_rate"].note == "Within the targets, which this load misses."
     assert answer["saturated_throughput"].note.startswith("Whatever the targets.")
-    labels = {figure.output.name: figure.label for figure in answer.figures}
-    assert labels["max_rate"] == "Most requests per second within the targets"
-    assert labels["saturated_throughput"] == "Output tokens per second without targets, saturated"
-    assert labels["utilisation"] == "Load, of the most within the targets"
     drafts = ask("serving-capacity", typed, draft_tokens="3")
     assert "of the drafts are kept; 95 of 100 get one every" in drafts.verdict.text
 

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from app.estimator.data_files import modeled_rate, modeled_time
@@ -261,20 +261,6 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         lambda r: _million_tokens_cost(r, with_prompts=True),
     ),
 )
-
-# Some outputs are of a load that keeps the targets, and one is not: their labels say which.
-_LABELS_WITH_TARGETS = {
-    "max_rate": "Most requests per second within the targets",
-    "saturated_throughput": "Output tokens per second without targets, saturated",
-    "utilisation": "Load, of the most within the targets",
-}
-
-
-def outputs_of(result: CapacityResult) -> Iterator[OutputSpec[CapacityResult]]:
-    """Yield the outputs, with labels that speak of the targets if any are set."""
-    for output in OUTPUTS:
-        label = _LABELS_WITH_TARGETS.get(output.name) if result.has_targets else None
-        yield dataclasses.replace(output, label=label) if label else output
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:

@@ -15,12 +15,7 @@ from app.estimator.estimates.serving_capacity import (
     resolve_inputs,
     serving_setup,
 )
-from app.estimator.estimates.serving_capacity_outputs import (
-    OUTPUTS,
-    RACK,
-    find_flips,
-    outputs_of,
-)
+from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find_flips
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
@@ -115,7 +110,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(result),
-        figures=read_figures(outputs_of(result), result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=_build_pictures(result),
         tables=build_load_and_simulation_tables(result),
