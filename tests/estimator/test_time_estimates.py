@@ -419,7 +419,8 @@ def test_the_time_for_weights_is_said_to_be_what_computing_does_not_hide():
     line = next(step for step in result.steps if step.figure == "memory_time")
     assert line.label == "Waiting for weights and cache"
     assert "without what is hidden behind computing" in line.formula
-    assert any("can be more than the bandwidth" in note for note in result.notes)
+    sentence = "Their bytes divided by this time are not a bandwidth."
+    assert any(sentence in note for note in result.notes)
 
 
 def test_the_target_per_token_is_said_to_hold_for_the_mean_of_an_answer():
