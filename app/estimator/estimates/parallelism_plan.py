@@ -778,13 +778,11 @@ def _find_sure_layout(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
             continue
         if judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD:
             share = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
-            now, then = (
-                f"{percent:g}\u00a0%" for percent in (100 * result.inputs.usable_memory, share)
-            )
+            now, then = (f"{percent:g}%" for percent in (100 * result.inputs.usable_memory, share))
             slower = format_value(candidate.step.total / best.step.total - 1, "%")
             becomes = (
-                f"Surely fits: another layout with micro-batch {candidate.plan.micro_batch} takes "
-                f"{format_value(candidate.memory, 'B')}, and {slower} longer for a step."
+                f"A layout with micro-batch {candidate.plan.micro_batch} fits for sure: "
+                f"{format_value(candidate.memory, 'B')}, and each step takes {slower} longer."
             )
             label = input_specs(ParallelismPlanInputs)["usable_memory"].label
             return (VerdictFlip("usable_memory", label, now, then, becomes),)

@@ -165,7 +165,7 @@ def _sure_layout_text(result: _RunResult) -> str:
     flips = plan.estimate.changes if plan else ()
     for flip in flips:
         if flip.field == "usable_memory":
-            return f"{flip.becomes} The parallelism plan chooses it with {flip.flips_at} usable memory."
+            return f"{flip.becomes} The parallelism plan picks it with usable memory set to {flip.flips_at}."
     return ""
 
 
