@@ -160,7 +160,7 @@ class CourseLinks:
 NO_COURSE = CourseLinks({}, frozenset())
 
 
-class Option(NamedTuple):
+class SelectOption(NamedTuple):
     value: str
     label: str
 
@@ -168,7 +168,7 @@ class Option(NamedTuple):
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionGroup:
     title: str
-    choices: tuple[Option, ...]
+    choices: tuple[SelectOption, ...]
 
 
 class UnlistedChoice(NamedTuple):
@@ -547,20 +547,20 @@ def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     """Return the choices of a field; an unknown value is added as another choice."""
     if spec.kind == "choice":
         groups: tuple[OptionGroup, ...] = (
-            OptionGroup("", tuple(Option(*choice) for choice in spec.choices)),
+            OptionGroup("", tuple(SelectOption(*choice) for choice in spec.choices)),
         )
     elif spec.kind in _NAMED:
         groups = _limit_options(catalog_options(spec.kind), dict(spec.choices))
     else:
         return ()
     if spec.optional:
-        groups = (OptionGroup("", (Option("", "Not set"),)), *groups)
+        groups = (OptionGroup("", (SelectOption("", "Not set"),)), *groups)
     listed = {option.value for group in groups for option in group.choices}
     if value.startswith("config:"):
-        return (OptionGroup("", (Option(value, "From config.json"),)), *groups)
+        return (OptionGroup("", (SelectOption(value, "From config.json"),)), *groups)
     if value in listed or _accepts_unlisted_values(spec):
         return groups
-    return (OptionGroup("", (Option(value, value),)), *groups) if value else groups
+    return (OptionGroup("", (SelectOption(value, value),)), *groups) if value else groups
 
 
 def _limit_options(
@@ -579,7 +579,7 @@ def _limit_options(
 @functools.cache
 def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
     if kind == "model":
-        models = tuple(Option(model.id, model.name) for model in lookup.list_models())
+        models = tuple(SelectOption(model.id, model.name) for model in lookup.list_models())
         return (OptionGroup("By name", models), OptionGroup("By size", _SIZES))
     if kind == "gpu":
         return _group_parts_by("vendor", catalog.list_accelerators())
@@ -589,14 +589,14 @@ def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
 
 
 def _group_parts_by(attribute: str, parts: Iterable[Any]) -> tuple[OptionGroup, ...]:
-    choices = collections.defaultdict[str, list[Option]](list)
+    choices = collections.defaultdict[str, list[SelectOption]](list)
     for part in parts:
-        choices[getattr(part, attribute)].append(Option(part.id, part.name))
+        choices[getattr(part, attribute)].append(SelectOption(part.id, part.name))
     return tuple(OptionGroup(title, tuple(some)) for title, some in choices.items())
 
 
 _SIZES = tuple(
-    Option(size, f"{size}, Llama-shaped")
+    SelectOption(size, f"{size}, Llama-shaped")
     for size in (
         "1B 3B 7B 8B 13B 20B 30B 34B 70B 120B 180B 250B 405B 500B 1T 2T".split()  # noqa: SIM905 - a list of words reads better
     )

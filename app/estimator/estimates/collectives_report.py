@@ -242,7 +242,7 @@ def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> C
     )
 
 
-class Traffic(NamedTuple):
+class ParallelismTraffic(NamedTuple):
     """What a kind of parallelism exchanges, among how many GPUs, and the size of it [B]."""
 
     label: str
@@ -259,12 +259,16 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
     domain_ranks = min(ranks, fabric.domain, 8)
     rows: list[tuple[TableCell, ...]] = []
     for traffic in (
-        Traffic("Data: gradients, once a step", "all_reduce", ranks, weights),
-        Traffic("ZeRO-3: weights, each micro-batch", "all_gather", ranks, weights),
-        Traffic("Tensor: activations, each layer", "all_reduce", domain_ranks, activations),
-        Traffic("Context: keys and values, each layer", "all_gather", domain_ranks, cache),
-        Traffic("Expert: tokens, each layer", "alltoall", domain_ranks, experts),
-        Traffic("Pipeline: activations, each boundary", "broadcast", 2, activations),
+        ParallelismTraffic("Data: gradients, once a step", "all_reduce", ranks, weights),
+        ParallelismTraffic("ZeRO-3: weights, each micro-batch", "all_gather", ranks, weights),
+        ParallelismTraffic(
+            "Tensor: activations, each layer", "all_reduce", domain_ranks, activations
+        ),
+        ParallelismTraffic(
+            "Context: keys and values, each layer", "all_gather", domain_ranks, cache
+        ),
+        ParallelismTraffic("Expert: tokens, each layer", "alltoall", domain_ranks, experts),
+        ParallelismTraffic("Pipeline: activations, each boundary", "broadcast", 2, activations),
     ):
         if not traffic.size:
             continue

@@ -31,7 +31,7 @@ class BytesPerParameter:
         return self.weights + self.gradients + self.optimizer
 
 
-class Precision(NamedTuple):
+class TrainingPrecision(NamedTuple):
     """Bytes of weights, gradients, master copy and each moment of a parameter."""
 
     label: str
@@ -47,10 +47,10 @@ class Optimizer(NamedTuple):
 
 
 PRECISIONS = {
-    "bf16-mixed": Precision("BF16 with FP32 master", 2, 2, 4, 4),
-    "bf16-mixed-fp32-grads": Precision("BF16 with FP32 master and gradients", 2, 4, 4, 4),
-    "bf16": Precision("BF16 alone", 2, 2, 0, 2),
-    "fp32": Precision("FP32", 4, 4, 0, 4),
+    "bf16-mixed": TrainingPrecision("BF16 with FP32 master", 2, 2, 4, 4),
+    "bf16-mixed-fp32-grads": TrainingPrecision("BF16 with FP32 master and gradients", 2, 4, 4, 4),
+    "bf16": TrainingPrecision("BF16 alone", 2, 2, 0, 2),
+    "fp32": TrainingPrecision("FP32", 4, 4, 0, 4),
 }
 # With the moments per parameter; 8-bit ones take one byte each.
 OPTIMIZERS = {
