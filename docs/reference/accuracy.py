@@ -11,8 +11,8 @@ _REPORT = DOCS.parent / "app" / "calculators" / "accuracy.json"
 _HEAD = (
     "under load",
     "fitted",
-    "model left out: median, 9 in 10, worst model",
-    "accelerator left out: median, 9 in 10",
+    "model left out: median, 90th percentile, worst model",
+    "accelerator left out: median, 90th percentile",
 )
 
 
