@@ -1,10 +1,9 @@
 """What a long past costs: the same pages for a veteran and for a newcomer.
 
 Run: python -m benchmarks.veteran [TIMES]. The app runs in this process on a database
-file; both learners study a course of more than 2,000 cards. Every page is made anew:
-a change is noted before each request, so no kept page can be sent. The two take turns,
-and the medians of the processor's time are compared, which a busy machine and a slow
-disk do not change.
+file; both learners study a course of more than 2,000 cards. The two take turns, and
+the medians of the processor's time are compared, which a busy machine and a slow disk
+do not change.
 """
 
 import asyncio

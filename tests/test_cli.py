@@ -45,6 +45,21 @@ def test_a_setting_that_cannot_be_used_is_one_sentence(capsys, monkeypatch) -> N
     assert said.count("\n") == 1
 
 
+def test_a_command_in_the_folder_of_a_served_course_uses_its_data(
+    capsys, monkeypatch, tmp_path
+) -> None:
+    (tmp_path / ".headroom").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADROOM_DATA", "")
+    monkeypatch.setenv("HEADROOM_CONTENT", "")
+
+    assert main(["settings"]) == 0
+    printed = capsys.readouterr().out
+
+    assert "HEADROOM_DATA\n    value    .headroom\n" in printed
+    assert "HEADROOM_CONTENT\n    value    .\n" in printed
+
+
 def test_a_busy_port_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))

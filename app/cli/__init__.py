@@ -17,6 +17,8 @@ from types import FrameType
 from typing import Any
 
 _INTERRUPTED = 130
+LOCAL_DATA = ".headroom"
+"""The data folder inside a course that is served as `headroom serve DIR`."""
 _EPILOG = (
     "What can be set is set in the environment, for example "
     "HEADROOM_PORT=8080 headroom serve; headroom settings lists everything."
@@ -120,10 +122,22 @@ def _run_server(options: argparse.Namespace) -> int:
 
 
 def _run_command(options: argparse.Namespace) -> int:
+    _use_data_of_course_here()
     with exclude_imports_from_gc():
         module = importlib.import_module(f"app.cli.{options.module}")
     status: int = module.COMMANDS[options.command](options)
     return status
+
+
+def _use_data_of_course_here() -> None:
+    """In a folder that was served as `headroom serve .`, use its course and its data.
+
+    Without it `headroom author link` would look for another server's database. Folders that the
+    environment names come first.
+    """
+    if Path(LOCAL_DATA).is_dir() and not os.environ.get("HEADROOM_DATA"):
+        os.environ["HEADROOM_DATA"] = LOCAL_DATA
+        os.environ["HEADROOM_CONTENT"] = os.environ.get("HEADROOM_CONTENT") or "."
 
 
 def build_parser() -> argparse.ArgumentParser:

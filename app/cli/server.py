@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from sqlmodel import Session
 
 from app.accounts.learner_store import count_course_learners
-from app.cli import CommandError, create_server_app
+from app.cli import LOCAL_DATA, CommandError, create_server_app
 from app.cli.database import (
     choose_url_to_print,
     create_data_folder,
@@ -36,8 +36,6 @@ from app.web.connection_guard import (
 )
 from app.web.monitoring import configure_logging, share_metrics_between_processes
 
-LOCAL_DATA = ".headroom"
-"""The data folder inside a course that is served as `headroom serve DIR`."""
 _SECONDS_TO_STOP = 8  # seconds that requests have to finish when the server is stopped
 
 

@@ -443,7 +443,7 @@ class QuestionType(abc.ABC, Generic[A]):
     the answer is in the stem; `boxed` whether its options have boxes. `begins` is whether
     scaffolded topics contain one, `estimates` whether it needs a course with calculators.
 
-    `template` has its macros `form` and `marks`, and `exam` if exams use another form.
+    `template` has its macros `form` and `feedback`, and `exam` if exams use another form.
     `fields` are the names of its form fields, or their prefixes up to a dot; `working` those
     that are no answer by themselves. `options_field` is the field of the answer that lists keyed
     options, `chosen` whether a response names some of them, and `least_exam_options` how many of them a
