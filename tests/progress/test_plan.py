@@ -372,11 +372,24 @@ def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Se
     assert lists(session)[0].tasks != before
 
 
+def test_the_end_of_the_cards_leads_to_the_next_task_of_the_list(reader: TestClient):
+    next_button = re.compile(
+        r'<(?:a|button) class="btn main[^"]*"[^>]*data-key="enter">.*?<kbd>', re.DOTALL
+    )
+    first = next_button.search(reader.get("/").text)
+    after = next_button.search(reader.get("/flashcards?task=review").text)
+
+    assert first
+    assert after
+    assert after[0] == first[0].replace(" bigbtn", "")
+
+
 def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient):
     reader.get("/")
 
-    assert "Back to Today" in reader.get("/flashcards?task=review").text
-    assert "/reviews" not in reader.get("/flashcards?task=review").text
+    end = reader.get("/flashcards?task=review").text
+    assert "Back to Today" in end
+    assert "/reviews" not in end
     new = reader.get("/flashcards?task=new").text
     assert "/reviews" in new or "/answer" in new
     assert (
