@@ -123,10 +123,10 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Libr
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
     heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Most was lost in {heaviest.title}" in result
+    assert f"You lost the most in {heaviest.title}" in result
     assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1
-    assert "Expected in the exam: about" in result
+    assert "Expected exam score: about" in result
     today = rosa.get("/").text
     listed = re.search(r'<a class="btn main bigbtn" href="(/concepts/[\w?=-]+)"', today)
     pages = re.findall(r'<a href="(/concepts/[\w?=-]+)">Read', result)
