@@ -112,7 +112,7 @@ def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) 
     page.goto(f"{sitting}/{others[1]}")
 
     expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
-    expect(page.get_by_text("open 6", exact=True)).to_be_visible()
+    expect(page.get_by_text("unanswered 6", exact=True)).to_be_visible()
     expect(page.get_by_text("flagged 1", exact=True)).to_be_visible()
     expect(page.get_by_label(f"{others[0]}, kept in this browser, flagged")).to_be_visible()
     expect(page.locator("#pace")).to_be_hidden()

@@ -56,7 +56,7 @@ def test_keys_are_only_letters_while_one_types(page: Page, server: Server) -> No
 
 def test_keys_can_be_turned_off(page: Page, server: Server) -> None:
     page.goto(server.url + "/settings")
-    page.get_by_label("Keyboard shortcuts").select_option("Off")
+    page.get_by_label("Keyboard shortcuts in this browser").select_option("Off")
     page.get_by_role("button", name="Save", exact=True).click()
 
     page.keyboard.press("?")
