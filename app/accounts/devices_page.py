@@ -123,7 +123,7 @@ def sign_out_other_devices(ctx: ReadContext) -> Response:
 @router.post("/settings/departure")
 def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") -> Response:
     if leave != "yes":
-        message = "Tick the box first: without a code there is no way back."
+        message = "Check the box first: without a code there is no way back."
         problems = [{"field": "leave", "message": message}]
         return render_settings_page(ctx, build_settings_form(ctx.learner), problems)
     learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
@@ -176,7 +176,7 @@ def _render_code_confirmation(
     ctx: RequestContext, form: CodeForm, owner_summary: LearnerDataSummary
 ) -> HTMLResponse:
     """Show whose data it is; 422 if it was confirmed without ticking the box."""
-    home, message = ctx.learner.home, "Tick the box first: this browser has records of its own."
+    home, message = ctx.learner.home, "Check the box first: this browser has records of its own."
     return ctx.page(
         "accounts/confirmation.html",
         status=422 if form.confirm else 200,

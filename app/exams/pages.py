@@ -517,7 +517,7 @@ def _require_slot(sitting: SittingState, number: int) -> PaperItem:
 
 
 def _describe_time_limit(factor: float, exam: ExamBlueprint) -> str:
-    factor_text = "the usual time" if factor == 1 else f"{factor:g} times the time"
+    factor_text = "Standard" if factor == 1 else f"{factor:g} times as long"
     return f"{factor_text}, {exam.minutes * factor:g} minutes"
 
 

@@ -51,7 +51,7 @@ class GradedItem:
         if self.unreadable:
             return "could not be read"
         if not self.answered:
-            return "left open"
+            return "unanswered"
         if self.score >= 1:
             return "right"
         return "partly right" if self.score > 0 else "not right"

@@ -301,7 +301,7 @@ class PaperRow:
     def state(self) -> str:
         if self.unreadable:
             return "can\u2019t be read"
-        return "answered" if self.answered else "open"
+        return "answered" if self.answered else "unanswered"
 
     def matches(self, show: Filter) -> bool:
         if show == "incomplete":

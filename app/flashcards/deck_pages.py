@@ -361,11 +361,11 @@ def _card_figures(
         return
     if state.state == "review":  # FSRS knows too little about a card that is still in its steps
         recall_percent = f"{round(retrievability_on_day(state, ctx.day) * 100)}%"
-        yield CardFigure("Likely to be known today", recall_percent)
-    yield CardFigure("Falls to 90% after", format_days(max(1, round(state.stability))))
+        yield CardFigure("Chance of recall today", recall_percent)
+    yield CardFigure("Recall falls to 90% after", format_days(max(1, round(state.stability))))
     yield CardFigure("Last review", format_date_with_year(state.last_day))
     yield CardFigure("Reviews", f"{state.reviews:,}")
-    yield CardFigure("Forgotten after learning", f"{state.lapses:,}")
+    yield CardFigure("Times forgotten", f"{state.lapses:,}")
 
 
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:

@@ -34,6 +34,7 @@ from app.flashcards.forms import (
     parse_rating_form,
 )
 from app.markup.model import CitedSource, Flashcard
+from app.quiz.next_steps import TaskView, build_task_view
 from app.spaced_repetition import queue as store
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_content import (
@@ -70,7 +71,7 @@ from app.spaced_repetition.todays_queue import (
 )
 from app.study_plan.cards import last_day_for_new_cards, planned_review_day
 from app.study_plan.facts import CardFact
-from app.study_plan.loader import DayListEnsured, load_cards_on_day_list
+from app.study_plan.loader import DayListEnsured, load_cards_on_day_list, load_plan
 from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
 
@@ -134,7 +135,8 @@ class NoCardsDueInfo:
     later today. `more` is how many new cards of the page `topic` could be started now, `wanted` the
     value of `more` in the address that starts them. `reverses` says that the new ones left are
     buried because their reverse was seen today, `too_late` that new cards could not be reviewed
-    twice before the exam, `has_list` that these are the cards of the day's list.
+    twice before the exam, `has_list` that these are the cards of the day's list. `next_task` is the
+    next one on it with something to do now.
     """
 
     on: dt.date | None
@@ -147,6 +149,7 @@ class NoCardsDueInfo:
     reverses: bool
     too_late: bool = False
     has_list: bool = False
+    next_task: TaskView | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -330,9 +333,11 @@ def _explain_no_cards_due(
         take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
     )
     more = len(offered)
-    extra_new_count = 0
+    extra_new_count, next_task = 0, None
     if listed is not None and not review_filter.topic:
-        extra_new_count = count_extra_new_cards(listed, queue)
+        extra_new_count, plan = count_extra_new_cards(listed, queue), load_plan(ctx)
+        tasks = [t for t in plan.tasks if t.done + t.begun < t.total] if plan else []
+        next_task = build_task_view(tasks[0], ctx.library) if tasks else None
     return NoCardsDueInfo(
         on=next_due.day if next_due else None,
         count=next_due.cards if next_due else 0,
@@ -344,6 +349,7 @@ def _explain_no_cards_due(
         reverses=bool(unseen) and not new,
         too_late=last_new is not None and last_new < ctx.day,
         has_list=listed is not None,
+        next_task=next_task,
     )
 
 

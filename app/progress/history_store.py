@@ -20,7 +20,7 @@ _READING = TABLES["reading"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OpenPlacementTest:
+class StartedPlacementTest:
     """A started placement test: its run, and how many questions are open."""
 
     run: int
@@ -66,17 +66,16 @@ _PLACEMENT_TEST = (
 _ANSWERED = select(_ATTEMPT.c.item).where(_ATTEMPT.c.run_id == bindparam("run"))
 
 
-def find_open_placement_test(
+def find_placement_test(
     db: Session, learner_id: int, course_questions: Collection[str]
-) -> OpenPlacementTest | None:
-    """Return the placement test started last, if questions that the course still has are open."""
+) -> StartedPlacementTest | None:
+    """Return the placement test started last, with its open questions that the course still has."""
     row = db.connection().execute(_PLACEMENT_TEST, {"learner": learner_id}).first()
     if row is None:
         return None
     answered = set(db.connection().scalars(_ANSWERED, {"run": row.id}))
     asked = [item for item in json.loads(row.asked) if item in course_questions]
-    open_count = sum(item not in answered for item in asked)
-    return OpenPlacementTest(row.id, open_count) if open_count else None
+    return StartedPlacementTest(row.id, sum(item not in answered for item in asked))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

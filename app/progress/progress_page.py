@@ -173,7 +173,7 @@ def _prediction_verdict(outcome: PredictionOutcome) -> str:
         return "nothing predicted before"
     if not outcome.is_comparable:
         open_count = outcome.result.questions - outcome.result.answered
-        return f"not counted, {open_count} left open"
+        return f"not counted, {open_count} unanswered"
     if outcome.is_inside_range:
         return "inside"
     return "above" if outcome.scaled_score > outcome.predicted.high else "below"

@@ -32,14 +32,10 @@ _LEAST_SPAN = 8.0  # points between the lowest and the highest line
 
 
 class ScoreChange(NamedTuple):
-    """By how many points the score rose, since when, and the fall since the last score as text.
+    """By how many points the score rose (fell, if negative), and since when: empty for no change yet."""
 
-    `since` is empty if there is nothing to compare with, `fall_text` if the score did not fall.
-    """
-
-    rise: int = 0
+    points: int = 0
     since: str = ""
-    fall_text: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,17 +45,16 @@ class ScoreTrend:
     scores: tuple[ScorePrediction, ...]
 
     def change_since_last_week(self, day: dt.date) -> ScoreChange:
+        """Return the change in a week or since the first score, but a fall since the last one first."""
         if len(self.scores) < 2:
             return ScoreChange()
+        today, last = round(self.scores[-1].expected), self.scores[-2]
         older = [score for score in self.scores if score.day <= day - WEEK]
         baseline = older[-1] if older else self.scores[0]
-        rise = round(self.scores[-1].expected) - round(baseline.expected)
-        previous = self.scores[-2]
-        fall = round(previous.expected) - round(self.scores[-1].expected)
-        fall_text = (
-            f"down {fall} since {previous.day:%A}" if fall > 0 and previous is not baseline else ""
-        )
-        return ScoreChange(rise, "in a week" if older else f"since {baseline.day:%A}", fall_text)
+        if last.day > day - WEEK and today < round(last.expected):
+            older, baseline = [], last
+        since = "in a week" if older else f"since {baseline.day:%A}"
+        return ScoreChange(today - round(baseline.expected), since)
 
 
 def build_score_trend(

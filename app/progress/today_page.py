@@ -110,10 +110,10 @@ router = APIRouter()
 @router.get("/", name="today")
 def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     library, learner = ctx.library, ctx.learner
-    running, placement_test = None, None
+    running, placement = None, None
     if learner.id:
         running = _find_running_exam(ctx)
-        placement_test = history.find_open_placement_test(ctx.db, learner.id, library.questions)
+        placement = history.find_placement_test(ctx.db, learner.id, library.questions)
     plan = load_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
@@ -124,7 +124,8 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "days_left": (exam - ctx.day).days if exam else None,
         "plan": plan,
         "running": running,
-        "placement_test": placement_test,
+        "placement_test": placement if placement and placement.left else None,
+        "is_placed": placement is not None,
         "exam": main_exam(library),
         "estimate": plan.estimate if plan else None,
         "change": ScoreChange(),

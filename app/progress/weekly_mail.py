@@ -86,8 +86,7 @@ def write_weekly_summary(ctx: RequestContext) -> MailText | None:
     week = load_last_seven_days_summary(ctx, plan, load_study_record(ctx))
     done_text = (
         f"{format_count_with_noun(week.days, 'day')} of study, {format_count_with_noun(week.pages, 'page')}, "
-        f"{format_count_with_noun(week.questions, 'answer')}, {format_count_with_noun(week.cards, 'card')} recalled on a "
-        "later day for the first time"
+        f"{format_count_with_noun(week.questions, 'answer')}, {format_count_with_noun(week.cards, 'card')} newly known"
     )
     lines = [f"Your last seven days: {done_text}."]
     if plan.estimate:

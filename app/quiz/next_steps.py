@@ -211,7 +211,7 @@ class TaskView:
 
 
 _REASONS = {
-    "begun": "You have begun it",
+    "begun": "You started it",
     "missed in the mock exam": "Missed in the mock exam",
     "missed in the placement test": "Missed in the placement test",
     "weak": "",
@@ -222,7 +222,8 @@ def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) ->
     reason = _REASONS[page.reason]
     if reason and page.required_by in library.topics:
         title = library.topics[page.required_by].title
-        reason = f"Comes before “{title}”: {reason[0].lower()}{reason[1:]}"
+        which = "you started" if page.reason == "begun" else f"you {page.reason}"
+        reason = f"Needed for “{title}”, which {which}"
     parts = [reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done} of {task.total} pages read"] if task.done else []
     return f"{NBSP}· ".join(filter(None, parts))
@@ -246,7 +247,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
         if is_done and task.total > 1:
-            title = f"{format_count_with_noun(task.total, 'listed page')} read"
+            title = f"{format_count_with_noun(task.total, 'page')} read"
             return TaskView("read", title, "", minutes, is_done)
         return TaskView(
             "read",
@@ -270,7 +271,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         )
     progress_text = ", ".join(
         [f"{task.done} of {task.total} done"] * (task.done > 0)
-        + [f"{task.begun} of {task.total} begun"] * (task.begun > 0)
+        + [f"{task.begun} of {task.total} started"] * (task.begun > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
     count_text = format_count_with_noun(task.total, noun)
@@ -279,14 +280,14 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "practice": (
             "Answer {}",
             "{} answered",
-            "On your latest pages, then missed before today, then other objectives",
+            "About recent pages, past mistakes and other topics",
         ),
         "new": (
             "Learn {}",
             "{} learned",
-            "Your own, and those of pages you read and questions you missed",
+            "From pages you read and questions you missed",
         ),
-        "review": ("Review {}", "{} reviewed", "Due now, before you forget"),
+        "review": ("Review {}", "{} reviewed", "Due today"),
     }[task.kind]
     return TaskView(
         kind=task.kind,

@@ -253,11 +253,11 @@ def _domain_practices(
 
 runs_router = APIRouter()
 _NOTHING_TO_PRACTICE = {
-    "missed": "Nothing is left to retry: every last answer was right.",
-    "retry": "Every question of that run was answered rightly.",
+    "missed": "You have no missed questions.",
+    "retry": "You got every question of that run right.",
     "flagged": "No question is flagged.",
     "topic": "This topic has no questions.",
-    "objective": "No question serves this objective yet.",
+    "objective": "This objective has no questions yet.",
     "today": "No questions are on today\N{RIGHT SINGLE QUOTATION MARK}s list.",
 }
 

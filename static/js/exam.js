@@ -65,12 +65,12 @@
       const did = link.classList.toggle("did", isAnswer(pairs));
       link.classList.remove("unread"); // which the server alone can tell
       const flag = link.classList.toggle("flag", pairs.some(([name]) => name === "flag"));
-      const said = !did ? "open" : outbox.waits(to) ? "kept in this browser" : "answered";
+      const said = !did ? "unanswered" : outbox.waits(to) ? "kept in this browser" : "answered";
       link.ariaLabel = `${link.textContent}, ${said}${flag ? ", flagged" : ""}`;
       document.getElementById("pace").hidden = true;
       if (outbox.waits(to)) document.getElementById("saved").textContent = "Kept in this browser";
     }
-    const counted = { answered: ".did", open: ":not(.did, .unread)", flagged: ".flag", "can’t": ".unread" };
+    const counted = { answered: ".did", unanswered: ":not(.did, .unread)", flagged: ".flag", "can’t": ".unread" };
     for (const part of document.querySelectorAll("#palette .leg > :not(.pal)"))
       part.textContent = part.textContent.replace(/\d+/, links(counted[part.textContent.split(" ")[0]]).length);
   };

@@ -116,9 +116,9 @@ def test_a_browser_with_records_asks_before_it_leaves_them(milo: TestClient, cod
     answer = enter(milo, code)
 
     assert "This browser leaves the records that it has now" in page
-    assert "Tick the box first" not in page
+    assert "Check the box first" not in page
     assert answer.status_code == 422
-    assert "Tick the box first" in answer.text
+    assert "Check the box first" in answer.text
     for text in (page, answer.text):
         assert facts(text)["Name"] == ["Rosa Meyer", "Milo"]
     assert enter(milo, code, leave="yes").is_redirect
@@ -226,7 +226,7 @@ def test_a_wrong_code_is_refused_before_records_are_given_up_for_it(
 
     assert answer.status_code == 422
     assert said in answer.text
-    assert "Tick the box" not in answer.text
+    assert "Check the box" not in answer.text
 
 
 @pytest.mark.usefixtures("code")
@@ -245,5 +245,5 @@ def test_leaving_without_the_tick_does_nothing(rosa: TestClient):
     answer = rosa.post("/settings/departure")
 
     assert answer.status_code == 422
-    assert "Tick the box first" in answer.text
+    assert "Check the box first" in answer.text
     assert "Rosa Meyer" in rosa.get("/settings").text

@@ -59,12 +59,12 @@ def test_a_closed_exam_counts_by_the_mended_key_and_says_what_it_was(
 
     report = rosa.get(f"{sitting}/report").text
     assert '<h1 class="count"><b>1</b> of ' in report
-    assert "The key of 1\u00a0question was mended after this exam" in report
+    assert "The answer key of 1\u00a0question was corrected after this exam" in report
     assert "before, it was 0 of" in report
-    assert "right, key mended" in report
+    assert "right, key corrected" in report
     solution = rosa.get(f"{sitting}/questions/1").text
     assert "Right." in solution
-    assert "The key was mended after this answer" in solution
+    assert "The answer key was corrected later" in solution
     assert attempts(session) == before
     assert session.exec(select(SittingAnswer)).one().model_dump() == kept
     assert [score for _, score, _ in load_finished_sittings(session, learner)] == [1]

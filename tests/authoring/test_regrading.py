@@ -78,7 +78,7 @@ def test_every_reader_counts_the_new_score_and_the_log_stays(
     assert row["revision"] != row["current_revision"] == author.question.revision
     page = rosa.get(verdict).text
     assert "Right." in page
-    assert "The key was mended after this answer" in page
+    assert "The answer key was corrected later" in page
     assert "The question was edited" not in page
 
 

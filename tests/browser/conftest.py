@@ -144,6 +144,6 @@ def set_exam(page: Page, server: Server, days: int) -> None:
     page.goto(f"{server.url}/settings")
     zone = str(page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone"))
     day = study_day_at(utc_now(), zone) + dt.timedelta(days=days)
-    page.get_by_label("Day of the exam").fill(day.isoformat())
+    page.get_by_label("Exam day").fill(day.isoformat())
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.", exact=True)).to_be_visible()

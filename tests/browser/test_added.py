@@ -10,8 +10,8 @@ from app.questions.types.choice import ChoiceSpec
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
-BACK = "It comes back as a card when its turn comes."
-OUT = "It does not come back."
+BACK = "Added to your cards."
+OUT = "Not in your cards."
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +39,14 @@ def test_a_missed_question_is_left_out_and_brought_back_in_place(
     miss(page, server, wrong)
     address = page.url
 
-    page.get_by_role("button", name="Keep it out").press("Enter")
+    page.get_by_role("button", name="Remove").press("Enter")
     expect(page.get_by_text(OUT)).to_be_visible()
-    expect(page.get_by_role("button", name="Bring it back")).to_be_focused()
+    expect(page.get_by_role("button", name="Add it")).to_be_focused()
     expect(page.locator(".verdict")).to_contain_text("Not right.")
 
-    page.get_by_role("button", name="Bring it back").press("Enter")
+    page.get_by_role("button", name="Add it").press("Enter")
     expect(page.get_by_text(BACK)).to_be_visible()
-    expect(page.get_by_role("button", name="Keep it out")).to_be_focused()
+    expect(page.get_by_role("button", name="Remove")).to_be_focused()
     assert page.url == address
 
 
@@ -56,11 +56,11 @@ def test_it_is_left_out_without_javascript(
     page = plain_page
     miss(page, server, wrong)
 
-    page.get_by_role("button", name="Keep it out").click()
+    page.get_by_role("button", name="Remove").click()
     expect(page.get_by_text(OUT)).to_be_visible()
     expect(page.locator(".verdict")).to_contain_text("Not right.")
 
-    page.get_by_role("button", name="Bring it back").click()
+    page.get_by_role("button", name="Add it").click()
     expect(page.get_by_text(BACK)).to_be_visible()
 
 
@@ -85,7 +85,7 @@ def test_its_card_is_graded_and_leads_to_the_question(
     page.goto(f"{server.url}/flashcards/deck")
     expect(own).to_contain_text("question, due")
     own.get_by_role("button", name=re.compile("^Remove")).click()
-    expect(own).to_contain_text("question, left out")
+    expect(own).to_contain_text("question, removed")
 
 
 def test_a_term_becomes_a_card_where_it_stands(page: Page, server: Server) -> None:

@@ -29,7 +29,7 @@ def test_keys_lead_to_the_parts_of_the_app(page: Page, server: Server) -> None:
 
     page.keyboard.press("?")
 
-    expect(page.get_by_role("dialog", name="Keyboard map")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 
 def test_the_first_tab_shows_a_small_link_to_the_content(page: Page, server: Server) -> None:
@@ -56,12 +56,12 @@ def test_keys_are_only_letters_while_one_types(page: Page, server: Server) -> No
 
 def test_keys_can_be_turned_off(page: Page, server: Server) -> None:
     page.goto(server.url + "/settings")
-    page.get_by_label("Keyboard shortcuts").select_option("Off")
+    page.get_by_label("Keyboard shortcuts in this browser").select_option("Off")
     page.get_by_role("button", name="Save", exact=True).click()
 
     page.keyboard.press("?")
 
-    expect(page.get_by_role("dialog", name="Keyboard map")).to_be_hidden()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_hidden()
 
 
 def test_j_and_k_go_from_section_to_section(page: Page, server: Server) -> None:

@@ -108,7 +108,7 @@ def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Sessi
     reach_the_end(rosa, sitting)
     finish(rosa, sitting)
     html = rosa.get(f"{sitting}/questions/1").text
-    assert "It comes back as a card when its turn comes." in html
+    assert "Added to your cards." in html
     card = session.exec(select(AddedCard.card)).first()
 
     answer = rosa.post(
@@ -154,4 +154,4 @@ def test_a_report_about_a_question_leads_back_to_its_solution(rosa) -> None:
 
     html = rosa.get(f"{sitting}/questions/1?reported=1").text
 
-    assert "is on the author" in html
+    assert "The author sees your report" in html

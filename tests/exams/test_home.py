@@ -144,7 +144,7 @@ def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Sessio
     missed = {item for _, item, *_ in json.loads(session.exec(select(Sitting.paper)).one())[:3]}
 
     assert "Only what you missed" in rosa.get("/exams").text
-    assert "was not right" in rosa.get("/exams/mock~missed").text
+    assert "questions you missed" in rosa.get("/exams/mock~missed").text
     again = sit(rosa, "mock~missed")
 
     session.rollback()  # look anew
@@ -169,7 +169,7 @@ def test_missed_questions_that_exams_do_not_ask_are_counted_apart(
 
     practice, exams = (re.sub(r"\s+", " ", rosa.get(page).text) for page in ("/quiz", "/exams"))
 
-    assert "2 questions whose last answer was not right" in practice
+    assert "2 questions you missed last time" in practice
     assert "1 question that you missed; 1 more is not asked in exams" in exams
 
 

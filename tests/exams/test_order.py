@@ -54,7 +54,7 @@ def test_an_order_that_nobody_touched_is_left_open(rosa, ordered, session) -> No
     assert state(rosa, sitting, number) == "open"
     other = 1 if number > 1 else 2
     palette = rosa.get(f"{sitting}/questions/{other}").text
-    assert f"{number}, open, flagged" in palette
+    assert f"{number}, unanswered, flagged" in palette
     assert "answered 0" in palette
     finish(rosa, sitting)
     assert session.exec(select(Attempt)).all() == []

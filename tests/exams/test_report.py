@@ -190,7 +190,7 @@ def test_a_paper_of_which_no_time_is_known_has_no_chart_of_it(
 
 @pytest.mark.parametrize(
     ("pick", "words", "count"),
-    [("missed", "Answer the 1 you missed again", 1), ("open", "Answer the 4 you left open", 4)],
+    [("missed", "Answer the 1 you missed again", 1), ("open", "Answer the 4 you left blank", 4)],
 )
 def test_what_was_missed_and_what_was_left_open_are_each_answered_again(
     rosa: TestClient, library: Library, session: Session, pick: str, words: str, count: int
@@ -218,7 +218,7 @@ def test_j_leads_from_one_missed_question_to_the_next(rosa: TestClient, right) -
     save(rosa, sitting, number, **fields)
     finish(rosa, sitting)
     shown, seen = rosa.get(f"{sitting}/report").text, []
-    assert "the 4 you left open" in shown
+    assert "the 4 you left blank" in shown
     key = re.compile(r'href="([^"]+)"\s+data-key="j"')
 
     while (address := key.search(shown)) and not address[1].endswith("/report"):

@@ -38,7 +38,7 @@ def test_a_unit_beside_an_empty_field_is_no_answer(rosa, session) -> None:
 
     save(rosa, sitting, 1, answer="", unit="GB", flag="yes")
 
-    assert "1, open, flagged" in rosa.get(f"{sitting}/questions/2").text
+    assert "1, unanswered, flagged" in rosa.get(f"{sitting}/questions/2").text
     finish(rosa, sitting)
     assert session.exec(select(Attempt)).all() == []
 
@@ -161,7 +161,7 @@ def test_an_open_question_shows_its_answer_afterwards(rosa) -> None:
     for number in range(1, 6):
         page = rosa.get(f"{sitting}/questions/{number}")
         assert page.status_code == 200
-        assert "left open" in page.text
+        assert "unanswered" in page.text
 
 
 def test_a_number_left_open_is_not_called_an_answer(rosa, library, session) -> None:
@@ -181,7 +181,8 @@ def test_a_number_left_open_is_not_called_an_answer(rosa, library, session) -> N
     for number in numbers:
         html = rosa.get(f"{sitting}/questions/{number}").text
         assert "Your answer:" not in html
-        assert "Left open. Right: " in html
+        assert "Not answered." in html
+        assert "Right answer: " in html
 
 
 def test_the_day_of_an_exam_is_the_learners(rosa, clock: Clock) -> None:
@@ -205,7 +206,7 @@ def test_the_review_lists_what_is_open_and_flagged(rosa, right) -> None:
     open_ones = rosa.get(f"{sitting}/review?show=incomplete").text
     flagged = rosa.get(f"{sitting}/review?show=flagged").text
 
-    assert "1 of 5 answered, 4 open, 1 flagged" in every
+    assert "1 of 5 answered, 4 unanswered, 1 flagged" in every
     assert open_ones.count("data-stop") == 4
     assert flagged.count("data-stop") == 1
 
@@ -259,7 +260,7 @@ def test_the_counts_beside_the_paper_lead_to_what_they_count(rosa) -> None:
     sitting = begin(rosa)
     page = rosa.get(f"{sitting}/questions/1").text
 
-    for show, words in (("incomplete", "open 5"), ("flagged", "flagged 0")):
+    for show, words in (("incomplete", "unanswered 5"), ("flagged", "flagged 0")):
         assert f'<a href="{sitting}/review?show={show}">{words}</a>' in page
 
 
@@ -306,11 +307,11 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     done = finish(rosa, sitting)
     told = " ".join(rosa.get(done.headers["location"]).text.split())
 
-    assert "Go over the 4 you left open" in told
+    assert "Go over the 4 you left blank" in told
     assert "<h3>Read “" not in told
     assert "<h3>Practice “" not in told
-    assert "With 4 questions left open, this says little about" in told
-    assert "too many open" in rosa.get("/exams").text
+    assert "With 4 questions unanswered, this says little about" in told
+    assert "too many unanswered" in rosa.get("/exams").text
 
 
 def test_what_is_struck_out_has_an_end(rosa, session: Session) -> None:

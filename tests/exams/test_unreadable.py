@@ -103,7 +103,7 @@ def test_the_review_and_the_palette_say_so(
     assert "End the exam with 1 that can’t be read" in words(review.text)
     assert why in words(open_ones.text)
     assert 'aria-label="1, can’t be read"' in page.text
-    assert "answered 0 open 0 can’t be read 1" in " ".join(
+    assert "answered 0 unanswered 0 can’t be read 1" in " ".join(
         words(page.text).replace("\xa0", "").split()
     )
 
@@ -119,8 +119,8 @@ def test_the_result_has_what_was_entered(
     solution = words(rosa.get(f"{sitting}/questions/1").text)
 
     assert "could not be read" in report
-    assert "left open" not in f"{report} {solution}".casefold()
-    assert "Your answer could not be read, so it earned nothing: " in solution
+    assert "answered" not in f"{report} {solution}".casefold()
+    assert "Your answer could not be read, so it earned no points: " in solution
     assert why in solution
     for name, value in sent.items():
         assert name.startswith(("place", "settled")) or value in solution

@@ -57,8 +57,8 @@ def test_the_page_about_a_card_explains_each_thing_that_can_be_set(client) -> No
     page = " ".join(client.get("/flashcards/weights-1/more").text.split())
 
     assert ">Skip until tomorrow</button>" in page
-    assert "A card that you skip (Anki calls it “bury”) is asked again" in page
-    assert "A card that you put aside is not asked until you take it up again." in page
+    assert "Skip (in Anki: bury) brings the card back on the next study day." in page
+    assert "A card put aside (in Anki: suspend) stays out until you bring it back." in page
 
 
 class TestBury:
@@ -313,6 +313,6 @@ class TestSearch:
 
     def test_questions_that_were_missed_are_found(self, client) -> None:
         assert (
-            "No card has all of these words in its text, and nothing else is searched."
+            "No card has all of these words."
             in client.get("/flashcards/deck?q=nothinglikethis").text
         )

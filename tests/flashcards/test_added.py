@@ -257,7 +257,7 @@ def test_the_deck_lists_all_that_was_added(client, missed) -> None:
     assert "term, new" in html
     assert "own card, new" in html
     client.post(f"/flashcards/{missed}/addition", data={"wanted": "no"})
-    assert "question, left out" in page(client, "/flashcards/deck")
+    assert "question, removed" in page(client, "/flashcards/deck")
 
 
 def test_many_added_cards_are_paged(client, learner, session, clock: Clock) -> None:

@@ -54,7 +54,7 @@ def test_the_deck_lists_every_card_with_its_state(hands, client) -> None:
 
     assert "due June 17, 2026" in html
     assert "being learned" in html
-    assert "Take up again" in html
+    assert "Bring back" in html
 
 
 def test_taking_up_from_the_deck_returns_to_the_deck(client) -> None:

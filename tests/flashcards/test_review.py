@@ -187,7 +187,7 @@ def test_the_reverse_of_todays_card_waits_until_tomorrow(hands, clock: Clock) ->
 def test_a_reversed_card_says_that_a_name_is_asked_for(hands, card) -> None:
     page = hands.client.get(f"/flashcards?card={card}").text
 
-    assert ("Name what is meant." in page) == card.endswith("~r")
+    assert ("Name the term." in page) == card.endswith("~r")
 
 
 def test_the_reverse_of_todays_card_is_buried_when_it_is_due_too(hands, clock: Clock) -> None:

@@ -92,7 +92,7 @@ def test_the_last_page_of_the_list_says_so(rosa: TestClient, session: Session):
 
     page = rosa.get("/concepts/weights").text
 
-    assert "No other page is left on today\N{RIGHT SINGLE QUOTATION MARK}s list." in page
+    assert "No more pages on today\N{RIGHT SINGLE QUOTATION MARK}s list." in page
     assert 'value="next"' not in page
     assert rosa.post(ADDRESS, data={"then": "next"}).headers["location"] == "/"
     today, course = rosa.get("/").text, rosa.get("/course").text

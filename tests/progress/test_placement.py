@@ -102,6 +102,17 @@ def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     assert f'href="{run}"' in page
 
 
+def test_who_skipped_the_test_is_offered_it_on_today_until_it_is_begun(rosa: TestClient):
+    rosa.post("/concepts/weights/readings")
+    assert "Take the placement test" in rosa.get("/").text
+
+    begin(rosa)
+
+    today = rosa.get("/").text
+    assert "Take the placement test" not in today
+    assert "Go on with the placement test" in today
+
+
 def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Library):
     run = begin(rosa)
     page, place = "", 0
@@ -112,10 +123,10 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Libr
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
     heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Most was lost in {heaviest.title}" in result
+    assert f"You lost the most in {heaviest.title}" in result
     assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1
-    assert "Expected in the exam: about" in result
+    assert "Expected exam score: about" in result
     today = rosa.get("/").text
     listed = re.search(r'<a class="btn main bigbtn" href="(/concepts/[\w?=-]+)"', today)
     pages = re.findall(r'<a href="(/concepts/[\w?=-]+)">Read', result)
@@ -123,6 +134,7 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Libr
     assert pages[0] == listed[1]
     assert len(pages) <= 3
     assert "Placement test:" not in today
+    assert "Take the placement test" not in today
 
 
 def test_the_day_of_the_test_lists_it_as_done_and_the_rest_of_its_minutes(rosa: TestClient):

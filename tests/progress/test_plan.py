@@ -181,9 +181,9 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
         TaskProgress(Task("read", 4.0, pages=(page,)), 0, 1, (page,)), library
     )
 
-    assert cards.detail == "Your own, and those of pages you read and questions you missed"
+    assert cards.detail == "From pages you read and questions you missed"
     assert reading.detail == (
-        f"Comes before “{library.topics[second].title}”: missed in the placement test"
+        f"Needed for “{library.topics[second].title}”, which you missed in the placement test"
     )
 
 
@@ -276,7 +276,7 @@ def test_the_estimate_comes_with_the_first_list_and_changes_once_a_day(
     reader: TestClient, clock: Clock, library: Library, session: Session
 ):
     def score() -> str:
-        found = re.search(r"About <b>(\d+ of \d+)</b>.*Likely \d+ to \d+", text_of(reader))
+        found = re.search(r"About <b>(\d+ of \d+)</b>.*likely \d+ to \d+", text_of(reader))
         assert found
         return found[0]
 
@@ -372,11 +372,24 @@ def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Se
     assert lists(session)[0].tasks != before
 
 
+def test_the_end_of_the_cards_leads_to_the_next_task_of_the_list(reader: TestClient):
+    next_button = re.compile(
+        r'<(?:a|button) class="btn main[^"]*"[^>]*data-key="enter">.*?<kbd>', re.DOTALL
+    )
+    first = next_button.search(reader.get("/").text)
+    after = next_button.search(reader.get("/flashcards?task=review").text)
+
+    assert first
+    assert after
+    assert after[0] == first[0].replace(" bigbtn", "")
+
+
 def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient):
     reader.get("/")
 
-    assert "Back to Today" in reader.get("/flashcards?task=review").text
-    assert "/reviews" not in reader.get("/flashcards?task=review").text
+    end = reader.get("/flashcards?task=review").text
+    assert "Back to Today" in end
+    assert "/reviews" not in end
     new = reader.get("/flashcards?task=new").text
     assert "/reviews" in new or "/answer" in new
     assert (
@@ -416,14 +429,14 @@ def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClien
         assert grade_next(reader, "3")
 
     assert f"Learn {count} card" in text_of(reader)
-    assert f"{count} of {count} begun" in text_of(reader)
+    assert f"{count} of {count} started" in text_of(reader)
     assert f"Learning <b>{count}</b>" in text_of(reader, "/flashcards?task=new")
 
     assert grade_next(reader, "4")
     left = f"Learn {count - 1} card"
     page = text_of(reader)
     assert left in page
-    assert f"1 of {count} done, {count - 1} of {count} begun" in page
+    assert f"1 of {count} done, {count - 1} of {count} started" in page
     assert f"Learning <b>{count - 1}</b>" in text_of(reader, "/flashcards?task=new")
 
     while grade_next(reader, "4"):

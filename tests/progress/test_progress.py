@@ -21,7 +21,7 @@ def test_every_objective_has_a_row_that_says_where_it_stands(rosa: TestClient):
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
     page = rosa.get("/progress").text
 
-    assert page.count('class="win">begun') == page.count('class="win">not started') == 1
+    assert page.count('class="win">started') == page.count('class="win">not started') == 1
     assert page.count("Say how much memory the cache of a conversation takes") == 1
 
 
@@ -29,13 +29,13 @@ def test_an_objective_is_begun_with_its_first_answer_not_the_next_morning(
     rosa: TestClient, session: Session, clock: Clock, library: Library
 ):
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
-    assert rosa.get("/progress").text.count('class="win">begun') == 1  # makes the list
+    assert rosa.get("/progress").text.count('class="win">started') == 1  # makes the list
     read = library.topics["weights"].objectives
     other = next(q for q in library.questions.values() if not set(q.objectives) & set(read))
 
     Desk(session, clock).answers([other.id], 0.0, other.topic)
 
-    assert rosa.get("/progress").text.count('class="win">begun') == 2
+    assert rosa.get("/progress").text.count('class="win">started') == 2
     assert rosa.get("/").text.count('class="cell is-begun"') == 2
     assert rosa.get("/course").text.count("is-begun") == 3  # with the one in the key
 
@@ -45,7 +45,7 @@ def test_parts_of_a_row_have_spaces_between_them(rosa: TestClient):
 
     page = rosa.get("/progress").text
 
-    assert re.search(r"begun,\s+little known yet · <a href", page)
+    assert re.search(r"started,\s+few answers yet · <a href", page)
     assert "yet·" not in page
 
 

@@ -11,7 +11,7 @@ from tests.quiz.course import HandLibrary
 from tests.quiz.test_attempt import answer
 
 SINGLE = "/quiz/kv-cache/single"
-COMES_BACK = "It comes back as a card when its turn comes."
+COMES_BACK = "Added to your cards."
 
 
 def cards(session: Session) -> list[CardStateRow]:
@@ -33,7 +33,7 @@ def test_a_missed_question_is_due_tomorrow(client, form, session) -> None:
     html = miss(client, form)
 
     assert COMES_BACK in html
-    assert "Keep it out" in html
+    assert "Remove" in html
     (row,) = cards(session)
     assert (row.card, row.topic, row.state) == ("q:single", "kv-cache", "new")
     assert (row.due_day, row.turns) == ("2026-06-10", 0)
@@ -112,8 +112,8 @@ def test_a_question_left_out_stays_out_when_it_is_missed_again(
     clock.tick(days=1)
     html = miss(client, form)
 
-    assert "It does not come back." in html
-    assert "Bring it back" in html
+    assert "Not in your cards." in html
+    assert "Add it" in html
     assert [row.suspended for row in cards(session)] == [True]
 
 
@@ -135,7 +135,7 @@ def test_with_htmx_the_line_alone_changes(htmx, form) -> None:
 
     assert left.status_code == back.status_code == 200
     assert left.text.lstrip().startswith("<form")
-    assert "does not come back" in left.text
+    assert "Not in your cards" in left.text
     assert f'name="back" value="{SINGLE}"' in left.text
     assert COMES_BACK in back.text
 
@@ -204,14 +204,14 @@ def test_the_line_says_when_a_card_comes_back_later(client, form, clock: Clock) 
 
     html = miss(client, form, answer="ghjk").replace("\xa0", " ")
 
-    assert re.search(r"comes back as a card on June \d+, 2026\.", html)
+    assert re.search(r"Added to your cards, due June \d+, 2026\.", html)
 
 
 def test_an_edited_question_can_still_be_left_out(client, form, course: HandLibrary) -> None:
     answered = answer(client, form, SINGLE, answer="bcdf")
     address = answered.headers["location"]
-    assert "Keep it out" in client.get(address).text
+    assert "Remove" in client.get(address).text
 
     course.edit("single", revision="r2")
 
-    assert "Keep it out" in client.get(address).text
+    assert "Remove" in client.get(address).text

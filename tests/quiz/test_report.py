@@ -21,7 +21,7 @@ def test_a_report_is_kept_with_what_was_seen(client, form, session) -> None:
 
     assert answered.status_code == 303
     after = client.get(answered.headers["location"]).text
-    assert "Noted." in after
+    assert "Thanks." in after
     assert "Right." in after, "the verdict is still there"
     (kept,) = session.exec(select(ItemReport)).all()
     assert (kept.item, kept.revision, kept.words) == (
@@ -57,5 +57,5 @@ def test_with_htmx_the_thanks_take_the_place_of_the_form(htmx, form) -> None:
 
     thanks = htmx.post(report.action, data={**report.values, "words": "Wrong."})
 
-    assert "Noted." in thanks.text
+    assert "Thanks." in thanks.text
     assert "<html" not in thanks.text

@@ -142,7 +142,7 @@ def test_the_result_sums_up_and_offers_the_missed_again(client, form) -> None:
     answer(client, form, run, 2, right=True)
 
     html = client.get(f"{run}/result").text
-    assert "1 question of this run is still open" in html.replace("\xa0", " ")
+    assert "1 question of this run is not answered yet" in html.replace("\xa0", " ")
     assert "1 question you missed" in html.replace("\xa0", " ")
     assert html.count('class="btn main"') == 1
 
@@ -228,7 +228,7 @@ def test_a_run_without_misses_has_nothing_to_retry(client, form) -> None:
     nothing = client.post("/quiz/runs", data={"pick": f"retry:{run.rsplit('/', 1)[1]}"})
 
     assert nothing.status_code == 409
-    assert "answered rightly" in nothing.text
+    assert "every question of that run right" in nothing.text
 
 
 def test_unseen_questions_come_first(client, form) -> None:

@@ -366,6 +366,14 @@ def test_a_page_comes_after_the_unread_pages_that_it_requires(
     assert len(required) > 5 or minutes == 30
 
 
+def test_only_the_introductions_of_the_shipped_course_require_no_page(course: CourseFacts) -> None:
+    assert {slug for slug, page in course.pages.items() if not page.requires} == {
+        "ai-ml-deep-learning",
+        "gpu-and-cpu",
+        "about-the-exam",
+    }
+
+
 def test_pages_missed_in_the_placement_test_come_before_others(course: CourseFacts) -> None:
     free = [slug for slug, page in course.pages.items() if not page.requires]
     first = {q.page: q.id for q in reversed(course.questions.values())}
