@@ -2,8 +2,7 @@
 
 import dataclasses
 import datetime as dt
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from sqlalchemy import String, bindparam, cast, func, literal_column, select
 from sqlmodel import Session
@@ -17,14 +16,6 @@ _SITTING = TABLES["sitting"]
 _RUN = TABLES["practice_run"]
 _ATTEMPT = TABLES["attempt"]
 _READING = TABLES["reading"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StartedPlacementTest:
-    """A started placement test: its run, and how many questions are open."""
-
-    run: int
-    left: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,27 +46,6 @@ def find_running_exam(db: Session, learner_id: int, now: int) -> OpenSitting | N
     if row is None:
         return None
     return OpenSitting(row[0], row[1], (row[2] - now) / 60_000)
-
-
-_PLACEMENT_TEST = (
-    select(_RUN.c.id, _RUN.c["items"].label("asked"))
-    .where(_RUN.c.learner_id == bindparam("learner"), _RUN.c.mode == "placement")
-    .order_by(_RUN.c.id.desc())
-    .limit(1)
-)
-_ANSWERED = select(_ATTEMPT.c.item).where(_ATTEMPT.c.run_id == bindparam("run"))
-
-
-def find_placement_test(
-    db: Session, learner_id: int, course_questions: Collection[str]
-) -> StartedPlacementTest | None:
-    """Return the placement test started last, with its open questions that the course still has."""
-    row = db.connection().execute(_PLACEMENT_TEST, {"learner": learner_id}).first()
-    if row is None:
-        return None
-    answered = set(db.connection().scalars(_ANSWERED, {"run": row.id}))
-    asked = [item for item in json.loads(row.asked) if item in course_questions]
-    return StartedPlacementTest(row.id, sum(item not in answered for item in asked))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

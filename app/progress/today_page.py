@@ -31,7 +31,8 @@ from app.progress.study_week import (
 )
 from app.questions.question_form import new_submission_token
 from app.quiz.next_steps import view_plan
-from app.quiz.selection import draw_placement_test
+from app.quiz.selection import PLACEMENT_HELPS_BELOW, draw_placement_test
+from app.quiz.store import find_placement_test
 from app.spaced_repetition.todays_queue import load_todays_queue
 from app.study_plan.day_list import PLACEMENT_QUESTION_MINUTES
 from app.study_plan.loader import (
@@ -113,7 +114,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
     running, placement = None, None
     if learner.id:
         running = _find_running_exam(ctx)
-        placement = history.find_placement_test(ctx.db, learner.id, library.questions)
+        placement = find_placement_test(ctx.db, learner.id, library.questions)
     plan = load_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
@@ -125,7 +126,8 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "plan": plan,
         "running": running,
         "placement_test": placement if placement and placement.left else None,
-        "is_placed": placement is not None,
+        "offers_placement": placement is None
+        and bool(plan and plan.estimate and plan.estimate.answers < PLACEMENT_HELPS_BELOW),
         "exam": main_exam(library),
         "estimate": plan.estimate if plan else None,
         "change": ScoreChange(),

@@ -43,6 +43,7 @@ from app.quiz.question_page import (
     render_question_page,
 )
 from app.quiz.selection import (
+    PLACEMENT_HELPS_BELOW,
     PastAttempts,
     PracticeRequest,
     draw_placement_test,
@@ -117,9 +118,12 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     order = objectives_by_exam_gain(ctx)
     known = load_objective_estimates(ctx)
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
+    placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.library.questions)
+    tally = _count_questions(questions, past)
     return ctx.page(
         "quiz/index.html",
-        all=_count_questions(questions, past),
+        all=tally,
+        offers_placement=placement is None and tally.answered < PLACEMENT_HELPS_BELOW,
         reserved_count=len(kept),
         new_count=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_topic_counts(ctx, past),

@@ -126,6 +126,8 @@ def _make_practice_sort_key(
 
 PLACEMENT_QUESTIONS = 15
 """Length of a placement test. Choosing one answer takes about a minute."""
+PLACEMENT_HELPS_BELOW = 30
+"""Answers from which on a placement test is no longer offered."""
 
 
 def draw_placement_test(

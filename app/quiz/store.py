@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -317,6 +317,30 @@ def load_newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
         select(func.max(col(PracticeRun.id))).where(col(PracticeRun.learner_id) == learner_id)
     )
     return find_run(db, learner_id, number) if number else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StartedPlacementTest:
+    """A started placement test: its run, and how many questions are open."""
+
+    run: int
+    left: int
+
+
+def find_placement_test(
+    db: Session, learner_id: int, course_questions: Collection[str]
+) -> StartedPlacementTest | None:
+    """Return the placement test started last, with its open questions that the course still has."""
+    row = db.execute(
+        select(col(PracticeRun.id), col(PracticeRun.items))
+        .where(col(PracticeRun.learner_id) == learner_id, col(PracticeRun.mode) == "placement")
+        .order_by(col(PracticeRun.id).desc())
+    ).first()
+    if row is None:
+        return None
+    answered = set(db.scalars(select(ATTEMPT.c["item"]).where(ATTEMPT.c.run_id == row[0])))
+    asked = [item for item in json.loads(row[1]) if item in course_questions]
+    return StartedPlacementTest(row[0], sum(item not in answered for item in asked))
 
 
 def save_report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime) -> None:

@@ -113,6 +113,13 @@ def test_who_skipped_the_test_is_offered_it_on_today_until_it_is_begun(rosa: Tes
     assert "Go on with the placement test" in today
 
 
+def test_practice_offers_no_second_test(rosa: TestClient):
+    offer = 'value="placement"'
+    assert offer in rosa.get("/quiz").text
+    begin(rosa)
+    assert offer not in rosa.get("/quiz").text
+
+
 def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Library):
     run = begin(rosa)
     page, place = "", 0
