@@ -68,6 +68,10 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
+_MEMORY_NOTE = (
+    "Memory holds the requests that a replica answers at once, each with the tokens that it has "
+    "on average while it is answered."
+)
 
 
 def estimate(inputs: DeploymentInputs) -> Estimate:
@@ -80,6 +84,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         steps=(_gpu_step(result),),
         notes=(
             NOTE,
+            _MEMORY_NOTE,
             *whole_expert_notes(
                 result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
             ),

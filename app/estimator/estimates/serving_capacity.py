@@ -440,7 +440,7 @@ def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs 
 def has_room_for_request(inputs: ServingCapacityInputs, **changes: Any) -> bool:
     """Return whether weights and one request fit in a replica with changed inputs."""
     inputs = dataclasses.replace(inputs, **changes)
-    context = _request_pattern(inputs).mean_context
+    context = request_pattern(inputs).mean_context
     return max_sequences(place_replica(inputs), context, inputs.memory_utilization) >= 1
 
 
@@ -450,7 +450,7 @@ def place_replica(inputs: ServingCapacityInputs) -> PlacedModel:
     return place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
 
 
-def _request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
+def request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
     cached = inputs.prompt_tokens * inputs.cached_share
     return RequestPattern(
         RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached),
@@ -461,7 +461,7 @@ def _request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
 
 
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
-    placed, traffic = place_replica(inputs), _request_pattern(inputs)
+    placed, traffic = place_replica(inputs), request_pattern(inputs)
     model, gpu, fabric = placed.model, placed.gpu, placed.fabric
     acceptance = find_acceptance(inputs.acceptance, model, inputs.draft_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)

@@ -197,7 +197,8 @@ def _max_sequences_of_stage(
     each = _cached_bytes_of_sequence(placed, context, stage)
     if each <= 0:
         return math.inf if room >= 0 else 0.0
-    return max(0.0, room / each) * placed.serving.replicas
+    in_a_group = room / each  # Of a sequence no part can be in another group.
+    return in_a_group * placed.serving.replicas if in_a_group >= 1 else 0.0
 
 
 def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
