@@ -121,7 +121,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
         return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, relaxed)
-    nodes = math.ceil(gpus / system.gpus) if system else 0
+    nodes = int(estimate["nodes"].value or 0) if system else 0
     reason = no_cluster_reason(gpu, system, gpus)
     if system is None or reason:
         run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)

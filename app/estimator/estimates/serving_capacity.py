@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import common_inputs
@@ -252,12 +253,26 @@ class ReplicaPool(NamedTuple):
     copies: int
     gpus_per_replica: int
 
-    def count_nodes(self, gpus_per_node: int) -> int:
-        """Return the servers of the replicas; one that fits in a server is not split."""
-        replicas_per_node = gpus_per_node // self.gpus_per_replica
-        if replicas_per_node:
-            return math.ceil(self.copies / replicas_per_node)
-        return self.copies * math.ceil(self.gpus_per_replica / gpus_per_node)
+
+def count_nodes(pools: Sequence[ReplicaPool], gpus_per_node: int) -> int:
+    """Return the servers of replicas; one is split only if it is larger than a server.
+
+    What is left of servers that larger replicas share has room for smaller ones.
+
+    >>> count_nodes([ReplicaPool(1, 80), ReplicaPool(4, 8)], 72)
+    2
+    """
+    nodes = sum(pool.copies * (pool.gpus_per_replica // gpus_per_node) for pool in pools)
+    parts = [(pool.gpus_per_replica % gpus_per_node, pool.copies) for pool in pools]
+    free: list[tuple[int, int]] = []  # GPUs that are free in each of so many servers.
+    for gpus, copies in sorted((part for part in parts if part[0]), reverse=True):
+        rest = max(0, copies - sum(room // gpus * servers for room, servers in free))
+        each = gpus_per_node // gpus
+        more = math.ceil(rest / each)
+        last = rest - (more - 1) * each
+        free = [(gpus_per_node % gpus, more - 1), (gpus_per_node - last * gpus, 1)]
+        nodes += more
+    return nodes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -298,6 +313,14 @@ class CapacityResult:
             return 0.0
         users = self.inputs.concurrent * self.inputs.peak / self.replicas
         return max(0.0, users - self.profile.max_batch)
+
+    @property
+    def gpus_joined_to_answer(self) -> int:
+        """Return the GPUs of a decode replica and of the prefill replicas for it."""
+        answering, *reading = self.pools
+        copies = sum(pool.copies for pool in reading) / max(1, answering.copies)
+        each = sum(pool.gpus_per_replica for pool in reading)
+        return answering.gpus_per_replica + math.ceil(copies) * each
 
     @property
     def prefill_request_rate(self) -> float:
@@ -351,10 +374,7 @@ class CapacityResult:
         """
         if self.gpus is None:
             return None
-        per_node = self.inputs.gpus_per_node or gpu_interconnect(self.profile.placed.gpu).domain
-        if self.profile.prefill and self.gpus <= per_node:
-            return 1
-        return sum(pool.count_nodes(per_node) for pool in self.pools)
+        return count_nodes(self.pools, gpus_per_server(self.inputs))
 
     @property
     def request_rate(self) -> float | None:
@@ -421,8 +441,7 @@ def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
         split = divide_over(gpus)
         return not place_replica(split).refusal and has_room_for_request(split)
 
-    server = inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
-    most = max(1, server // inputs.attention_parallel)
+    most = max(1, gpus_per_server(inputs) // inputs.attention_parallel)
     counts = default_shared_gpu_counts(model, inputs.engine, most, is_enough)
     splits = [divide_over(gpus) for gpus in counts]
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
@@ -435,6 +454,10 @@ def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs 
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
     return next((split for split in (inputs, whole) if not place_replica(split).refusal), None)
+
+
+def gpus_per_server(inputs: ServingCapacityInputs) -> int:
+    return inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
 
 
 def has_room_for_request(inputs: ServingCapacityInputs, **changes: Any) -> bool:
@@ -473,12 +496,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
         if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
-        prefill = build_prefill_replica(
-            reading,
-            traffic,
-            gpus > fabric.domain,
-            answers_over_bridge=gpus <= fabric.bridged_gpus,
-        )
+        prefill = build_prefill_replica(reading, traffic, gpus)
     return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
@@ -595,6 +613,11 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         single_request_point=lone_request,
         fewest_fitting_gpus=None if fits_memory else _fewest_gpus_per_replica(inputs, profile),
     )
+    if (prefill := profile.prefill) and result.gpus_joined_to_answer > prefill.joined_gpus:
+        # The cache of some prompts comes from further away.
+        joined = dataclasses.replace(prefill, joined_gpus=result.gpus_joined_to_answer)
+        if joined.transfer_seconds > prefill.transfer_seconds:
+            return compute_capacity(inputs, dataclasses.replace(profile, prefill=joined))
     result = _limit_to_prefill(result)
     if result.targets_met and profile.placed.refusal:
         return dataclasses.replace(result, targets_met=False)
