@@ -199,9 +199,10 @@ def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
 
 def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
     loads = (
-        ({"model": "llama-3.3-70b", "gpu": "h200", "concurrent": 50}, 3),
-        ({"model": "llama-3.3-70b", "gpu": "mi300x", "concurrent": 50}, 3),
-        ({"model": "llama-3.1-70b", "gpu": "h100", "concurrent": 500}, 16),
+        ({"model": "llama-3.3-70b", "gpu": "h200", "weights": "fp8", "concurrent": 50}, 3),
+        ({"model": "llama-3.3-70b", "gpu": "mi300x", "weights": "fp8", "concurrent": 50}, 3),
+        ({"model": "llama-3.1-70b", "gpu": "h100", "weights": "fp8", "concurrent": 500}, 16),
+        ({"model": "llama-3.1-70b", "gpu": "h100", "concurrent": 500}, 28),
         ({"model": "qwen3-235b-a22b", "gpu": "h200", "weights": "fp8-block", "concurrent": 100}, 8),
     )
     for load, gpus in loads:

@@ -77,6 +77,9 @@ _MEMORY_NOTE = (
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.changes
+    shared = {"prefill_gpus", "expert_parallel"}
+    if not result.relaxed_targets:  # Of the targets that were typed.
+        shared.add("weights")
     return Estimate(
         name="deployment",
         verdict=_build_verdict(result),
@@ -93,7 +96,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         ),
         changes=(
             *_relaxed_target_flips(result),
-            *(flip for flip in capacity_flips if flip.field in {"prefill_gpus", "expert_parallel"}),
+            *(flip for flip in capacity_flips if flip.field in shared),
         ),
         sections=result.sections,
     )

@@ -102,8 +102,11 @@ def _length_variation_field(label: str) -> Any:
 class ServingCapacityInputs:
     model: str = common_inputs.model_input()
     weights: str = common_inputs.engine_weights_input(
-        default=PUBLISHED_OR_FP8,
-        choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES, *GGUF_CHOICES),
+        choices=(
+            *PUBLISHED_CHOICES,
+            (PUBLISHED_OR_FP8, "As published, FP8 instead of BF16"),
+            *GGUF_CHOICES,
+        ),
     )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")

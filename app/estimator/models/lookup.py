@@ -365,7 +365,7 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
     """
     how = model.quantization
     if how is None and format_name == PUBLISHED_OR_FP8:
-        return f"Weights in FP8, the default here for {model.name}, which is published in BF16."
+        return f"Weights in FP8, as chosen for {model.name}, which is published in BF16."
     if how is None:
         return ""
     published = resolve_weight_format(model, PUBLISHED)
