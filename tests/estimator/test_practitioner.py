@@ -399,6 +399,15 @@ def test_the_cache_is_in_bf16_unless_the_checkpoint_says_otherwise(name: str) ->
     assert ask(name, **typed).figures == ask(name, **typed, cache="bf16").figures
 
 
+def test_the_cache_of_llama_cpp_is_in_f16_whatever_a_checkpoint_names() -> None:
+    for name in ("serving-capacity", "inference-memory", "latency"):
+        typed = {"model": "8B", "gpu": "4090", "engine": "llama.cpp", "tensor_parallel": 1}
+        notes = ask(name, **typed).notes
+        assert "KV cache in F16, as llama.cpp keeps it unless -ctk and -ctv say otherwise." in notes
+        assert not any("BF16, as engines" in note for note in notes)
+        assert ask(name, **typed).figures == ask(name, **typed, cache="fp16").figures
+
+
 def test_another_number_of_gpus_per_replica_is_named_where_it_needs_fewer_in_all() -> None:
     typed = {"model": "llama-3.1-70b", "weights": "fp8", "cache": "fp8", "gpu": "h200"}
     typed |= {"requests_per_second": "20", "prompt_tokens": "4096"}
