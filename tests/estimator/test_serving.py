@@ -3,6 +3,7 @@
 import dataclasses
 import doctest
 import math
+import re
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ from app.estimator.serving.step_time import (
     place_model,
     prefill_time,
 )
+from app.estimator.units import parse_quantity
 
 
 def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
@@ -559,6 +561,41 @@ def test_a_cache_that_leaves_the_rack_goes_over_the_network(subtests: pytest.Sub
 )
 def test_replicas_share_servers_and_fill_what_larger_ones_leave(pools, gpus_per_node, nodes):
     assert count_nodes([ReplicaPool(*pool) for pool in pools], gpus_per_node) == nodes
+
+
+def test_the_split_that_comes_closest_is_reported_where_none_keeps_the_targets(
+    subtests: pytest.Subtests,
+) -> None:
+    """Over PCIe, more GPUs read a prompt later: eight L40S take 4 s where two take 0.6 s."""
+    for typed in (
+        {"model": "qwen3-32b", "gpu": "l40s", "ttft_target": "300 ms"},
+        {"model": "llama-3.3-70b", "gpu": "l40s", "tpot_target": "5 ms"},
+        {"model": "llama-3.3-70b", "gpu": "h100", "tpot_target": "4 ms"},
+    ):
+        with subtests.test(typed=typed):
+            chosen = registry.run_estimate("serving-capacity", typed)
+            (said,) = (note for note in chosen.notes if "come closest" in note)
+            closest = int(re.search(r"(\d+) GPUs come closest", said)[1])
+            late = {gpus: _worst_lateness(typed | {"tensor_parallel": gpus}) for gpus in (2, 4, 8)}
+            assert closest == min(late, key=late.get)
+            service = registry.run_estimate("deployment", typed)
+            assert said in service.notes
+    kept = registry.run_estimate("serving-capacity", {})
+    assert not any("closest" in note for note in kept.notes)
+
+
+def _worst_lateness(typed: dict[str, Any]) -> float:
+    """Return what one request alone takes, over its target."""
+    answer = registry.run_estimate("serving-capacity", typed)
+    flips = [flip for flip in answer.changes if flip.field.endswith("_target")]
+    times = [
+        [
+            parse_quantity(text.replace("\N{NO-BREAK SPACE}", " "), "s")
+            for text in (f.flips_at, f.now)
+        ]
+        for f in flips
+    ]
+    return max((needed / target for needed, target in times), default=math.inf)
 
 
 def test_half_of_a_split_and_other_splits_beside_it_are_refused(

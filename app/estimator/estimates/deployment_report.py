@@ -9,7 +9,10 @@ from app.estimator.estimates.deployment import (
     compute_deployment,
 )
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
-from app.estimator.estimates.serving_capacity_report import whole_expert_notes
+from app.estimator.estimates.serving_capacity_report import (
+    closest_split_notes,
+    whole_expert_notes,
+)
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
@@ -77,6 +80,7 @@ _MEMORY_NOTE = (
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.changes
+    width = _capacity_section(result).inputs.tensor_parallel
     shared = {"prefill_gpus", "expert_parallel"}
     if not result.relaxed_targets:  # Of the targets that were typed.
         shared.add("weights")
@@ -88,6 +92,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         notes=(
             NOTE,
             _MEMORY_NOTE,
+            *(closest_split_notes(inputs, width) if result.relaxed_targets else ()),
             *whole_expert_notes(
                 result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
             ),

@@ -340,6 +340,26 @@ class CapacityResult:
         return self.operating_point.requests_per_second / self.highest_point.requests_per_second
 
     @property
+    def lateness(self) -> tuple[float, float]:
+        """Return the times over their targets, the worst of them, and the requests that wait.
+
+        Of a request by itself if no load meets the targets; inf if none is answered.
+        """
+        point = self.single_request_point or self.operating_point
+        if point is None or not self.fits_memory or self.profile.placed.refusal:
+            return math.inf, math.inf
+        share, inputs = SHARES[self.inputs.percentile], self.inputs
+        over = [
+            times[share] / target
+            for times, target in (
+                (point.ttft, inputs.ttft_target),
+                (point.tpot, inputs.tpot_target),
+            )
+            if target
+        ]
+        return max(over, default=0.0), self.waiting_requests_per_replica
+
+    @property
     def deciding_target(self) -> Literal["ttft", "tpot"] | None:
         """Return the target that a higher load would miss first; None if something else limits it."""
         top = self.highest_point
@@ -429,7 +449,7 @@ def resolve_inputs(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
 def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
     """Return the capacity with as many GPUs per replica as the fewest in all keep the targets.
 
-    If no number keeps them, with the most that are tried. Experts whose parts engines do not load
+    If no number keeps them, with that which comes closest. Experts whose parts engines do not load
     are divided whole, unless a split of them is given.
     """
     model = find_model(inputs.model)
@@ -449,7 +469,9 @@ def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
     splits = [divide_over(gpus) for gpus in counts]
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
     keeping = [result for result in tried if result.targets_met]
-    return min(keeping, key=lambda result: result.gpus or 0) if keeping else tried[-1]
+    if keeping:
+        return min(keeping, key=lambda result: result.gpus or 0)
+    return min(reversed(tried), key=lambda result: result.lateness)
 
 
 def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
