@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.common_inputs import LLAMA_CPP, resolve_published_formats
-from app.estimator.inputs import input_specs, parse_inputs
+from app.estimator.inputs import describe_read_thousands, input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
     describe_quantized_weights,
@@ -73,6 +73,13 @@ class EstimateSpec:
             ),
             notes=estimate.notes + notes,
         )
+
+    def compute_typed(self, inputs: Any, typed: Mapping[str, Any]) -> Estimate:
+        """Compute the estimate, and say how the numbers of tokens that were typed were read."""
+        estimate = self.compute(inputs)
+        text = f"{estimate.verdict.text} {describe_read_thousands(self.inputs, typed)}".strip()
+        verdict = dataclasses.replace(estimate.verdict, text=text)
+        return dataclasses.replace(estimate, verdict=verdict)
 
 
 def _requested_model(inputs: Any) -> Architecture | None:
