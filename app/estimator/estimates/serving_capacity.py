@@ -460,12 +460,16 @@ def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
             return split
         return find_loadable_split(split) or split
 
+    def has_room(gpus: int) -> bool:
+        return has_room_for_request(divide_over(gpus))
+
     def is_enough(gpus: int) -> bool:
-        split = divide_over(gpus)
-        return not place_replica(split).refusal and has_room_for_request(split)
+        return not place_replica(divide_over(gpus)).refusal and has_room(gpus)
 
     most = max(1, gpus_per_server(inputs) // inputs.attention_parallel)
     counts = default_shared_gpu_counts(model, inputs.engine, most, is_enough)
+    if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
+        counts = default_shared_gpu_counts(model, inputs.engine, most, has_room)
     splits = [divide_over(gpus) for gpus in counts]
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
     keeping = [result for result in tried if result.targets_met]
@@ -674,10 +678,13 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     if profile.prefill:
         return None
     counts = tensor_parallel_choices(profile.placed.model)
-    wider = (gpus for gpus in counts if gpus > inputs.tensor_parallel)
-    return next(
-        (gpus for gpus in wider if has_room_for_request(inputs, tensor_parallel=gpus)), None
+    wider = (
+        dataclasses.replace(inputs, tensor_parallel=gpus)
+        for gpus in counts
+        if gpus > inputs.tensor_parallel
     )
+    loadable = filter(None, map(find_loadable_split, wider))
+    return next((split.tensor_parallel for split in loadable if has_room_for_request(split)), None)
 
 
 def find_replica_bounds(result: CapacityResult) -> CountBounds | None:

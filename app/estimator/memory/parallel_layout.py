@@ -330,7 +330,8 @@ def quantization_block_problem(
                 gpus = min(gpus, max(1, layer.mixer.kv_heads))
             width = matrix.inputs if matrix.split == "rows" else matrix.outputs
             divided = gpus > 1 and matrix.split != "whole" and quantized_share(form, matrix)
-            if divided and width % (gpus * form.block):
+            # Files in blocks keep the decays of linear attention, 0.1% of the weights, in 16 bit.
+            if divided and matrix.name != "decay" and width % (gpus * form.block):
                 return _describe_block_problem(matrix, width, form.block, gpus)
     return None
 
