@@ -390,6 +390,7 @@ def test_fp8_checkpoints_of_2026_load_over_the_gpus_that_their_cards_name(
         ("Qwen/Qwen3.5-27B-FP8", "l40s", 2),
         ("zai-org/GLM-4.5-Air-FP8", "h100", 4),
         ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", "h100", 4),
+        ("XiaomiMiMo/MiMo-V2-Flash", "h200", 4),
     ):
         with subtests.test(model=model):
             typed = {"model": model, "gpu": gpu, "concurrent": 1}
@@ -402,9 +403,15 @@ def test_fp8_checkpoints_of_2026_load_over_the_gpus_that_their_cards_name(
 
 
 def test_more_gpus_are_advised_only_where_the_engine_loads_the_model() -> None:
-    """An FP8 file of Step 3.5 fits on 4 GPUs, which cut its shared expert inside a block."""
+    """An FP8 file of Step 3.5 fits on 4 GPUs, which cut its shared expert inside a block.
+
+    SGLang issue 26107, with --tp 4 --ep 4.
+    """
     typed = {"model": "stepfun-ai/Step-3.5-Flash-FP8", "gpu": "h100"}
     narrow = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": 2})
     assert narrow.verdict.lead == "Does not fit."
     assert not any(flip.field == "tensor_parallel" for flip in narrow.changes)
     assert "refuses" in registry.run_estimate("serving-capacity", typed).verdict.lead
+    refusal = registry.run_estimate("serving-capacity", typed).verdict.text
+    assert "expert-parallel" not in refusal
+    assert "use fewer GPUs" in refusal

@@ -111,7 +111,8 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     objections = result.collect_objections("Latency" if result.relaxed_targets else "")
     if result.gpus is None:
         return Verdict("no", "No number of GPUs serves it.", objections.text)
-    parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
+    verb = "answers" if result.gpus == 1 else "answer"
+    parts = [f"{format_number(result.gpus)} {result.gpu.name} {verb} all users"]
     cost, power = (
         result.find_figure(_CAPACITY, "cost_per_month"),
         result.find_figure("power-cooling", "site_power"),
