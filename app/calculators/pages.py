@@ -592,7 +592,7 @@ def _render_result_or_problems(
     """Return the result fragment, or why there is no result."""
     try:
         inputs = parse_inputs(entry.inputs, typed)
-        estimate = entry.compute(inputs)
+        estimate = entry.compute_typed(inputs, typed)
     except InvalidInputsError as error:
         return _render_input_problems(request, error.problems)
     view = build_estimate_view(entry, inputs, estimate, topics=library.topics)

@@ -74,8 +74,9 @@ def _estimate_output(arguments: Sequence[str]) -> str:
     entry = _require_named_estimate(arguments[0])
     if "--help" in arguments or "-h" in arguments:
         return _estimate_help(entry)
-    values = parse_inputs(entry.inputs, _parse_field_arguments(entry, arguments[1:]))
-    estimate = entry.compute(values)
+    typed = _parse_field_arguments(entry, arguments[1:])
+    values = parse_inputs(entry.inputs, typed)
+    estimate = entry.compute_typed(values, {} if as_json else typed)
     if as_json:
         return f"{dump_json(estimate_json(entry, values, estimate), indent=2)}\n"
     return _estimate_report(estimate)

@@ -93,7 +93,7 @@ cache_input = partial(
     label="KV cache",
     choices=CACHE_CHOICES,
     help="Format of the cached keys and values. As published: FP8 where the checkpoint "
-    "asks for it, BF16 otherwise.",
+    "asks for it, BF16 otherwise; in llama.cpp F16.",
     term="kv-cache",
     topic="number-formats",
 )
@@ -439,11 +439,12 @@ usable_share_input = partial(
 
 def resolve_published_formats(inputs: Any) -> Any:
     """Return the inputs with the formats that “as published” means for their model and engine."""
-    changes = {}
+    changes, is_llama_cpp = {}, getattr(inputs, "engine", "") == LLAMA_CPP
     if getattr(inputs, "cache", "") == PUBLISHED:
-        changes["cache"] = resolve_cache_format(find_model(inputs.model), PUBLISHED)
+        published_cache = resolve_cache_format(find_model(inputs.model), PUBLISHED)
+        changes["cache"] = "fp16" if is_llama_cpp else published_cache
     published = getattr(inputs, "weights", "") in (PUBLISHED, PUBLISHED_OR_FP8)
-    if published and getattr(inputs, "engine", "") == LLAMA_CPP:
+    if published and is_llama_cpp:
         changes["weights"] = usual_gguf_file(find_model(inputs.model))
     return dataclasses.replace(inputs, **changes) if changes else inputs
 

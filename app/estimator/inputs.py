@@ -208,6 +208,29 @@ def format_typed_value(field: InputSpec, value: Any) -> str:
     return f"{number} {field.unit}" if field.typed_unit and field.unit else number
 
 
+def describe_read_thousands(inputs_type: type, typed: Mapping[str, Any]) -> str:
+    """Say how tokens that are typed with k or K were read, as sentences; empty without any.
+
+    >>> from app.estimator.estimates.inference_memory import InferenceMemoryInputs
+    >>> describe_read_thousands(InferenceMemoryInputs, {"context": "128k"})
+    'Context: 128k is 128,000 tokens; 128K would be 131,072.'
+    """
+    sentences = []
+    for name, field in input_specs(inputs_type).items():
+        text = str(typed.get(name, "")).strip()
+        if field.unit == "token" and (match := _THOUSANDS.match(text)):
+            other = f"{match[1]}{match[2].swapcase()}"
+            read, otherwise = (units.parse_quantity(t, "token") for t in (text, other))
+            sentences.append(
+                f"{field.label}: {match[0]} is {units.format_number(read)} tokens; {other} would be "
+                f"{units.format_number(otherwise)}."
+            )
+    return " ".join(sentences)
+
+
+_THOUSANDS = re.compile(r"^(\d[\d.,]*) ?([kK])\b")
+
+
 def describe_range(field: InputSpec) -> str:
     """Describe the valid values of a field: `1 to 1,024`, `bf16, fp8 or int4`.
 

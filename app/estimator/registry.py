@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.estimator.common_inputs import resolve_published_formats
-from app.estimator.inputs import input_specs, parse_inputs
+from app.estimator.common_inputs import LLAMA_CPP, resolve_published_formats
+from app.estimator.inputs import describe_read_thousands, input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
     describe_quantized_weights,
@@ -56,11 +56,13 @@ class EstimateSpec:
         if getattr(typed, "weights", "") != getattr(inputs, "weights", ""):
             file = GGUF_FORMATS[inputs.weights]
             counted = f"llama.cpp loads GGUF files: {file}, the usual one, is counted."
-        if cache not in ("", "bf16"):
-            counted = f"{counted} KV cache as published: {cache.upper()}."
         notes = model_caveats(model)
-        if cache == "bf16":
+        if cache and getattr(inputs, "engine", "") == LLAMA_CPP:
+            notes += ("KV cache in F16, as llama.cpp keeps it unless -ctk and -ctv say otherwise.",)
+        elif cache == "bf16":
             notes += ("KV cache in BF16, as engines keep it where the checkpoint names no format.",)
+        elif cache:
+            counted = f"{counted} KV cache as published: {cache.upper()}."
         verdict = estimate.verdict
         return dataclasses.replace(
             estimate,
@@ -71,6 +73,13 @@ class EstimateSpec:
             ),
             notes=estimate.notes + notes,
         )
+
+    def compute_typed(self, inputs: Any, typed: Mapping[str, Any]) -> Estimate:
+        """Compute the estimate, and say how the numbers of tokens that were typed were read."""
+        estimate = self.compute(inputs)
+        text = f"{estimate.verdict.text} {describe_read_thousands(self.inputs, typed)}".strip()
+        verdict = dataclasses.replace(estimate.verdict, text=text)
+        return dataclasses.replace(estimate, verdict=verdict)
 
 
 def _requested_model(inputs: Any) -> Architecture | None:

@@ -187,12 +187,13 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     """Parse a typed quantity and convert it to its base unit.
 
     `unit` is the base unit, `typed_unit` the unit of a number without one. A count
-    may carry k, M, B or T. Raises ValueError with what is accepted.
+    may carry k, M, B or T. Of tokens, K is 1,024 and k is 1,000, as in vLLM's --max-model-len.
+    Raises ValueError with what is accepted.
 
     >>> parse_quantity("80", "B", "GB")
     80000000000.0
-    >>> parse_quantity("128k", "token")
-    128000.0
+    >>> parse_quantity("128k", "token"), parse_quantity("128K", "token")
+    (128000.0, 131072.0)
     >>> parse_quantity("400 Gbit/s", "B/s")
     50000000000.0
     """
@@ -211,7 +212,7 @@ def _count_suffix_factor(unit_text: str, unit: str, typed_unit: str) -> float:
     suffix = _SPELLED.get(suffix.lower(), suffix)
     fits = not noun or (noun.strip() in UNITS and UNITS[noun.strip()].base == unit)
     if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, UNITS[""]).base in _COUNTED:
-        return COUNT_SUFFIX[suffix]
+        return 2.0**10 if suffix == "K" and unit == "token" else COUNT_SUFFIX[suffix]
     example = typed_unit or unit or "a plain number"
     raise ValueError(f"“{unit_text}” is not a unit that fits here; use {example}")
 

@@ -311,7 +311,7 @@ def build_calculator_form(
     compare = calculator_url(entry.name, query, part="compare")
     try:
         inputs = given_inputs.parse_inputs(entry.inputs, typed)
-        estimate = entry.compute(inputs)
+        estimate = entry.compute_typed(inputs, typed)
     except InvalidInputsError as error:
         problems = error.problems
     else:

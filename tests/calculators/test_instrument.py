@@ -96,6 +96,22 @@ def test_words_stay_as_they_were_typed_and_names_become_those_of_the_list():
     assert values["gpus"] == "4"
 
 
+def test_thousands_of_tokens_are_said_as_they_were_read(client, subtests):
+    """As vLLM reads --max-model-len: k is 1,000 and K is 1,024."""
+    page = "/calculators/inference-memory"
+    for typed, said in (
+        ("128k", "Context: 128k is 128,000 tokens; 128K would be 131,072."),
+        ("128K", "Context: 128K is 131,072 tokens; 128k would be 128,000."),
+        ("32 k tokens", "Context: 32 k is 32,000 tokens; 32K would be 32,768."),
+        ("131072", ""),
+        ("128Ki", ""),
+    ):
+        for address in (page, f"{page}/result"):
+            with subtests.test(typed=typed, address=address):
+                text = client.get(f"{address}?context={typed}").text
+                assert (said in text) if said else ("would be" not in text)
+
+
 def test_the_unit_that_stands_beside_a_field_is_not_in_it_as_well():
     typed = {"overhead": "4 GB", "context": "2,368 tokens"}
     values = {n: f.value for n, f in fields_by_name(build_calculator_form(ENTRY, typed)).items()}

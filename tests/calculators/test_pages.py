@@ -29,7 +29,7 @@ def test_the_list_names_every_calculator_with_its_answer(client):
 def test_a_number_of_gpus_is_said_to_be_needed(client):
     page = client.get("/calculators").text
 
-    assert "6\u00a0GPUs</b>Needed</p>" in page
+    assert "12\u00a0GPUs</b>Needed</p>" in page
     assert "GPUs</b>GPUs" not in page
 
 

@@ -141,10 +141,10 @@ def test_a_long_choice_stands_below_its_label():
 
 
 def test_links_to_other_calculators_take_the_weights_along_and_repeat_no_section(client):
-    # Serving computes FP8 of a model that isn't quantized: memory must not go back to BF16.
-    asked = "model=llama-3.3-70b&gpu=h200-sxm5-141"
+    # Serving in FP8 of a model that isn't quantized: memory must not go back to BF16.
+    asked = "model=llama-3.3-70b&gpu=h200-sxm5-141&weights=published-or-fp8"
     page = client.get(f"/calculators/serving-capacity?{asked}").text
-    assert "Weights in FP8, the default here for Llama 3.3 70B" in unescape(page)
+    assert "Weights in FP8, as chosen for Llama 3.3 70B" in unescape(page)
     links = re.findall(r'href="(/calculators/inference-memory\?[^"]*)"', page)
     assert links
     assert all("weights=fp8" in unescape(link) for link in links)

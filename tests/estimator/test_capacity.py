@@ -65,8 +65,10 @@ def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> 
     for key in list_mig_gpus():
         card, row = find_mig_gpu(key), catalogue.load_table("mig.toml", "card")[key]
         for profile in card.profiles:
-            assert profile.capacity <= find_accelerator(key).capacity
-            if profile.reported_memory:
+            assert profile.capacity <= find_accelerator(key).engine_visible_memory
+            if profile.is_whole_gpu:
+                assert profile.capacity == find_accelerator(key).engine_visible_memory
+            elif profile.reported_memory:
                 assert row["memory_source"]
                 assert (
                     0.8 * profile.memory_in_name
@@ -223,7 +225,9 @@ def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
         (back,) = memory.links
         assert (back.name, dict(back.typed)) == ("mig", {"gpu": "h100-sxm5-80"})
     assert not run_estimate("inference-memory", {"gpu": "h100-sxm5-80"}).links
-    # The profile of the whole GPU has one size, that of the table.
-    assert "84.9" not in " ".join(partitions.notes)
+    # The profile of the whole GPU has what programs get of the undivided one, on both pages.
+    assert "of which programs get 84.9\N{NO-BREAK SPACE}GB" in " ".join(partitions.notes)
+    assert (84.9329782784e9, "B") in partitions.tables[0].rows[-1]
+    assert dict(partitions.links[-1].typed) == {"gpu": "h100-sxm5-80", "tensor_parallel": "1"}
     spec = input_specs(InferenceMemoryInputs)["shown_memory"]
     assert "A MIG instance is described so" in spec.help

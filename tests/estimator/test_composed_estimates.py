@@ -196,6 +196,25 @@ def test_a_deployment_weighs_the_stages_of_its_pipeline() -> None:
     assert weights["per_gpu"].value == pytest.approx(memory["weights"].value / 4, rel=0.01)
 
 
+def test_memory_holds_the_requests_that_a_replica_answers_at_once(subtests) -> None:
+    """Both count the mean tokens of a request, and as many requests as have room."""
+    long = {"prompt_tokens": 200, "output_tokens": 8000, "answer_variation": 0}
+    split = {"tensor_parallel": 1, "attention_parallel": 8, "gpu": "l40s"}
+    for typed in (
+        {"model": "llama-3.1-8b", "gpu": "h200", "concurrent": 2000, "output_tokens": 2000},
+        {"model": "qwen3-32b", "concurrent": 2000, "ttft_target": "", "tpot_target": ""} | long,
+        {"model": "gemma-3-27b", "gpu": "b200", "ttft_target": "", "tpot_target": ""} | long,
+        {"model": "qwen3-32b", "requests_per_second": 1} | split | long,
+        {"model": "qwen3-32b", "concurrent": 20, "prompt_tokens": 32_000} | split,
+    ):
+        with subtests.test(typed=typed):
+            answer = run_estimate("deployment", typed)
+            memory = _section(answer, "inference-memory")
+            held = _section(answer, "serving-capacity").estimate["max_concurrent"].value
+            assert (memory.estimate.verdict.status != "no") == bool(held)
+            assert memory.inputs.concurrent <= max(held, typed.get("attention_parallel", 1))
+
+
 def _section(answer: Estimate, name: str) -> SubEstimate:
     return next(section for section in answer.sections if section.name == name)
 

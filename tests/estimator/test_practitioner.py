@@ -199,9 +199,10 @@ def test_a_gguf_without_llama_cpp_is_told_the_engine() -> None:
 
 def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
     loads = (
-        ({"model": "llama-3.3-70b", "gpu": "h200", "concurrent": 50}, 3),
-        ({"model": "llama-3.3-70b", "gpu": "mi300x", "concurrent": 50}, 3),
-        ({"model": "llama-3.1-70b", "gpu": "h100", "concurrent": 500}, 16),
+        ({"model": "llama-3.3-70b", "gpu": "h200", "weights": "fp8", "concurrent": 50}, 3),
+        ({"model": "llama-3.3-70b", "gpu": "mi300x", "weights": "fp8", "concurrent": 50}, 3),
+        ({"model": "llama-3.1-70b", "gpu": "h100", "weights": "fp8", "concurrent": 500}, 16),
+        ({"model": "llama-3.1-70b", "gpu": "h100", "concurrent": 500}, 28),
         ({"model": "qwen3-235b-a22b", "gpu": "h200", "weights": "fp8-block", "concurrent": 100}, 8),
     )
     for load, gpus in loads:
@@ -396,6 +397,15 @@ def test_the_cache_is_in_bf16_unless_the_checkpoint_says_otherwise(name: str) ->
     assert said in ask(name, **typed).notes
     assert said not in ask(name, **typed, cache="fp8").notes
     assert ask(name, **typed).figures == ask(name, **typed, cache="bf16").figures
+
+
+def test_the_cache_of_llama_cpp_is_in_f16_whatever_a_checkpoint_names() -> None:
+    for name in ("serving-capacity", "inference-memory", "latency"):
+        typed = {"model": "8B", "gpu": "4090", "engine": "llama.cpp", "tensor_parallel": 1}
+        notes = ask(name, **typed).notes
+        assert "KV cache in F16, as llama.cpp keeps it unless -ctk and -ctv say otherwise." in notes
+        assert not any("BF16, as engines" in note for note in notes)
+        assert ask(name, **typed).figures == ask(name, **typed, cache="fp16").figures
 
 
 def test_another_number_of_gpus_per_replica_is_named_where_it_needs_fewer_in_all() -> None:

@@ -432,10 +432,31 @@ def test_a_long_list_of_modules_is_read_as_it_is() -> None:
     assert size == pytest.approx(expected(BLOCK, BLOCK) + MLP * 4 / 3 * (16 - BLOCK) / 8)
 
 
-def test_capacity_takes_fp8_for_models_that_are_not_published_quantized() -> None:
-    plain = registry.run_estimate("serving-capacity", {"model": "llama-3.1-8b"})
-    chosen = {"model": "llama-3.1-8b", "weights": "fp8"}
-    assert plain.figures == registry.run_estimate("serving-capacity", chosen).figures
+def test_every_calculator_takes_a_model_as_published_unless_asked(
+    subtests: pytest.Subtests,
+) -> None:
+    """Also on an A100, which has no FP8; where that takes fewer GPUs, a service says so."""
+    for name in ("inference-memory", "latency", "serving-capacity", "deployment"):
+        for gpu in ("h200", "a100"):
+            with subtests.test(name=name, gpu=gpu):
+                typed = {"model": "Qwen/Qwen3.5-27B", "gpu": gpu}
+                plain = registry.run_estimate(name, typed)
+                asked = registry.run_estimate(name, typed | {"weights": "bf16"})
+                assert plain.figures == asked.figures
+    for name, gpus in (("serving-capacity", "6"), ("deployment", "16")):
+        model = {"model": "llama-3.1-70b"}
+        flips = registry.run_estimate(name, model).changes
+        (flip,) = (flip for flip in flips if flip.field == "weights")
+        assert (
+            flip.becomes.replace("\N{NO-BREAK SPACE}", " ")
+            == f"{gpus} GPUs in all keep the targets."
+        )
+        narrow = [
+            registry.run_estimate(name, model | {"weights": weights})
+            for weights in ("fp8", "published-or-fp8")
+        ]
+        assert narrow[0].figures == narrow[1].figures
+        assert narrow[0]["gpus"].value == int(gpus)
     expert = {"model": "gpt-oss-120b", "gpu": "b200-sxm", "tensor_parallel": 1}
     chosen = {**expert, "weights": "mxfp4-experts"}
     published = registry.run_estimate("serving-capacity", expert)

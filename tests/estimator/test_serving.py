@@ -3,6 +3,7 @@
 import dataclasses
 import doctest
 import math
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator import data_files, registry
+from app.estimator.estimates.serving_capacity import ReplicaPool, count_nodes
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InvalidInputsError
@@ -40,6 +42,7 @@ from app.estimator.serving.step_time import (
     place_model,
     prefill_time,
 )
+from app.estimator.units import parse_quantity
 
 
 def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
@@ -501,13 +504,7 @@ def test_prefill_and_decode_apart_are_near_published_rates(
         said = batch / decode_time(one, batch, 2100).total
     else:
         traffic = RequestPattern(RequestLengths(2000, 100))
-        said = (
-            profile.build_prefill_replica(
-                one, traffic, answers_outside_domain=False
-            ).prompts_per_second
-            * 2000
-            / gpus
-        )
+        said = profile.build_prefill_replica(one, traffic, gpus).prompts_per_second * 2000 / gpus
     low, high = data_files.error_range("saturated-unmeasured", said)
     assert low <= published <= high
 
@@ -530,6 +527,75 @@ def test_a_rack_serves_a_mixture_with_prefill_and_decode_apart() -> None:
     assert "prefill apart" in answer.notes[0]
     together = registry.run_estimate("serving-capacity", {"model": "llama-3-8b"})
     assert not together["prefill_replicas"].applies
+
+
+def test_a_cache_that_leaves_the_rack_goes_over_the_network(subtests: pytest.Subtests) -> None:
+    """Eight GPUs that read for 48 fit beside them in a rack of 72; seven times as many do not."""
+    cache = 1000 * 61 * 576 * 2
+    rack = {"model": "deepseek-v3", "gpu": "GB200 NVL72", "prefill_gpus": 8, "spare": 0}
+    for typed, prefill, racks, low, high in (
+        ({"decode_gpus": 48, "concurrent": 500}, 1, 1, cache / 900e9, cache / 50e9),
+        ({"decode_gpus": 48, "concurrent": 5000}, 7, 2, cache / 50e9, 1),
+        ({"decode_gpus": 80, "concurrent": 5000}, 4, 2, cache / 50e9, 1),
+        ({"decode_gpus": 80, "concurrent": 1000}, 2, 2, cache / 50e9, 1),
+    ):
+        with subtests.test(typed=typed):
+            answer = registry.run_estimate("serving-capacity", rack | typed)
+            service = registry.run_estimate("deployment", rack | typed)
+            assert answer["prefill_replicas"].value == prefill
+            assert answer["nodes"].value == service["nodes"].value == racks
+            assert low < answer["transfer"].value < high
+
+
+@pytest.mark.parametrize(
+    ("pools", "gpus_per_node", "nodes"),
+    [
+        ([(1, 80), (4, 8)], 72, 2),
+        ([(1, 48), (3, 8)], 72, 1),
+        ([(1, 48), (4, 8)], 72, 2),
+        ([(1, 8), (2, 4)], 72, 1),
+        ([(5, 2)], 8, 2),
+        ([(3, 6), (3, 2)], 8, 3),
+        ([(2, 16)], 8, 4),
+    ],
+)
+def test_replicas_share_servers_and_fill_what_larger_ones_leave(pools, gpus_per_node, nodes):
+    assert count_nodes([ReplicaPool(*pool) for pool in pools], gpus_per_node) == nodes
+
+
+def test_the_split_that_comes_closest_is_reported_where_none_keeps_the_targets(
+    subtests: pytest.Subtests,
+) -> None:
+    """Over PCIe, more GPUs read a prompt later: eight L40S take 4 s where two take 0.6 s."""
+    for typed in (
+        {"model": "qwen3-32b", "gpu": "l40s", "ttft_target": "300 ms"},
+        {"model": "llama-3.3-70b", "gpu": "l40s", "tpot_target": "5 ms"},
+        {"model": "llama-3.3-70b", "gpu": "h100", "tpot_target": "4 ms"},
+    ):
+        with subtests.test(typed=typed):
+            chosen = registry.run_estimate("serving-capacity", typed)
+            (said,) = (note for note in chosen.notes if "come closest" in note)
+            closest = int(re.search(r"(\d+) GPUs come closest", said)[1])
+            late = {gpus: _worst_lateness(typed | {"tensor_parallel": gpus}) for gpus in (2, 4, 8)}
+            assert closest == min(late, key=late.get)
+            service = registry.run_estimate("deployment", typed)
+            assert said in service.notes
+    kept = registry.run_estimate("serving-capacity", {})
+    assert not any("closest" in note for note in kept.notes)
+
+
+def _worst_lateness(typed: dict[str, Any]) -> float:
+    """Return what one request alone takes, over its target."""
+    answer = registry.run_estimate("serving-capacity", typed)
+    flips = [flip for flip in answer.changes if flip.field.endswith("_target")]
+    times = [
+        [
+            parse_quantity(text.replace("\N{NO-BREAK SPACE}", " "), "s")
+            for text in (f.flips_at, f.now)
+        ]
+        for f in flips
+    ]
+    return max((needed / target for needed, target in times), default=math.inf)
 
 
 def test_half_of_a_split_and_other_splits_beside_it_are_refused(

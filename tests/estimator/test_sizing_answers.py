@@ -378,3 +378,40 @@ def test_plain_fp8_says_when_the_published_checkpoint_in_blocks_is_not_loaded_so
     assert unloaded not in whole.verdict.text
     divided = ask("serving-capacity", qwen, **shared, expert_tensor_parallel="8")
     assert unloaded in divided.verdict.text
+
+
+def test_fp8_checkpoints_of_2026_load_over_the_gpus_that_their_cards_name(
+    subtests: pytest.Subtests,
+) -> None:
+    """In blocks, the decays of linear attention stay in 16 bit; ModelOpt and GLM-4 have none."""
+    for model, gpu, gpus in (
+        ("Qwen/Qwen3.5-397B-A17B-FP8", "h200", 8),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", "h100", 4),
+        ("Qwen/Qwen3.5-27B-FP8", "l40s", 2),
+        ("zai-org/GLM-4.5-Air-FP8", "h100", 4),
+        ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", "h100", 4),
+        ("XiaomiMiMo/MiMo-V2-Flash", "h200", 4),
+    ):
+        with subtests.test(model=model):
+            typed = {"model": model, "gpu": gpu, "concurrent": 1}
+            answer = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": gpus})
+            assert answer["fits"].value, answer.verdict
+            assert registry.run_estimate("serving-capacity", typed)["fits"].value
+    # vllm-project/vllm#52915: the shared expert is 64 wide on each of 8.
+    refused = {"model": "Qwen/Qwen3.6-35B-A3B-FP8", "tensor_parallel": 8}
+    assert "refuses" in registry.run_estimate("serving-capacity", refused).verdict.lead
+
+
+def test_more_gpus_are_advised_only_where_the_engine_loads_the_model() -> None:
+    """An FP8 file of Step 3.5 fits on 4 GPUs, which cut its shared expert inside a block.
+
+    SGLang issue 26107, with --tp 4 --ep 4.
+    """
+    typed = {"model": "stepfun-ai/Step-3.5-Flash-FP8", "gpu": "h100"}
+    narrow = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": 2})
+    assert narrow.verdict.lead == "Does not fit."
+    assert not any(flip.field == "tensor_parallel" for flip in narrow.changes)
+    assert "refuses" in registry.run_estimate("serving-capacity", typed).verdict.lead
+    refusal = registry.run_estimate("serving-capacity", typed).verdict.text
+    assert "expert-parallel" not in refusal
+    assert "use fewer GPUs" in refusal

@@ -299,10 +299,10 @@ def test_impossible_combinations_say_what_is_impossible(
 
 
 def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:
-    found = registry.run_estimate("serving-capacity", {})
+    found = registry.run_estimate("serving-capacity", {"weights": "fp8"})
     assert "2 replicas of 2 H100 SXM5 80GB and 1 spare, 6\u00a0GPUs in all" in (found.verdict.text)
     assert found["gpus"].value == 6
-    alone = registry.run_estimate("serving-capacity", {"spare": "0"})
+    alone = registry.run_estimate("serving-capacity", {"weights": "fp8", "spare": "0"})
     assert "2 replicas of 2 H100 SXM5 80GB. Half of the requests" in alone.verdict.text
     assert alone["gpus"].value == 4
 

@@ -20,7 +20,11 @@ from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
 from app.estimator.estimates.inference_memory import DATA_PARALLEL, DIVIDED, InferenceMemoryInputs
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
-from app.estimator.estimates.serving_capacity import ServingCapacityInputs, resolve_inputs
+from app.estimator.estimates.serving_capacity import (
+    ServingCapacityInputs,
+    request_pattern,
+    resolve_inputs,
+)
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
@@ -112,13 +116,12 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
             "inference-memory divides attention over all GPUs of a replica or over none."
         )
     else:
-        at_once = math.ceil(float(estimate["concurrent"].value or 1))
-        run.add("Memory", "inference-memory", _memory_inputs(inputs, width, max(1, at_once)))
+        run.add("Memory", "inference-memory", _memory_inputs(inputs, width, capacity))
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
         return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, relaxed)
-    nodes = math.ceil(gpus / system.gpus) if system else 0
+    nodes = int(estimate["nodes"].value or 0) if system else 0
     reason = no_cluster_reason(gpu, system, gpus)
     if system is None or reason:
         run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
@@ -163,11 +166,13 @@ def _resolve_capacity_inputs(composer: SectionComposer) -> dict[str, Any]:
 
 
 def _memory_inputs(
-    inputs: DeploymentInputs, tensor_parallel: int, sequences: int
+    inputs: DeploymentInputs, tensor_parallel: int, capacity: SubEstimate
 ) -> dict[str, Any]:
-    """Return the inputs of inference-memory for one replica that answers so many at once.
+    """Return the inputs of inference-memory for one replica at its load.
 
-    Where groups of GPUs have requests of their own, attention is data parallel.
+    Requests are in it at once, and tokens of each in its cache, as in serving-capacity: those
+    that memory has no room for wait outside, and a request has its mean context. Where groups of
+    GPUs have requests of their own, attention is data parallel.
     """
     gpus, attention = tensor_parallel, DIVIDED
     if inputs.decode_gpus:
@@ -175,11 +180,15 @@ def _memory_inputs(
         attention = DATA_PARALLEL if find_model(inputs.model).is_routed else DIVIDED
     elif inputs.attention_parallel > 1:
         gpus, attention = inputs.attention_parallel, DATA_PARALLEL
+    groups = gpus if attention == DATA_PARALLEL else 1
+    at_once, most = (capacity.estimate[name].value for name in ("concurrent", "max_concurrent"))
+    each = min(math.ceil(float(at_once or 1) / groups), int(most or 1) // groups)
     return {
         "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
         "tensor_parallel": gpus,
         "attention": attention,
         "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),
-        "context": inputs.prompt_tokens + inputs.output_tokens,
-        "concurrent": sequences,
+        "context": int(request_pattern(capacity.inputs).mean_context),
+        "concurrent": max(1, each) * groups,
+        "block": 1,
     }

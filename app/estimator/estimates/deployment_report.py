@@ -9,7 +9,10 @@ from app.estimator.estimates.deployment import (
     compute_deployment,
 )
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
-from app.estimator.estimates.serving_capacity_report import whole_expert_notes
+from app.estimator.estimates.serving_capacity_report import (
+    closest_split_notes,
+    whole_expert_notes,
+)
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.registry import EstimateSpec
@@ -68,11 +71,19 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
+_MEMORY_NOTE = (
+    "Memory holds the requests that a replica answers at once, each with the tokens that it has "
+    "on average while it is answered."
+)
 
 
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.changes
+    width = _capacity_section(result).inputs.tensor_parallel
+    shared = {"prefill_gpus", "expert_parallel"}
+    if not result.relaxed_targets:  # Of the targets that were typed.
+        shared.add("weights")
     return Estimate(
         name="deployment",
         verdict=_build_verdict(result),
@@ -80,6 +91,8 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         steps=(_gpu_step(result),),
         notes=(
             NOTE,
+            _MEMORY_NOTE,
+            *(closest_split_notes(inputs, width) if result.relaxed_targets else ()),
             *whole_expert_notes(
                 result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
             ),
@@ -88,7 +101,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         ),
         changes=(
             *_relaxed_target_flips(result),
-            *(flip for flip in capacity_flips if flip.field in {"prefill_gpus", "expert_parallel"}),
+            *(flip for flip in capacity_flips if flip.field in shared),
         ),
         sections=result.sections,
     )
@@ -98,7 +111,8 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     objections = result.collect_objections("Latency" if result.relaxed_targets else "")
     if result.gpus is None:
         return Verdict("no", "No number of GPUs serves it.", objections.text)
-    parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
+    verb = "answers" if result.gpus == 1 else "answer"
+    parts = [f"{format_number(result.gpus)} {result.gpu.name} {verb} all users"]
     cost, power = (
         result.find_figure(_CAPACITY, "cost_per_month"),
         result.find_figure("power-cooling", "site_power"),

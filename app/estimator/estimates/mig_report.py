@@ -2,12 +2,14 @@
 
 import dataclasses
 import re
+from typing import Any
 
 from app.estimator import data_files
 from app.estimator.common_inputs import gpu_input, input_error
 from app.estimator.formula_steps import StepBuilder, format_exact_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
 from app.estimator.inputs import input_field
+from app.estimator.memory_verdict import capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -21,7 +23,6 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.units import format_value
 
 _CARDS = ("mig.toml", "card")
 
@@ -30,7 +31,8 @@ _CARDS = ("mig.toml", "card")
 class MigProfile:
     """A MIG profile: its slices, its memory [B] and its possible start slices.
 
-    The driver reports another size than the one in its name.
+    The driver reports another size than the one in its name. The profile of the whole GPU has
+    what programs get of the undivided one.
     """
 
     name: str
@@ -39,10 +41,11 @@ class MigProfile:
     compute_slices: int
     memory_slices: int
     start_slices: tuple[int, ...]
+    is_whole_gpu: bool = False
 
     @property
     def capacity(self) -> float:
-        """Return the usable bytes: as reported by the driver, or else by its name [B]."""
+        """Return the bytes that programs get: as they are reported, or else by the name [B]."""
         return self.reported_memory or self.memory_in_name
 
 
@@ -69,6 +72,14 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
     row = data_files.load_table(*_CARDS).get(accelerator)
     if row is None:
         return None
+    undivided = find_accelerator(accelerator).engine_visible_memory
+    slices = (row["compute_slices"], row["memory_slices"])
+
+    def read_memory(profile: dict[str, Any]) -> float | None:
+        if (profile["compute"], profile["memory"]) == slices:
+            return undivided
+        return profile["reported_gib"] * 2.0**30 if "reported_gib" in profile else None
+
     return MigGpu(
         id=accelerator,
         compute_slices=row["compute_slices"],
@@ -77,10 +88,11 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
             MigProfile(
                 name=p["name"],
                 memory_in_name=p["memory_gb"] * 1e9,
-                reported_memory=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
+                reported_memory=read_memory(p),
                 compute_slices=p["compute"],
                 memory_slices=p["memory"],
                 start_slices=tuple(p["starts"]),
+                is_whole_gpu=(p["compute"], p["memory"]) == slices,
             )
             for p in row["profiles"]
         ),
@@ -307,7 +319,7 @@ def build_profiles_table(result: MigResult) -> ResultTable:
         )
         for profile in card.profiles
     )
-    memory = ("Memory in the name", "Memory by the driver")
+    memory = ("Memory in the name", "Memory for programs")
     slices = ("Compute slices", "Memory slices")
     columns = ("Profile", *memory, *slices, "At most", "Starts at memory slice")
     return ResultTable("Profiles of this GPU", columns, rows)
@@ -315,10 +327,11 @@ def build_profiles_table(result: MigResult) -> ResultTable:
 
 def link_instance_to_memory(gpu: Accelerator, profile: MigProfile) -> EstimateLink:
     """Return the link to `inference-memory` on one instance."""
-    memory = f"{profile.memory_in_name / 1e9:g} GB"
-    if profile.reported_memory:
-        memory = f"{profile.reported_memory / 2**30:g} GiB"
-    typed = {"gpu": gpu.id, "tensor_parallel": "1", "shown_memory": memory}
+    typed = {"gpu": gpu.id, "tensor_parallel": "1"}
+    if profile.reported_memory is None:
+        typed["shown_memory"] = f"{profile.memory_in_name / 1e9:g} GB"
+    elif not profile.is_whole_gpu:
+        typed["shown_memory"] = f"{profile.reported_memory / 2**30:g} GiB"
     return EstimateLink("inference-memory", f"Inference memory on {profile.name}", typed)
 
 
@@ -328,12 +341,10 @@ def build_notes(result: MigResult) -> tuple[str, ...]:
         "NVLink nor peer-to-peer transfers between them."
     )
     notes = [isolation_note]
-    if result.gpu.capacity != result.gpu.memory:
-        notes.append(
-            f"An undivided {result.gpu.name} shows {format_value(result.gpu.capacity, 'B')} in "
-            "nvidia-smi, whatever its label says; what an instance gets is the memory by the "
-            "driver in the table, also in the profile of the whole GPU."
-        )
+    notes.append(
+        f"{capacity_note(result.gpu)} The profile of the whole GPU has what programs get of it "
+        "undivided; of the others, what the driver or a program on an instance reports counts."
+    )
     if not all(p.reported_memory for p in result.instances):
         notes.append("Where no reading of an instance is published, the size in its name counts.")
     slices = result.card.compute_slices

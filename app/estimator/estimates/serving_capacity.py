@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import common_inputs
@@ -101,8 +102,11 @@ def _length_variation_field(label: str) -> Any:
 class ServingCapacityInputs:
     model: str = common_inputs.model_input()
     weights: str = common_inputs.engine_weights_input(
-        default=PUBLISHED_OR_FP8,
-        choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES, *GGUF_CHOICES),
+        choices=(
+            *PUBLISHED_CHOICES,
+            (PUBLISHED_OR_FP8, "As published, FP8 instead of BF16"),
+            *GGUF_CHOICES,
+        ),
     )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
@@ -252,12 +256,26 @@ class ReplicaPool(NamedTuple):
     copies: int
     gpus_per_replica: int
 
-    def count_nodes(self, gpus_per_node: int) -> int:
-        """Return the servers of the replicas; one that fits in a server is not split."""
-        replicas_per_node = gpus_per_node // self.gpus_per_replica
-        if replicas_per_node:
-            return math.ceil(self.copies / replicas_per_node)
-        return self.copies * math.ceil(self.gpus_per_replica / gpus_per_node)
+
+def count_nodes(pools: Sequence[ReplicaPool], gpus_per_node: int) -> int:
+    """Return the servers of replicas; one is split only if it is larger than a server.
+
+    What is left of servers that larger replicas share has room for smaller ones.
+
+    >>> count_nodes([ReplicaPool(1, 80), ReplicaPool(4, 8)], 72)
+    2
+    """
+    nodes = sum(pool.copies * (pool.gpus_per_replica // gpus_per_node) for pool in pools)
+    parts = [(pool.gpus_per_replica % gpus_per_node, pool.copies) for pool in pools]
+    free: list[tuple[int, int]] = []  # GPUs that are free in each of so many servers.
+    for gpus, copies in sorted((part for part in parts if part[0]), reverse=True):
+        rest = max(0, copies - sum(room // gpus * servers for room, servers in free))
+        each = gpus_per_node // gpus
+        more = math.ceil(rest / each)
+        last = rest - (more - 1) * each
+        free = [(gpus_per_node % gpus, more - 1), (gpus_per_node - last * gpus, 1)]
+        nodes += more
+    return nodes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -300,6 +318,14 @@ class CapacityResult:
         return max(0.0, users - self.profile.max_batch)
 
     @property
+    def gpus_joined_to_answer(self) -> int:
+        """Return the GPUs of a decode replica and of the prefill replicas for it."""
+        answering, *reading = self.pools
+        copies = sum(pool.copies for pool in reading) / max(1, answering.copies)
+        each = sum(pool.gpus_per_replica for pool in reading)
+        return answering.gpus_per_replica + math.ceil(copies) * each
+
+    @property
     def prefill_request_rate(self) -> float:
         """Return the requests per second that the prefill replicas read [1/s]; inf without any."""
         if self.profile.prefill is None or self.prefill_replicas is None:
@@ -312,6 +338,26 @@ class CapacityResult:
         if self.operating_point is None or self.highest_point is None:
             return None
         return self.operating_point.requests_per_second / self.highest_point.requests_per_second
+
+    @property
+    def lateness(self) -> tuple[float, float]:
+        """Return the times over their targets, the worst of them, and the requests that wait.
+
+        Of a request by itself if no load meets the targets; inf if none is answered.
+        """
+        point = self.single_request_point or self.operating_point
+        if point is None or not self.fits_memory or self.profile.placed.refusal:
+            return math.inf, math.inf
+        share, inputs = SHARES[self.inputs.percentile], self.inputs
+        over = [
+            times[share] / target
+            for times, target in (
+                (point.ttft, inputs.ttft_target),
+                (point.tpot, inputs.tpot_target),
+            )
+            if target
+        ]
+        return max(over, default=0.0), self.waiting_requests_per_replica
 
     @property
     def deciding_target(self) -> Literal["ttft", "tpot"] | None:
@@ -351,10 +397,7 @@ class CapacityResult:
         """
         if self.gpus is None:
             return None
-        per_node = self.inputs.gpus_per_node or gpu_interconnect(self.profile.placed.gpu).domain
-        if self.profile.prefill and self.gpus <= per_node:
-            return 1
-        return sum(pool.count_nodes(per_node) for pool in self.pools)
+        return count_nodes(self.pools, gpus_per_server(self.inputs))
 
     @property
     def request_rate(self) -> float | None:
@@ -406,7 +449,7 @@ def resolve_inputs(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
 def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
     """Return the capacity with as many GPUs per replica as the fewest in all keep the targets.
 
-    If no number keeps them, with the most that are tried. Experts whose parts engines do not load
+    If no number keeps them, with that which comes closest. Experts whose parts engines do not load
     are divided whole, unless a split of them is given.
     """
     model = find_model(inputs.model)
@@ -417,17 +460,22 @@ def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
             return split
         return find_loadable_split(split) or split
 
-    def is_enough(gpus: int) -> bool:
-        split = divide_over(gpus)
-        return not place_replica(split).refusal and has_room_for_request(split)
+    def has_room(gpus: int) -> bool:
+        return has_room_for_request(divide_over(gpus))
 
-    server = inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
-    most = max(1, server // inputs.attention_parallel)
+    def is_enough(gpus: int) -> bool:
+        return not place_replica(divide_over(gpus)).refusal and has_room(gpus)
+
+    most = max(1, gpus_per_server(inputs) // inputs.attention_parallel)
     counts = default_shared_gpu_counts(model, inputs.engine, most, is_enough)
+    if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
+        counts = default_shared_gpu_counts(model, inputs.engine, most, has_room)
     splits = [divide_over(gpus) for gpus in counts]
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
     keeping = [result for result in tried if result.targets_met]
-    return min(keeping, key=lambda result: result.gpus or 0) if keeping else tried[-1]
+    if keeping:
+        return min(keeping, key=lambda result: result.gpus or 0)
+    return min(reversed(tried), key=lambda result: result.lateness)
 
 
 def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
@@ -437,10 +485,14 @@ def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs 
     return next((split for split in (inputs, whole) if not place_replica(split).refusal), None)
 
 
+def gpus_per_server(inputs: ServingCapacityInputs) -> int:
+    return inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
+
+
 def has_room_for_request(inputs: ServingCapacityInputs, **changes: Any) -> bool:
     """Return whether weights and one request fit in a replica with changed inputs."""
     inputs = dataclasses.replace(inputs, **changes)
-    context = _request_pattern(inputs).mean_context
+    context = request_pattern(inputs).mean_context
     return max_sequences(place_replica(inputs), context, inputs.memory_utilization) >= 1
 
 
@@ -450,7 +502,7 @@ def place_replica(inputs: ServingCapacityInputs) -> PlacedModel:
     return place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
 
 
-def _request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
+def request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
     cached = inputs.prompt_tokens * inputs.cached_share
     return RequestPattern(
         RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached),
@@ -461,7 +513,7 @@ def _request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
 
 
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
-    placed, traffic = place_replica(inputs), _request_pattern(inputs)
+    placed, traffic = place_replica(inputs), request_pattern(inputs)
     model, gpu, fabric = placed.model, placed.gpu, placed.fabric
     acceptance = find_acceptance(inputs.acceptance, model, inputs.draft_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
@@ -473,12 +525,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
         if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise input_error("prefill_gpus", inputs.prefill_gpus, message)
-        prefill = build_prefill_replica(
-            reading,
-            traffic,
-            gpus > fabric.domain,
-            answers_over_bridge=gpus <= fabric.bridged_gpus,
-        )
+        prefill = build_prefill_replica(reading, traffic, gpus)
     return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
@@ -595,6 +642,11 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         single_request_point=lone_request,
         fewest_fitting_gpus=None if fits_memory else _fewest_gpus_per_replica(inputs, profile),
     )
+    if (prefill := profile.prefill) and result.gpus_joined_to_answer > prefill.joined_gpus:
+        # The cache of some prompts comes from further away.
+        joined = dataclasses.replace(prefill, joined_gpus=result.gpus_joined_to_answer)
+        if joined.transfer_seconds > prefill.transfer_seconds:
+            return compute_capacity(inputs, dataclasses.replace(profile, prefill=joined))
     result = _limit_to_prefill(result)
     if result.targets_met and profile.placed.refusal:
         return dataclasses.replace(result, targets_met=False)
@@ -626,10 +678,13 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     if profile.prefill:
         return None
     counts = tensor_parallel_choices(profile.placed.model)
-    wider = (gpus for gpus in counts if gpus > inputs.tensor_parallel)
-    return next(
-        (gpus for gpus in wider if has_room_for_request(inputs, tensor_parallel=gpus)), None
+    wider = (
+        dataclasses.replace(inputs, tensor_parallel=gpus)
+        for gpus in counts
+        if gpus > inputs.tensor_parallel
     )
+    loadable = filter(None, map(find_loadable_split, wider))
+    return next((split.tensor_parallel for split in loadable if has_room_for_request(split)), None)
 
 
 def find_replica_bounds(result: CapacityResult) -> CountBounds | None:

@@ -24,7 +24,12 @@ from app.estimator.estimates.serving_capacity import (
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory_verdict import round_past_limit
-from app.estimator.models.number_formats import CACHE_BITS, CACHE_CHOICES
+from app.estimator.models.number_formats import (
+    CACHE_BITS,
+    CACHE_CHOICES,
+    GGUF_FORMATS,
+    WEIGHT_CHOICES,
+)
 from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.replica import (
     OperatingPoint,
@@ -266,8 +271,9 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if not result.fits_memory:
         settings = _engine_settings_flips(result)
-        return settings + _more_gpus_flips(result) + _prefill_decode_flips(result)
-    other = _other_width_flips(result) + _prefill_decode_flips(result)
+        lighter = _fp8_weights_flips(result)
+        return settings + _more_gpus_flips(result) + lighter + _prefill_decode_flips(result)
+    other = _other_width_flips(result) + _fp8_weights_flips(result) + _prefill_decode_flips(result)
     if result.profile.placed.refusal:
         return _expert_parallel_flips(result) + other
     if result.highest_point is None or result.replicas is None:
@@ -294,6 +300,42 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         becomes = f"{int(other.profile.max_batch)} of {format_number(users)} requests are answered at a time."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
+
+
+def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return weights in FP8 instead of 16 bit, if fewer GPUs keep the targets with them."""
+    inputs, placed = result.inputs, result.profile.placed
+    is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits == 16
+    if not is_wide or placed.gpu.lacks_format("fp8") or inputs.simulate:
+        return ()
+    if inputs.replicas and result.targets_met:
+        return ()
+    lighter = dataclasses.replace(inputs, weights="fp8", replicas=None)
+    if inputs.decode_gpus:
+        best = compute_capacity(lighter, build_replica_profile(lighter))
+    else:
+        best = find_best_split(lighter)
+    most = result.gpus if result.targets_met else None
+    if not best.targets_met or not best.gpus or (most is not None and best.gpus >= most):
+        return ()
+    also = _replica_changes(inputs, best)
+    if best.inputs.tensor_parallel != inputs.tensor_parallel:
+        width = str(best.inputs.tensor_parallel)
+        also = (FieldChange("tensor_parallel", "GPUs that share the model", width), *also)
+    labels = dict(WEIGHT_CHOICES)
+    becomes = _enough_gpus_text(best.gpus, has_targets=result.has_targets)
+    now = placed.weight_format.label
+    return (VerdictFlip("weights", "Weights", now, labels["fp8"], becomes, also),)
+
+
+def _replica_changes(
+    inputs: ServingCapacityInputs, best: CapacityResult
+) -> tuple[FieldChange, ...]:
+    """Return the changes to experts and to given replicas with which another split is best."""
+    also = _whole_expert_changes(inputs, best.inputs)
+    if inputs.replicas and best.replicas != inputs.replicas:
+        also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
+    return also
 
 
 def _served_load_text(result: CapacityResult) -> str:
@@ -365,9 +407,7 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     best = find_best_split(dataclasses.replace(inputs, replicas=None))
     if not best.targets_met or not best.gpus or (most is not None and best.gpus >= most):
         return ()
-    also = _whole_expert_changes(inputs, best.inputs)
-    if inputs.replicas and best.replicas != inputs.replicas:
-        also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
+    also = _replica_changes(inputs, best)
     becomes = _enough_gpus_text(best.gpus, has_targets=result.has_targets)
     return (_width_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.estimator.estimates.serving_capacity import (
     SHARES,
@@ -107,6 +107,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
     result = dataclasses.replace(result, replica_bounds=find_replica_bounds(result))
+    is_late = result.has_targets and not result.targets_met
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(result),
@@ -116,12 +117,21 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         tables=build_load_and_simulation_tables(result),
         notes=(
             *_build_notes(result),
+            *(closest_split_notes(given, inputs.tensor_parallel) if is_late else ()),
             *whole_expert_notes(given.expert_parallel, inputs.expert_parallel),
             *list_price_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             capacity_note(profile.placed.gpu),
         ),
         changes=find_flips(result),
     )
+
+
+def closest_split_notes(given: Any, gpus: int) -> tuple[str, ...]:
+    """Say which split is reported if none keeps the targets; `given` may leave it open."""
+    if given.tensor_parallel or given.decode_gpus:
+        return ()
+    closest = "1 GPU comes" if gpus == 1 else f"{gpus} GPUs come"
+    return (f"No number of GPUs that share the model keeps the targets; {closest} closest.",)
 
 
 def _describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:

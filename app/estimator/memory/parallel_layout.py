@@ -311,7 +311,8 @@ def quantization_block_problem(
     """Return why engines do not load blocks of weights divided so; None if they do.
 
     Each GPU's part of a matrix has to be whole blocks with one scale each: vLLM issue 17569,
-    SGLang issue 3345.
+    SGLang issue 3345. Heads wider than a block are loaded one by one: vLLM pull request 30836.
+    Of several reasons, it is one that experts divided whole do not remove.
 
     >>> from app.estimator.models.lookup import find_model
     >>> qwen = find_model("Qwen/Qwen3-235B-A22B-FP8")
@@ -323,16 +324,22 @@ def quantization_block_problem(
     form = resolve_weight_format(model, weights)
     if not form.block:
         return None
+    problem = None
     for layer, _ in model.layer_counts:
         for matrix in layer.matrices:
             gpus = expert_tensor if matrix.part == "experts" else tensor
-            if matrix.split == "heads":
-                gpus = min(gpus, max(1, layer.mixer.kv_heads))
             width = matrix.inputs if matrix.split == "rows" else matrix.outputs
+            if matrix.split == "heads":
+                heads = max(1, layer.mixer.kv_heads)
+                gpus = min(gpus, heads) if width // heads <= form.block else 1
             divided = gpus > 1 and matrix.split != "whole" and quantized_share(form, matrix)
-            if divided and width % (gpus * form.block):
-                return _describe_block_problem(matrix, width, form.block, gpus)
-    return None
+            # Files in blocks keep the decays of linear attention, 0.1% of the weights, in 16 bit.
+            if divided and matrix.name != "decay" and width % (gpus * form.block):
+                described = _describe_block_problem(matrix, width, form.block, gpus)
+                if matrix.part != "experts":
+                    return described
+                problem = problem or described
+    return problem
 
 
 # Qwen publishes them in BF16, and in FP8 in blocks of 128: vLLM issues 17569 and 25292 are of

@@ -257,6 +257,7 @@ _MODELS = data_files.CatalogTable("models.toml", "model")
 _HUB = data_files.load_toml("hub_names.toml")
 _VARIANTS = frozenset(_HUB["variants"])
 _QUANTIZED: dict[str, dict[str, Any]] = _HUB["quantized"]
+_WITHOUT_BLOCKS = tuple(_HUB["without_blocks"])
 _DATE_OR_LENGTH = re.compile(r"\d{4,6}|\d+k|v\d+(\.\d+)*")
 # Maker of the repository, such as `Qwen/`, and makers that are repeated in names.
 _ORGANIZATION = re.compile(r"^[\w.-]+/(?:Meta-)?|^Meta-(?=Llama)", re.IGNORECASE)
@@ -280,10 +281,11 @@ def normalize_model_name(name: str) -> str:
         return published
     bare = _ORGANIZATION.sub("", name.strip())
     match = _match_hub_name(data_files.normalize_name(bare))
-    if match.format_ending:
-        return f"{match.model_id}-{match.format_ending}"
+    ending = match.format_ending
+    if ending == "fp8" and name.strip().lower().startswith(_WITHOUT_BLOCKS):
+        ending = "fp8-dynamic"
     if match.model_id:
-        return match.model_id
+        return f"{match.model_id}-{ending}".removesuffix("-")
     return data_files.find_id_by_alias(*_MODELS, bare, "a model")
 
 
@@ -365,7 +367,7 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
     """
     how = model.quantization
     if how is None and format_name == PUBLISHED_OR_FP8:
-        return f"Weights in FP8, the default here for {model.name}, which is published in BF16."
+        return f"Weights in FP8, as chosen for {model.name}, which is published in BF16."
     if how is None:
         return ""
     published = resolve_weight_format(model, PUBLISHED)

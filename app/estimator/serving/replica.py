@@ -197,7 +197,8 @@ def _max_sequences_of_stage(
     each = _cached_bytes_of_sequence(placed, context, stage)
     if each <= 0:
         return math.inf if room >= 0 else 0.0
-    return max(0.0, room / each) * placed.serving.replicas
+    in_a_group = room / each  # Of a sequence no part can be in another group.
+    return in_a_group * placed.serving.replicas if in_a_group >= 1 else 0.0
 
 
 def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
@@ -288,13 +289,27 @@ PREFILL_LOAD = 0.7
 class PrefillReplica:
     """A replica that only reads prompts, and hands their cache to one that answers.
 
-    `prompts_per_second` are read at full load; to send their cache takes `transfer_seconds` each.
+    `prompts_per_second` are read at full load. Each GPU sends its part of a prompt's cache,
+    `sent_bytes`, after the prompt is read, over the link that joins all `joined_gpus`: those of
+    the replica that answers, and of the prefill replicas for it.
     """
 
     placed: PlacedModel
     full_step_seconds: float
     prompts_per_second: float
-    transfer_seconds: float
+    sent_bytes: float
+    joined_gpus: int
+
+    @property
+    def transfer_seconds(self) -> float:
+        """Return the time to send a prompt's cache, over an adapter beyond a domain of links [s]."""
+        fabric, gpus = self.placed.fabric, self.joined_gpus
+        return send_time(
+            self.sent_bytes,
+            fabric,
+            outside=gpus > fabric.domain,
+            bridged=gpus <= fabric.bridged_gpus,
+        )
 
     def cache_arrival_time(self, share: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s].
@@ -310,19 +325,8 @@ class PrefillReplica:
 
 
 def build_prefill_replica(
-    placed: PlacedModel,
-    traffic: RequestPattern,
-    answers_outside_domain: bool,
-    *,
-    answers_over_bridge: bool = False,
+    placed: PlacedModel, traffic: RequestPattern, joined_gpus: int
 ) -> PrefillReplica:
-    """Return a prefill replica; its answers may be in another domain of links.
-
-    `answers_over_bridge`: a bridge joins its cards to those that answer.
-
-    Each GPU sends its part of the cache over a link or adapter of its own, after the prompt
-    is read.
-    """
     requests = traffic.requests
     tokens = max(requests.uncached_prompt, PREFILL_TOKENS)
     reach = (2 * requests.prompt - requests.uncached_prompt + tokens) / 2
@@ -331,10 +335,7 @@ def build_prefill_replica(
     seconds = step_time(placed, step).total * slower
     rate = placed.serving.concurrent_batches * tokens / requests.uncached_prompt / seconds
     sent = sequence_bytes_per_gpu(placed, requests.prompt)
-    transfer = send_time(
-        sent, placed.fabric, outside=answers_outside_domain, bridged=answers_over_bridge
-    )
-    return PrefillReplica(placed, seconds, rate, transfer)
+    return PrefillReplica(placed, seconds, rate, sent, joined_gpus)
 
 
 def added_prompt_time(
