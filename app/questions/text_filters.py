@@ -65,7 +65,7 @@ def apply_filter(tokens: Sequence[str], output: str) -> str | None:
         return "\n".join(handler(lines, _read_arguments(program, arguments)))
     except WrongUsageError as error:
         return f"{error}"
-    except UnknownFilterOptionError:
+    except (UnknownFilterOptionError, re.error):  # No set such as [z-a] is a pattern.
         options = _OPTIONS_OF_FILTERS[program]
         known_options = ", ".join(f"-{letter}" for letter in options.with_value + options.flags)
         return (
@@ -84,7 +84,7 @@ class WrongUsageError(ValueError):
 class FilterArguments(NamedTuple):
     """The options of a filter by letter, and its other arguments.
 
-    Several values of an option are joined by line ends.
+    Patterns and keys may be given several times; they are joined by line ends.
     """
 
     options: dict[str, str]
@@ -206,8 +206,9 @@ def _read_arguments(program: str, arguments: Sequence[str]) -> FilterArguments:
             for letter, value in _split_option_word(program, word):
                 if value is None and not queue:
                     raise _wrong_usage(program, f"option requires an argument -- '{letter}'")
-                values = [options.get(letter, ""), queue.pop(0) if value is None else value]
-                options[letter] = "\n".join(filter(None, values))
+                chosen = queue.pop(0) if value is None else value
+                earlier = options.get(letter) if letter in _REPEATED else None
+                options[letter] = f"{earlier}\n{chosen}" if earlier else chosen
         else:
             positional.append(word)
     return FilterArguments(options, positional)
@@ -256,6 +257,7 @@ def _wrong_usage(program: str, message: str, option: str = "") -> WrongUsageErro
     )
 
 
+_REPEATED = "ek"  # Options of which each value counts; of others the last one.
 _GREP_USAGE = "Usage: grep [OPTION]... PATTERNS [FILE]..."
 
 
@@ -444,7 +446,7 @@ def _grep(lines: list[str], arguments: FilterArguments) -> list[str]:
     if "m" in options:
         hits = hits[: _parse_grep_count(options["m"], "invalid max count")]
     if {"c", "q"} & options.keys():
-        return [str(len(hits))] if "c" in options else []
+        return [] if "q" in options else [str(len(hits))]
     contexts = [options.get(letter, options.get("C", "0")) for letter in "BA"]
     before, after = (
         0 if only_matches else _parse_grep_count(c, f"{c}: invalid context length argument")
@@ -509,9 +511,8 @@ def _find_span(line: str, alternatives: _Alternatives, position: int = 0) -> Spa
 def _parse_patterns(patterns: str, options: Mapping[str, str]) -> list[list[re.Pattern[str]]]:
     """Return the alternatives of patterns, one on each line, each cut at `.*`.
 
-    A piece tries at most one repetition again shorter, so a search takes time in proportion to
-    the square of the line at most. Raises UnknownFilterOptionError for what labs don't interpret:
-    repeated groups and counts.
+    Raises UnknownFilterOptionError for what labs don't interpret: repeated groups, counts, and
+    repetitions that take long.
     """
     flags = re.IGNORECASE if "i" in options else 0
     syntax = next((letter for letter in "FPE" if letter in options), "G")
@@ -527,10 +528,7 @@ def _parse_patterns(patterns: str, options: Mapping[str, str]) -> list[list[re.P
         for pieces in texts:
             pieces[0] = start + pieces[0]
             pieces[-1] += end
-            try:
-                alternatives.append([re.compile(piece, flags) for piece in pieces])
-            except re.error as error:
-                raise UnknownFilterOptionError(pattern) from error
+            alternatives.append([re.compile(piece, flags) for piece in pieces])
     return alternatives
 
 
@@ -561,7 +559,7 @@ def _translate_alternative(text: str, syntax: str) -> list[str]:
     r"""Return an alternative of a pattern as pieces of a pattern of Python, cut at `.*`.
 
     >>> _translate_alternative(r"^a.*[[:digit:]]\+ (b)", "G")
-    ['^a', '[0-9]+\\ \\(b\\)']
+    ['^a', '[0-9]++\\ \\(b\\)']
     """
     pieces: list[list[list[str]]] = [[]]  # Each atom with its sign of repetition.
     atoms = _ATOM.findall(text)
@@ -570,11 +568,14 @@ def _translate_alternative(text: str, syntax: str) -> list[str]:
         if syntax == "G":  # A backslash makes an operator, where it takes its meaning elsewhere.
             operator = "\\" + atom if atom in {*"+?(){}"} else atom
             operator = atom[1] if len(atom) == 2 and atom[1] in {*"+?(){}"} else operator
-        if operator in {*"(){}"}:
+        is_repetition = operator in {*"*+?"}
+        if operator in {*"(){}"} or (is_repetition and not piece and text[0] != "*"):
             raise UnknownFilterOptionError(text)
-        if operator in {*"*+?"} and piece:
+        if is_repetition and piece:
             if piece[-1] == [".", ""] and operator != "?":
                 piece[:] = piece if operator == "+" else piece[:-1]
+                while piece and piece[-1][1] in {"*", "?"}:  # What follows takes it as well.
+                    piece.pop()
                 pieces.append([])
             else:
                 piece[-1][1] += operator
@@ -588,8 +589,37 @@ def _translate_alternative(text: str, syntax: str) -> list[str]:
 
 
 def _join_atoms(piece: Sequence[Sequence[str]]) -> str:
-    possessive = "+" if sum(bool(sign) for _, sign in piece) > 1 else ""
-    return "".join(atom + (sign and sign + possessive) for atom, sign in piece)
+    """Return a piece of which at most one repetition is tried again shorter.
+
+    So a search takes time in proportion to the square of the line at most. A repetition whose
+    characters cannot continue the match needs no second try.
+    """
+    text, retried = "", 0
+    for number, (atom, sign) in enumerate(piece, 1):
+        text += atom + sign
+        if sign and not _shares_characters(atom, piece[number:]):
+            text += "+"
+        elif sign:
+            retried += 1
+    if retried > 1:
+        raise UnknownFilterOptionError(text)
+    return text
+
+
+def _shares_characters(atom: str, following: Sequence[Sequence[str]]) -> bool:
+    for next_atom, sign in following:
+        shared = _list_characters(atom) & _list_characters(next_atom)
+        if shared or next_atom.startswith(r"\b"):
+            return True
+        if sign not in {"*", "?"}:
+            return False
+    return False
+
+
+@functools.lru_cache(1024)
+def _list_characters(atom: str) -> frozenset[str]:
+    """Return the characters of ASCII that an atom takes, of both cases."""
+    return frozenset(filter(re.compile(atom, re.IGNORECASE).fullmatch, map(chr, range(128))))
 
 
 def _translate_atom(atom: str, syntax: str) -> str:
