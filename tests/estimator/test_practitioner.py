@@ -257,7 +257,7 @@ def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
     run = ask("training-run", **month)
     sections = {section.name: section.estimate for section in run.sections}
     cost = sections["cost"].verdict
-    assert cost.lead.startswith("This run costs 264,")
+    assert cost.lead.startswith("This run costs 273,")
     assert "which cost 3,600,000\u00a0USD" in cost.text
     assert "if the machines are in use for 60% of 4\u00a0years" in cost.text
     assert "InfiniBand of 400 Gbit/s" in sections["fabric"].verdict.text

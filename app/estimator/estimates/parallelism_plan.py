@@ -14,6 +14,7 @@ from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     TrainingTimeResult,
     compute_run,
+    list_divisors,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
@@ -217,9 +218,7 @@ def list_dividing_gpus(
     """
     machine = math.gcd(job.gpus, 8)
     batch = job.global_batch
-    replicas = {
-        n for d in range(1, math.isqrt(batch) + 1) if batch % d == 0 for n in (d, batch // d)
-    }
+    replicas = list_divisors(batch)
     found = set()
     for tensor in _tensor_degrees(model, fabric, _ANY_GPUS):
         for pipeline in _pipeline_degrees(model, _ANY_GPUS):
@@ -778,6 +777,8 @@ def _find_sure_layout(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
             continue
         if judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD:
             share = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
+            if share >= 100 * result.inputs.usable_memory:
+                continue
             now, then = (f"{percent:g}%" for percent in (100 * result.inputs.usable_memory, share))
             slower = format_value(candidate.step.total / best.step.total - 1, "%")
             becomes = (

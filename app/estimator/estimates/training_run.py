@@ -97,13 +97,17 @@ class GpuCounts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunResult(ComposedResult):
-    """The sections; `gpu_counts` are what another number of GPUs is rounded to."""
+    """The sections; `gpu_counts` are what another number of GPUs is rounded to.
+
+    `unsure_plan` is the plan with a faster layout that may not fit; None if there is none.
+    """
 
     inputs: TrainingRunInputs
     gpu_counts: GpuCounts
     gpu: Accelerator
     gpus: int
     nodes: int
+    unsure_plan: SubEstimate | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
@@ -134,17 +138,36 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
             run.try_to_add("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
-    return TrainingRunResult(tuple(sections), run.missing, inputs, counts, gpu, gpus, nodes)
+    return TrainingRunResult(
+        tuple(sections), run.missing, inputs, counts, gpu, gpus, nodes, layout.unsure_plan
+    )
 
 
 _ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
 
 
 class ChosenLayout(NamedTuple):
-    """The inputs of training-time that say the layout, None if none fits; and the GPUs."""
+    """The inputs of training-time that say the layout, None if none fits; and the GPUs.
+
+    `unsure_plan` is the plan with a faster layout that may not fit; None if there is none.
+    """
 
     inputs: dict[str, Any] | None
     gpus: int
+    unsure_plan: SubEstimate | None = None
+
+
+class SurePlan(NamedTuple):
+    """A plan with the best layout that surely fits, and one with a faster that may not."""
+
+    plan: SubEstimate
+    unsure_plan: SubEstimate | None
+
+    @property
+    def run_time(self) -> float:
+        """Return the time of the whole run [s]; infinite if no layout fits."""
+        time = self.plan.estimate["time"].value
+        return math.inf if time is None else float(time)
 
 
 def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCounts:
@@ -187,43 +210,50 @@ def _choose_and_add_layout(
         gpus = inputs.gpus or 1
         return ChosenLayout({"zero": "0" if gpus == 1 else "3"}, gpus)
     gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs, gpu))
-    plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
+    chosen = _compute_sure_plan(composer, gpus)
     if not inputs.gpus:
-        plan = _search_plan_for_deadline(composer, plan, counts)
-    composer.sections.append(plan)
-    figures = plan.estimate
+        chosen = _search_plan_for_deadline(composer, chosen, counts)
+    composer.sections.append(chosen.plan)
+    figures = chosen.plan.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
-    return ChosenLayout(layout, plan.inputs.gpus)
+    return ChosenLayout(layout, chosen.plan.inputs.gpus, chosen.unsure_plan)
+
+
+def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:
+    """Return the plan, on a smaller share of the memory if its best layout may not fit.
+
+    The share is the one that the plan names for a layout that surely fits; where it names none,
+    the best layout stays.
+    """
+    first = plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
+    while flip := plan.estimate.find_flip("usable_memory"):
+        values = {"gpus": gpus, **flip.typed_values}
+        plan = composer.compute_section("Layout", "parallelism-plan", values)
+    return SurePlan(plan, None if plan is first else first)
 
 
 def _search_plan_for_deadline(
-    composer: SectionComposer, plan: SubEstimate, counts: GpuCounts
-) -> SubEstimate:
+    composer: SectionComposer, chosen: SurePlan, counts: GpuCounts
+) -> SurePlan:
     """Return the plan on the fewest whole systems that meet the deadline.
 
     GPU-hours hardly depend on the number of GPUs, so a few searches are enough.
     """
-    gpus = plan.inputs.gpus
-    plans = {gpus: plan}
+    gpus = chosen.plan.inputs.gpus
+    plans = {gpus: chosen}
     limit = composer.inputs.deadline or math.inf
     for _ in range(_MOST_SEARCHES):
-        seconds = _run_time(plans[gpus])
+        seconds = plans[gpus].run_time
         if math.isinf(seconds) and gpus >= _LARGE:
             break
         growth = 2.0 if math.isinf(seconds) else 1.0 if math.isinf(limit) else seconds / limit
         gpus = counts.round_up(gpus * growth)
         if gpus in plans:
             break
-        plans[gpus] = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
-    in_time = [n for n, plan in plans.items() if _run_time(plan) <= limit]
-    fitting = [n for n, plan in plans.items() if math.isfinite(_run_time(plan))]
+        plans[gpus] = _compute_sure_plan(composer, gpus)
+    fitting = [n for n, plan in plans.items() if math.isfinite(plan.run_time)]
+    in_time = [n for n in fitting if plans[n].run_time <= limit]
     return plans[min(in_time) if in_time else max(fitting or plans)]
-
-
-def _run_time(plan: SubEstimate) -> float:
-    """Return the time of the whole run [s]; infinite if no layout fits."""
-    time = plan.estimate["time"].value
-    return math.inf if time is None else float(time)
 
 
 def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator) -> float:

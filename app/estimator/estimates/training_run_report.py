@@ -155,18 +155,24 @@ def _build_verdict(result: _RunResult) -> Verdict:
     status, objections = result.collect_objections("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
-    sentences = (text, objections, _sure_layout_text(result))
+    sentences = (text, objections, _faster_layout_text(result))
     return Verdict(status, f"{time.words}.", " ".join(filter(None, sentences)))
 
 
-def _sure_layout_text(result: _RunResult) -> str:
-    """Name the layout that surely fits, if the chosen one may not; else return nothing."""
-    plan = result.find_section("parallelism-plan")
-    flips = plan.estimate.changes if plan else ()
-    for flip in flips:
-        if flip.field == "usable_memory":
-            return f"{flip.becomes} The parallelism plan picks it with usable memory set to {flip.flips_at}."
-    return ""
+def _faster_layout_text(result: _RunResult) -> str:
+    """Name the faster layout that may not fit, if one that surely does was chosen instead."""
+    unsure, sure = result.unsure_plan, result.find_section("parallelism-plan")
+    if unsure is None or sure is None:
+        return ""
+    seconds, unsure_seconds = (
+        float(plan.estimate["step_time"].value or 0) for plan in (sure, unsure)
+    )
+    memory, share = unsure.estimate["memory"].words, unsure.inputs.usable_memory
+    return (
+        f"The layout fits for sure. One that needs {memory} may not fit, and each of its steps "
+        f"would take {format_value(1 - unsure_seconds / seconds, '%')} less: the parallelism plan "
+        f"picks it with usable memory set to {format_value(share, '%')}."
+    )
 
 
 def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:

@@ -36,6 +36,7 @@ from app.estimator.formula_steps import (
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
+from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import (
     MemoryLimit,
@@ -45,11 +46,12 @@ from app.estimator.memory_verdict import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import EstimateSpec
+from app.estimator.registry import EstimateSpec, require_estimate
 from app.estimator.result import (
     Better,
     Bounds,
     Estimate,
+    EstimateLink,
     FormulaStep,
     OutputSpec,
     OutputValue,
@@ -299,6 +301,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
             capacity_note(gpu),
         ),
         changes=find_flips(result),
+        links=_link_to_parallelism_plan(typed),
     )
 
 
@@ -586,7 +589,8 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
     notes = [
         describe_ranges(result.model, result.gpu),
-        _batch_note(plan),
+        *_layout_notes(result),
+        _batch_note(plan, result.inputs.global_batch),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
         "MFU counts the causal half of attention and no recomputation.",
     ]
@@ -600,6 +604,17 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
             "power-cooling does."
         )
     return tuple(notes)
+
+
+def _layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
+    """Say that the layout is not searched for."""
+    if result.inputs.method != "full" or result.plan.gpus == 1:
+        return ()
+    note = (
+        "The layout is the one of these inputs, and others may be faster: parallelism-plan and "
+        "training-run look for them, and for the same layout they give the same time."
+    )
+    return (note,)
 
 
 def _attention_notes(result: TrainingTimeResult) -> list[str]:
@@ -626,12 +641,31 @@ def _attention_notes(result: TrainingTimeResult) -> list[str]:
 _MUCH_FASTER = 1.5
 
 
-def _batch_note(plan: TrainingPlan) -> str:
+def _batch_note(plan: TrainingPlan, typed_batch: int | None) -> str:
     sequences, tokens = (
         format_count(plan.global_batch, "sequence"),
         format_count(plan.tokens, "token"),
     )
-    return f"{sequences} with {tokens} per step."
+    note = f"{sequences} with {tokens} per step"
+    if typed_batch in {None, plan.global_batch}:
+        return f"{note}."
+    return (
+        f"{note}: the {format_number(typed_batch or 0)} that were typed cannot be divided over "
+        f"{format_count(plan.data, 'replica')} with micro-batches of {plan.micro_batch}."
+    )
+
+
+def _link_to_parallelism_plan(inputs: TrainingTimeInputs) -> tuple[EstimateLink, ...]:
+    """Return the link to the search for the fastest layout of this run; none for adapters."""
+    if inputs.method != "full":
+        return ()
+    specs = input_specs(require_estimate("parallelism-plan").inputs)
+    typed = {
+        name: format_typed_value(spec, getattr(inputs, name))
+        for name, spec in specs.items()
+        if getattr(inputs, name, None) is not None
+    }
+    return (EstimateLink("parallelism-plan", "Faster layouts of this run", typed),)
 
 
 ENTRY = EstimateSpec(
