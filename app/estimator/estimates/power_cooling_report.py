@@ -20,6 +20,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -45,7 +46,7 @@ def _typical_load_output(
         low, high = (value * share / result.load_share for share in LOAD_RANGE)
         return OutputValue(value, low, high)
 
-    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
+    return ModeledOutput(name, label, unit, "less", read_with_range)
 
 
 def _racks_value(result: PowerCoolingResult) -> OutputValue:

@@ -13,6 +13,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     Verdict,
@@ -49,7 +50,7 @@ OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     section_output("mfu", "MFU", "%", "more", _TIME, modeled=True),
     section_output("failures", "Expected failures", "", "less", _TIME, modeled=True),
     section_output("cost", "Cost, rented", "USD", "less", _TIME, modeled=True),
-    OutputSpec("run_owned", "Cost, owned", "USD", "less", _cost_when_owned, modeled=True),
+    ModeledOutput("run_owned", "Cost, owned", "USD", "less", _cost_when_owned),
     section_output("energy", "Energy", "Wh", "less", _TIME, modeled=True),
     section_output("switches", "Switches", "", "less", "fabric"),
     section_output("cables", "Cables", "", "less", "fabric"),

@@ -53,6 +53,7 @@ from app.estimator.result import (
     Estimate,
     EstimateLink,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -78,13 +79,12 @@ def _step_output(
     add_range: Callable[[str, float], OutputValue] = modeled_time,
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of one step, or a rate, which is better if it is higher."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         unit,
         "more" if add_range is modeled_rate else "less",
         lambda r: add_range(step_error_interval(r.model, r.gpu), read(r)),
-        modeled=True,
     )
 
 
@@ -92,13 +92,12 @@ def _run_output(
     name: str, label: str, unit: str, read: _Read, *, primary: bool = False
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of the whole run, or what grows with it."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         unit,
         "less",
         lambda r: modeled_time(run_error_interval(r.model, r.gpu), read(r)),
-        modeled=True,
         primary=primary,
     )
 
@@ -111,13 +110,12 @@ def _failure_rate_ranged_output(
     better: Better = "",
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare an output of the time between failures, with the range of published ones."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         unit,
         better,
         lambda r: spanning_value(read(r, r.mtbf), (read(r, mtbf) for mtbf in r.mtbf_bounds)),
-        modeled=True,
     )
 
 
@@ -210,7 +208,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         lambda r, mtbf: compute_useful_share(r.inputs, r.save_stall, mtbf),
         "more",
     ),
-    OutputSpec("failures", "Expected failures", "", "less", _expected_failures, modeled=True),
+    ModeledOutput("failures", "Expected failures", "", "less", _expected_failures),
     OutputSpec(
         "total_flops",
         "Operations of the run",
@@ -232,16 +230,15 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "less",
         lambda r: pipeline_bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks),
     ),
-    OutputSpec(
+    ModeledOutput(
         "memory",
         "Memory on each GPU",
         "B",
         "less",
         lambda r: OutputValue(r.memory, *_plausible_memory_range(r)),
-        modeled=True,
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
-    OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
+    ModeledOutput("cost", "Cost", "USD", "less", _run_cost),
     _run_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
     _failure_rate_ranged_output(
         "checkpoint_interval",
