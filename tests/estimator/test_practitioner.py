@@ -348,7 +348,14 @@ def test_one_token_of_a_models_own_module_is_kept_as_often_as_published() -> Non
 def test_a_rack_as_a_system_is_not_too_dense_for_a_place_that_nobody_chose() -> None:
     rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     assert "Too dense" not in ask("deployment", **rack).verdict.text
-    assert "Too dense" in ask("deployment", **rack, rack_limit="60 kW").verdict.text
+    for limit in ("40 kW", "60 kW"):
+        assert "Too dense" in ask("deployment", **rack, rack_limit=limit).verdict.text
+    site = {"system": "gb200-nvl72", "nodes": 8}
+    racks = ask("power-cooling", **site)
+    assert racks["racks"].value == 8
+    assert "132\u00a0kW are assumed for a rack, as much as one GB200 NVL72 draws" in racks.notes[0]
+    assert ask("power-cooling", **site, rack_limit="40 kW").verdict.lead.startswith("Too dense")
+    assert "40\u00a0kW are assumed for a rack: write" in ask("power-cooling").notes[0]
 
 
 def test_a_card_of_ones_own_takes_memory_as_the_driver_shows_it() -> None:

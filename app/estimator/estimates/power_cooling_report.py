@@ -7,6 +7,7 @@ from app.estimator.estimates.power_cooling import (
     CONTINUOUS,
     CUBIC_FEET_PER_MINUTE,
     DENSE,
+    RACK_LIMIT,
     TOPIC,
     PowerCoolingInputs,
     PowerCoolingResult,
@@ -131,7 +132,7 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
         steps=_build_steps(result),
         pictures=(_build_bar(result),),
         tables=(_build_power_and_heat_table(result),),
-        notes=_build_notes(result),
+        notes=(*_rack_limit_notes(inputs, result), *_build_notes(result)),
         changes=find_flips(result),
     )
 
@@ -347,6 +348,18 @@ def _build_power_and_heat_table(result: PowerCoolingResult) -> ResultTable:
     )
     columns = ("What", "Highest", "Typical", "Highest heat given off")
     return ResultTable("From the system to the site", columns, rows)
+
+
+def _rack_limit_notes(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[str, ...]:
+    """Say which power of a rack is assumed, if none was given."""
+    if inputs.rack_limit is not None:
+        return ()
+    limit = result.inputs.rack_limit or RACK_LIMIT
+    reason = f", as much as one {result.system.name} draws" if limit > RACK_LIMIT else ""
+    text = (
+        f"{format_value(limit, 'W')} are assumed for a rack{reason}: write what the building gives."
+    )
+    return (text,)
 
 
 def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class TrainingRunInputs:
     write_bandwidth: float | None = reuse_input(StorageInputs, "write_bandwidth")
     read_bandwidth: float = reuse_input(StorageInputs, "read_bandwidth")
     bytes_per_token: float = reuse_input(StorageInputs, "bytes_per_token", group="Storage")
-    rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
+    rack_limit: float | None = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
     site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
     pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
     usd_per_gpu_hour: float | None = common_inputs.price_input()

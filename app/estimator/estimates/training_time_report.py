@@ -173,6 +173,7 @@ def _expected_failures(result: TrainingTimeResult) -> OutputValue:
     time = modeled_time(run_error_interval(result.model, result.gpu), result.seconds)
     chance = probability_of_no_failure(result.failures)
     none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
+    none = "more than 99.9%" if chance > 0.999 else none
     return OutputValue(
         result.failures,
         (time.low or result.seconds) / result.mtbf_bounds.high,
