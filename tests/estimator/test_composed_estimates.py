@@ -96,6 +96,25 @@ def test_adapters_take_one_gpu_and_no_cluster():
     assert any("Network, Storage, Power, Cost" in note for note in run.notes)
 
 
+def test_adapters_of_a_large_model_take_as_few_gpus_as_hold_it():
+    tuning = {"model": "llama-3.1-70b", "tokens": "50M"}
+    lora, qlora = (run_estimate("training-run", tuning | {"method": m}) for m in ("lora", "qlora"))
+
+    assert (lora["gpus"].value, qlora["gpus"].value) == (4, 1)
+    assert lora["fits"].value
+    assert qlora["fits"].value
+    assert not run_estimate("training-run", tuning | {"method": "lora", "gpus": "2"})["fits"].value
+
+
+def test_a_batch_that_nobody_typed_can_be_divided_over_a_large_cluster(subtests):
+    for gpus in ("4096", "8192", "16384"):
+        with subtests.test(gpus):
+            typed = {"model": "llama-3.1-405b", "gpus": gpus, "tokens": "15T"}
+            plan = run_estimate("parallelism-plan", typed)
+            assert plan["fits"].value
+            assert plan["global_batch"].value == 2048
+
+
 def test_a_run_that_fits_nowhere_says_so_and_stops_there():
     run = run_estimate("training-run", {"model": "llama-3.1-405b", "gpus": "8"})
 

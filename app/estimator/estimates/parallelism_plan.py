@@ -690,18 +690,18 @@ def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> Trainin
 
 
 def _round_batch(batch: int, gpus: int) -> int:
-    """Round a batch to a multiple of the GPUs, or a smaller one down to many common divisors.
+    """Round a batch to a multiple of the GPUs, or a smaller one to many common divisors.
 
     That is a power of two times the odd part of the GPUs, so that replicas can divide both.
 
-    >>> _round_batch(1953, 4096), _round_batch(1953, 4608)
-    (1024, 1152)
+    >>> _round_batch(1953, 4096), _round_batch(1953, 4608), _round_batch(1300, 4096)
+    (2048, 2304, 1024)
     """
     if batch >= gpus:
         return round(batch / gpus) * gpus
     odd_factor = gpus // (gpus & -gpus)
     rounded = odd_factor if odd_factor <= batch else 1
-    while 2 * rounded <= batch:
+    while 2 * rounded - batch < batch - rounded:
         rounded *= 2
     return rounded
 

@@ -45,7 +45,7 @@ class TrainingRunInputs:
         default=None,
         kind="count",
         help=f"All GPUs of the job; left empty: about as many whole systems as meet the deadline, "
-        f"{USUAL_GPUS} without one, or one GPU with adapters.",
+        f"{USUAL_GPUS} without one, or with adapters as few of 1, 2, 4 and 8 as hold the model.",
     )
     deadline: float | None = reuse_input(
         TrainingTimeInputs,
@@ -95,11 +95,25 @@ class GpuCounts:
         return next((count for count in self.of_batch if count >= gpus), self.of_batch[-1])
 
 
+class SurePlan(NamedTuple):
+    """A plan with the best layout that surely fits, and one with a faster that may not."""
+
+    plan: SubEstimate
+    unsure_plan: SubEstimate | None
+
+    @property
+    def run_time(self) -> float:
+        """Return the time of the whole run [s]; infinite if no layout fits."""
+        time = self.plan.estimate["time"].value
+        return math.inf if time is None else float(time)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunResult(ComposedResult):
     """The sections; `gpu_counts` are what another number of GPUs is rounded to.
 
-    `unsure_plan` is the plan with a faster layout that may not fit; None if there is none.
+    `unsure_plan` is the plan with a faster layout that may not fit, and `plan_in_time` the one on
+    more GPUs that meets a missed deadline; None if there is none.
     """
 
     inputs: TrainingRunInputs
@@ -108,6 +122,7 @@ class TrainingRunResult(ComposedResult):
     gpus: int
     nodes: int
     unsure_plan: SubEstimate | None = None
+    plan_in_time: SurePlan | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
@@ -139,7 +154,15 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
     return TrainingRunResult(
-        tuple(sections), run.missing, inputs, counts, gpu, gpus, nodes, layout.unsure_plan
+        sections=tuple(sections),
+        missing=run.missing,
+        inputs=inputs,
+        gpu_counts=counts,
+        gpu=gpu,
+        gpus=gpus,
+        nodes=nodes,
+        unsure_plan=layout.unsure_plan,
+        plan_in_time=layout.plan_in_time,
     )
 
 
@@ -149,25 +172,13 @@ _ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
 class ChosenLayout(NamedTuple):
     """The inputs of training-time that say the layout, None if none fits; and the GPUs.
 
-    `unsure_plan` is the plan with a faster layout that may not fit; None if there is none.
+    For the plans see `TrainingRunResult`.
     """
 
     inputs: dict[str, Any] | None
     gpus: int
     unsure_plan: SubEstimate | None = None
-
-
-class SurePlan(NamedTuple):
-    """A plan with the best layout that surely fits, and one with a faster that may not."""
-
-    plan: SubEstimate
-    unsure_plan: SubEstimate | None
-
-    @property
-    def run_time(self) -> float:
-        """Return the time of the whole run [s]; infinite if no layout fits."""
-        time = self.plan.estimate["time"].value
-        return math.inf if time is None else float(time)
+    plan_in_time: SurePlan | None = None
 
 
 def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCounts:
@@ -207,16 +218,34 @@ def _choose_and_add_layout(
     """
     inputs = composer.inputs
     if inputs.method != "full":
-        gpus = inputs.gpus or 1
-        return ChosenLayout({"zero": "0" if gpus == 1 else "3"}, gpus)
+        gpus = inputs.gpus or _count_gpus_for_adapters(composer)
+        return ChosenLayout(_adapter_layout(gpus), gpus)
     gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs, gpu))
     chosen = _compute_sure_plan(composer, gpus)
+    in_time = None
     if not inputs.gpus:
         chosen = _search_plan_for_deadline(composer, chosen, counts)
+    elif inputs.deadline is not None and inputs.deadline < chosen.run_time < math.inf:
+        in_time = _search_plan_for_deadline(composer, chosen, counts)
+        in_time = in_time if in_time.run_time <= inputs.deadline else None
     composer.sections.append(chosen.plan)
     figures = chosen.plan.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
-    return ChosenLayout(layout, chosen.plan.inputs.gpus, chosen.unsure_plan)
+    return ChosenLayout(layout, chosen.plan.inputs.gpus, chosen.unsure_plan, in_time)
+
+
+def _adapter_layout(gpus: int) -> dict[str, Any]:
+    return {"zero": "0" if gpus == 1 else "3"}
+
+
+def _count_gpus_for_adapters(composer: SectionComposer) -> int:
+    """Return the fewest of 1, 2, 4 and 8 GPUs that hold the model; 1 if none does."""
+    for gpus in (1, 2, 4, 8):
+        values = _memory_inputs(composer.inputs, _adapter_layout(gpus), gpus)
+        memory = composer.compute_section("Memory", "training-memory", values)
+        if memory.estimate["fits"].value:
+            return gpus
+    return 1
 
 
 def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:

@@ -117,21 +117,29 @@ def _power_notes(result: _RunResult) -> tuple[str, ...]:
 def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
     """Return the GPUs that meet the deadline as estimated, and at the slow end of the range.
 
-    The first are those of training-time.
+    Without a search, as of adapters, the first are those of training-time.
     """
     section, deadline = result.find_section(_TIME), result.inputs.deadline
     if section is None or not deadline:
         return ()
-    latest = section.estimate["time"].high
-    if latest is None or latest <= deadline:
+    time = section.estimate["time"]
+    value, latest = float(time.value or 0), time.high or 0.0
+    if latest <= deadline:
         return ()
     flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
-    needed = result.gpus * latest / deadline
+    now, gpus = format_number(result.gpus), result.gpus
+    if result.inputs.method == "full":
+        in_time, flips = result.plan_in_time, []
+        if in_time is not None:
+            gpus, value = in_time.plan.inputs.gpus, in_time.run_time
+            flips = [VerdictFlip("gpus", "GPUs", now, format_number(gpus), "In time.")]
+        elif value > deadline:
+            return ()
+    needed = gpus * value * (latest / float(time.value or 1)) / deadline
     safe_gpus = result.gpu_counts.round_up(needed)
     if safe_gpus < needed:  # More do not divide the batch.
         return tuple(flips)
     becomes = "In time even if the run is as slow as the range of the estimate allows."
-    now = format_number(result.gpus)
     return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), becomes))
 
 
