@@ -223,6 +223,11 @@ class PowerCoolingResult:
         return self.inputs.nodes * self.system_power
 
     @property
+    def rack_limit(self) -> float:
+        """Return the power that a rack may draw, typed or assumed [W]."""
+        return self.inputs.rack_limit or max(RACK_LIMIT, self.system.power or 0.0)
+
+    @property
     def rack_air_heat(self) -> float:
         """Return the heat of a full rack that liquid does not remove [W]."""
         return self.rack_power * (1 - self.liquid_cooled_share)

@@ -198,7 +198,7 @@ def _too_dense_text(result: PowerCoolingResult) -> str:
     name = result.system.name
     if result.height_units > inputs.rack_units:
         return f"The {name} is {result.height_units} units high and a rack {inputs.rack_units}."
-    most, limit = format_value(result.system_power, "W"), format_value(inputs.rack_limit, "W")
+    most, limit = format_value(result.system_power, "W"), format_value(result.rack_limit, "W")
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
@@ -209,7 +209,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "nodes_per_rack",
             "the smaller of ⌊rack power ÷ power of a system⌋ and ⌊rack height ÷ height of a system⌋",
-            f"min(⌊{format_term(inputs.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.height_units}⌋)",
+            f"min(⌊{format_term(result.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.height_units}⌋)",
             result.systems_per_rack,
             "catalogue",
         ),
@@ -354,7 +354,7 @@ def _rack_limit_notes(inputs: PowerCoolingInputs, result: PowerCoolingResult) ->
     """Say which power of a rack is assumed, if none was given."""
     if inputs.rack_limit is not None:
         return ()
-    limit = result.inputs.rack_limit or RACK_LIMIT
+    limit = result.rack_limit
     reason = f", as much as one {result.system.name} draws" if limit > RACK_LIMIT else ""
     text = (
         f"{format_value(limit, 'W')} are assumed for a rack{reason}: write what the building gives."
