@@ -534,7 +534,12 @@ def test_a_run_names_the_gpus_of_its_own_plan_for_a_deadline() -> None:
     assert (in_time.flips_at, safe.flips_at) == ("352", "512")
     slow = ask("training-run", **(late | safe.typed_values))["time"].high
     assert slow is not None
-    assert slow <= 31 * 86400
+    assert slow <= 30.1 * 86400
+    # Many of them divide the batch badly, so the next that would do by hours alone takes longer.
+    odd = {"model": "qwen3-30b-a3b", "gpu": "h200", "tokens": "1T", "gpus": 16, "deadline": "5"}
+    for change in ask("training-run", **odd, global_batch=1000).changes:
+        met = ask("training-run", **odd | {"global_batch": 1000} | change.typed_values)
+        assert number(met, "time") <= 5 * 86400
 
 
 def test_a_run_without_a_deadline_is_not_judged() -> None:

@@ -112,8 +112,9 @@ class SurePlan(NamedTuple):
 class TrainingRunResult(ComposedResult):
     """The sections; `gpu_counts` are what another number of GPUs is rounded to.
 
-    `unsure_plan` is the plan with a faster layout that may not fit, and `plan_in_time` the one on
-    more GPUs that meets a missed deadline; None if there is none.
+    `unsure_plan` is the plan with a faster layout that may not fit, `plan_in_time` the one on more
+    GPUs that meets a missed deadline or has a layout at all, and `safe_plan` the one that meets it at the slow end of the
+    range; None if there is none.
     """
 
     inputs: TrainingRunInputs
@@ -123,6 +124,7 @@ class TrainingRunResult(ComposedResult):
     nodes: int
     unsure_plan: SubEstimate | None = None
     plan_in_time: SurePlan | None = None
+    safe_plan: SurePlan | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
@@ -163,6 +165,7 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
         nodes=nodes,
         unsure_plan=layout.unsure_plan,
         plan_in_time=layout.plan_in_time,
+        safe_plan=layout.safe_plan,
     )
 
 
@@ -179,6 +182,7 @@ class ChosenLayout(NamedTuple):
     gpus: int
     unsure_plan: SubEstimate | None = None
     plan_in_time: SurePlan | None = None
+    safe_plan: SurePlan | None = None
 
 
 def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCounts:
@@ -222,16 +226,24 @@ def _choose_and_add_layout(
         return ChosenLayout(_adapter_layout(gpus), gpus)
     gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs, gpu))
     chosen = _compute_sure_plan(composer, gpus)
-    in_time = None
+    plans = {gpus: chosen}
     if not inputs.gpus:
-        chosen = _search_plan_for_deadline(composer, chosen, counts)
-    elif inputs.deadline is not None and inputs.deadline < chosen.run_time < math.inf:
-        in_time = _search_plan_for_deadline(composer, chosen, counts)
-        in_time = in_time if in_time.run_time <= inputs.deadline else None
+        limit = inputs.deadline or math.inf
+        chosen = _search_plan_for_deadline(composer, plans, chosen, counts, limit)
+    time = chosen.plan.estimate["time"]
+    later: list[SurePlan | None] = [None, None]
+    if inputs.gpus and math.isinf(chosen.run_time):
+        found = _search_plan_for_deadline(composer, plans, chosen, counts, math.inf)
+        later[0] = found if math.isfinite(found.run_time) else None
+    for number, seconds in enumerate((chosen.run_time, time.high)):
+        if inputs.deadline and seconds and inputs.deadline < seconds < math.inf:
+            limit = inputs.deadline * chosen.run_time / seconds
+            found = _search_plan_for_deadline(composer, plans, chosen, counts, limit)
+            later[number] = found if found.run_time <= limit else None
     composer.sections.append(chosen.plan)
     figures = chosen.plan.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
-    return ChosenLayout(layout, chosen.plan.inputs.gpus, chosen.unsure_plan, in_time)
+    return ChosenLayout(layout, chosen.plan.inputs.gpus, chosen.unsure_plan, *later)
 
 
 def _adapter_layout(gpus: int) -> dict[str, Any]:
@@ -262,24 +274,28 @@ def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:
 
 
 def _search_plan_for_deadline(
-    composer: SectionComposer, chosen: SurePlan, counts: GpuCounts
+    composer: SectionComposer,
+    plans: dict[int, SurePlan],
+    first: SurePlan,
+    counts: GpuCounts,
+    limit: float,
 ) -> SurePlan:
-    """Return the plan on the fewest whole systems that meet the deadline.
+    """Return the plan on the fewest whole systems that take no longer than the limit [s].
 
-    GPU-hours hardly depend on the number of GPUs, so a few searches are enough.
+    GPU-hours hardly depend on the number of GPUs, so a few searches from the first plan are
+    enough. `plans` are those that were computed, by their GPUs; new ones are added.
     """
-    gpus = chosen.plan.inputs.gpus
-    plans = {gpus: chosen}
-    limit = composer.inputs.deadline or math.inf
+    gpus = first.plan.inputs.gpus
     for _ in range(_MOST_SEARCHES):
         seconds = plans[gpus].run_time
         if math.isinf(seconds) and gpus >= _LARGE:
             break
         growth = 2.0 if math.isinf(seconds) else 1.0 if math.isinf(limit) else seconds / limit
         gpus = counts.round_up(gpus * growth)
-        if gpus in plans:
+        if growth <= 1 and gpus in plans:
             break
-        plans[gpus] = _compute_sure_plan(composer, gpus)
+        if gpus not in plans:
+            plans[gpus] = _compute_sure_plan(composer, gpus)
     fitting = [n for n, plan in plans.items() if math.isfinite(plan.run_time)]
     in_time = [n for n in fitting if plans[n].run_time <= limit]
     return plans[min(in_time) if in_time else max(fitting or plans)]

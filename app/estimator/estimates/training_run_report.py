@@ -115,32 +115,31 @@ def _power_notes(result: _RunResult) -> tuple[str, ...]:
 
 
 def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
-    """Return the GPUs that meet the deadline as estimated, and at the slow end of the range.
+    """Return the GPUs on which a layout fits, or those that meet the deadline.
 
-    Without a search, as of adapters, the first are those of training-time.
+    They meet it as estimated, and at the slow end of the range. For adapters, which are not
+    searched for, the first are those of training-time.
     """
     section, deadline = result.find_section(_TIME), result.inputs.deadline
-    if section is None or not deadline:
+    now = format_number(result.gpus)
+    if section is None and result.plan_in_time:
+        gpus = format_number(result.plan_in_time.plan.inputs.gpus)
+        return (VerdictFlip("gpus", "GPUs", now, gpus, "A layout fits."),)
+    if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
         return ()
-    time = section.estimate["time"]
-    value, latest = float(time.value or 0), time.high or 0.0
-    if latest <= deadline:
-        return ()
-    flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
-    now, gpus = format_number(result.gpus), result.gpus
+    safe = "In time even if the run is as slow as the range of the estimate allows."
     if result.inputs.method == "full":
-        in_time, flips = result.plan_in_time, []
-        if in_time is not None:
-            gpus, value = in_time.plan.inputs.gpus, in_time.run_time
-            flips = [VerdictFlip("gpus", "GPUs", now, format_number(gpus), "In time.")]
-        elif value > deadline:
-            return ()
-    needed = gpus * value * (latest / float(time.value or 1)) / deadline
-    safe_gpus = result.gpu_counts.round_up(needed)
-    if safe_gpus < needed:  # More do not divide the batch.
-        return tuple(flips)
-    becomes = "In time even if the run is as slow as the range of the estimate allows."
-    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), becomes))
+        plans = {"In time.": result.plan_in_time, safe: result.safe_plan}
+        becomes_by_gpus = {p.plan.inputs.gpus: becomes for becomes, p in plans.items() if p}
+        return tuple(
+            VerdictFlip("gpus", "GPUs", now, format_number(gpus), becomes)
+            for gpus, becomes in becomes_by_gpus.items()
+        )
+    flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
+    safe_gpus = result.gpu_counts.round_up(
+        result.gpus * (section.estimate["time"].high or 0.0) / deadline
+    )
+    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), safe))
 
 
 def _build_verdict(result: _RunResult) -> Verdict:
