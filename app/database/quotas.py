@@ -74,7 +74,9 @@ def check_row_quota(db: Session, quota: RowQuota, *conditions: ColumnElement[boo
 
 
 LEAST_FREE = 500_000_000
-"""Free bytes on the disk that are reserved for answers, reviews and backups."""
+"""Free bytes on the disk that are reserved for answers, reviews and backups: no cards with less."""
+LEAST_FREE_TO_SERVE = 64 * 1024 * 1024
+"""With fewer free bytes the reserve is nearly used up, and the server reports that it isn't ready."""
 _SIZE_CACHED_SECONDS = 30.0  # seconds for which the size of a PostgreSQL database is cached
 _DAY = 86_400  # seconds
 _CLIENTS = 20_000  # clients counted; a new one replaces the least recently used

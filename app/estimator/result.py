@@ -328,6 +328,9 @@ class Estimate:
     def find_figure(self, name: str) -> Figure | None:
         return next((figure for figure in self.figures if figure.name == name), None)
 
+    def find_flip(self, field: str) -> VerdictFlip | None:
+        return next((flip for flip in self.changes if flip.field == field), None)
+
     def __getitem__(self, name: str) -> Figure:
         figure = self.find_figure(name)
         if figure is None:

@@ -18,6 +18,7 @@ from app.import_export.items import (
     ItemRemark,
     ItemSkippedError,
     NumberRange,
+    build_scored_option,
 )
 from app.import_export.markdown_to_html import to_html
 from app.markup.quantities import known_unit
@@ -149,6 +150,23 @@ def add_default_feedback_as_mistake(item: Item, feedback: str, losses: PicturesA
     if feedback:
         losses.add("feedback on any other answer is left out")
     return item
+
+
+def add_short_answer(
+    item: Item, text: str, percent: float, feedback: str, losses: PicturesAndLosses
+) -> Item:
+    r"""Return a short-answer question with one more answer as Moodle writes it.
+
+    A star is any text and `\*` a star. The feedback on any text that is worth nothing is that on
+    any other answer; every other pattern is left out.
+    """
+    if text == "*" and percent <= 0:
+        return add_default_feedback_as_mistake(item, feedback, losses)
+    if "*" in text.replace("\\*", ""):
+        losses.add(f"the pattern “{text}” is left out: add the words it stands for")
+        return item
+    option = build_scored_option(text.replace("\\*", "*"), percent, 100, feedback)
+    return dataclasses.replace(item, options=(*item.options, option))
 
 
 def report_unused_feedback(

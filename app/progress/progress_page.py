@@ -17,10 +17,11 @@ from app.progress import store
 from app.progress.calibration import build_calibration_chart
 from app.progress.predictions import (
     PredictionOutcome,
+    build_score_trend,
     describe_share_in_range,
+    draw_score_trend,
     pair_results_with_predictions,
 )
-from app.progress.score_trend import build_score_trend, draw_score_trend
 from app.progress.study_heatmap import build_study_heatmap
 from app.progress.study_week import load_study_record
 from app.progress.today_page import target_in_questions

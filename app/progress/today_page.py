@@ -22,7 +22,7 @@ from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
 from app.progress.history_store import OpenSitting
-from app.progress.score_trend import ScoreChange, build_score_trend, draw_score_trend
+from app.progress.predictions import ScoreChange, build_score_trend, draw_score_trend
 from app.progress.study_week import (
     StudyRecord,
     build_week_days,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from app.markup.model import NO_TEXT, RichText
 from app.markup.text import closest_word
-from app.questions import lab_tables, shell
+from app.questions import lab_tables, shell, text_filters
 from app.questions.shell import ShellCommand, ShellPipeline
 
 _HELP = """\
@@ -241,7 +241,7 @@ class CommandMatcher:
         """Return the command that a pipeline means; `variables` were exported before."""
         stages = ((*variables, *pipeline.stages[0]), *pipeline.stages[1:])
         candidates = [(stages, ()), (stages[:1], stages[1:])]
-        split = shell.split_into_cat_and_filter(ShellPipeline(stages)).stages
+        split = text_filters.split_into_cat_and_filter(ShellPipeline(stages)).stages
         if split != stages:
             candidates.append((split[:1], split[1:]))
         for commands, filters in candidates:
@@ -317,7 +317,7 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, line: str) 
         derived = index is None
         text = matcher.lab.commands[index].output.plain if index is not None else None
         if index is None:
-            original, pipeline = pipeline, shell.split_into_cat_and_filter(pipeline)
+            original, pipeline = pipeline, text_filters.split_into_cat_and_filter(pipeline)
             filters = pipeline.stages[1:]
             answer = _derive_output_from_other_answers(matcher, state, pipeline.commands[0])
             if answer:
@@ -440,7 +440,7 @@ def _convert_dmesg_seconds(
 
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
     for tokens in filters:
-        filtered = shell.apply_filter(tokens, text)
+        filtered = text_filters.apply_filter(tokens, text)
         if filtered is None:
             return f"{text}\n({tokens[0]} is not part of this lab: the output is as it came.)"
         text = filtered

@@ -58,7 +58,7 @@ from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.engine import OpenWriteSession
 from app.database.file_guards import DatabaseGoneError, expect_database_in_place
-from app.database.quotas import StorageLimit
+from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE, StorageLimit
 from app.errors import StorageFullError
 
 router = APIRouter(include_in_schema=False)
@@ -183,7 +183,6 @@ def _is_process_alive(process: int) -> bool:
     return True
 
 
-_MIN_FREE_BYTES = 64 * 1024 * 1024
 _CHECK_SECONDS = 1.0  # for which the result of a check is cached
 _DISK_SECONDS = 10.0  # of the disk check, which waits for a sync
 _LOCK_WAIT_SECONDS = 0.8  # seconds to wait for another writing process
@@ -274,8 +273,13 @@ def _check_course(name: str, live: LiveLibrary) -> HealthCheckResult:
 _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 
-def check_disk(folders: Sequence[Path], min_free_bytes: int = _MIN_FREE_BYTES) -> HealthCheckResult:
-    """Check that each folder is writable and has `min_free_bytes` bytes free."""
+def check_disk(
+    folders: Sequence[Path], min_free_bytes: int = LEAST_FREE_TO_SERVE
+) -> HealthCheckResult:
+    """Check that each folder is writable and has `min_free_bytes` bytes free.
+
+    The problem names what the server needs for everything that it does, cards included.
+    """
     for folder in folders:
         try:
             free = shutil.disk_usage(folder).free
@@ -284,7 +288,8 @@ def check_disk(folders: Sequence[Path], min_free_bytes: int = _MIN_FREE_BYTES) -
             words = f"The data folder cannot be written ({error.strerror}). "
             return HealthCheckResult("disk", words + "Free space, or make the folder writable.")
         if free < min_free_bytes:
-            words = f"The disk is nearly full: have {min_free_bytes // 1_000_000:,} MB free."
+            needed_bytes = max(min_free_bytes, LEAST_FREE)
+            words = f"The disk is nearly full: have {needed_bytes // 1_000_000:,} MB free."
             return HealthCheckResult("disk", words)
     return HealthCheckResult("disk")
 

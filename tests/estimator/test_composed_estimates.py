@@ -1,6 +1,7 @@
 """A run and a service from memory to cost: what each calculator says, and nothing else."""
 
 import dataclasses
+import itertools
 import math
 import re
 from html import unescape
@@ -95,11 +96,33 @@ def test_adapters_take_one_gpu_and_no_cluster():
     assert any("Network, Storage, Power, Cost" in note for note in run.notes)
 
 
+def test_adapters_of_a_large_model_take_as_few_gpus_as_hold_it():
+    tuning = {"model": "llama-3.1-70b", "tokens": "50M"}
+    lora, qlora = (run_estimate("training-run", tuning | {"method": m}) for m in ("lora", "qlora"))
+
+    assert (lora["gpus"].value, qlora["gpus"].value) == (4, 1)
+    assert lora["fits"].value
+    assert qlora["fits"].value
+    assert not run_estimate("training-run", tuning | {"method": "lora", "gpus": "2"})["fits"].value
+
+
+def test_a_batch_that_nobody_typed_can_be_divided_over_a_large_cluster(subtests):
+    for gpus in ("4096", "8192", "16384"):
+        with subtests.test(gpus):
+            typed = {"model": "llama-3.1-405b", "gpus": gpus, "tokens": "15T"}
+            plan = run_estimate("parallelism-plan", typed)
+            assert plan["fits"].value
+            assert plan["global_batch"].value == 2048
+
+
 def test_a_run_that_fits_nowhere_says_so_and_stops_there():
     run = run_estimate("training-run", {"model": "llama-3.1-405b", "gpus": "8"})
 
     assert run.verdict.lead == "No layout fits."
     assert list(sections_of(run)) == ["Layout"]
+    (flip,) = run.changes
+    fitting = run_estimate("training-run", {"model": "llama-3.1-405b"} | dict(flip.typed_values))
+    assert (flip.becomes, fitting["fits"].value) == ("A layout fits.", True)
 
 
 def test_a_wrong_input_is_named_as_the_run_asks_for_it():
@@ -314,17 +337,85 @@ def test_every_number_of_gpus_that_is_listed_for_a_batch_has_a_layout(subtests):
             assert listed == tuple(divided)
 
 
-def test_a_layout_has_one_verdict_on_its_memory_and_the_sure_one_is_named():
+def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one():
     typed = {"model": "llama-3.1-8b", "tokens": "2T", "gpus": "96"}
     run = run_estimate("training-run", typed | {"deadline": "30"})
     parts = sections_of(run)
-    leads = {parts[name].verdict.lead for name in ("Layout", "Memory")}
-    assert leads == {"May not fit."}
-    sure = next(flip for flip in parts["Layout"].changes if flip.field == "usable_memory")
-    assert sure.becomes in run.verdict.text
+    assert {parts[name].verdict.lead for name in ("Layout", "Memory")} == {"Fits."}
+    assert parts["Layout"]["memory"].high < 84.9e9
+    assert parts["Layout"]["micro_batch"].value == 1
+    assert run["time"].value <= 30 * 86400
 
-    plan = run_estimate("parallelism-plan", typed | dict(sure.typed_values))
-    assert plan.verdict.lead == "Fits."
-    assert plan["memory"].high < 84.9e9
-    assert plan["time"].value <= 30 * 86400
-    assert plan["micro_batch"].value == 1
+    faster = run_estimate("parallelism-plan", typed)
+    assert faster.verdict.lead == "May not fit."
+    assert faster["step_time"].value < parts["Layout"]["step_time"].value
+    assert f"One that needs {faster['memory'].words} may not fit" in run.verdict.text
+    assert "3.5% less: the parallelism plan picks it with usable memory set to 95%." in (
+        run.verdict.text
+    )
+    for name, gpu, gpus in (
+        ("qwen3-32b", "h200", "1024"),
+        ("llama-3.1-70b", "b200", "64"),
+        ("llama-3.1-405b", "h100", "256"),
+    ):
+        layout = sections_of(
+            run_estimate("training-run", {"model": name, "gpu": gpu, "gpus": gpus})
+        )["Layout"]
+        assert layout.verdict.lead in {"Fits.", "Tight."}
+
+
+def test_a_run_without_number_and_deadline_takes_as_many_gpus_as_hold_the_model():
+    run = run_estimate("training-run", {"model": "deepseek-v3", "gpu": "h200", "tokens": "1T"})
+    assert run["gpus"].value == 128
+    assert run["fits"].value
+    assert run_estimate("training-run", {"model": "llama-3.1-405b"})["fits"].value
+
+
+LAYOUT_INPUTS = (
+    *("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel"),
+    *("interleave", "micro_batch", "global_batch", "recompute", "zero"),
+)
+SAME_FIGURES = (
+    *("time", "gpu_hours", "mfu", "step_time", "cost", "tokens_per_second_per_gpu", "memory"),
+)
+
+
+def test_for_the_same_layout_the_time_and_the_run_agree_exactly(subtests):
+    models = ("llama-3.1-8b", "qwen3-32b", "llama-3.1-70b", "qwen3-30b-a3b", "gpt-oss-120b")
+    for model, gpu, gpus in itertools.product(models, ("h100", "b200", "mi300x"), ("64", "256")):
+        with subtests.test(model=model, gpu=gpu, gpus=gpus):
+            typed = {"model": model, "gpu": gpu, "gpus": gpus, "tokens": "1T"}
+            parts = sections_of(run_estimate("training-run", typed))
+            layout = {name: str(parts["Layout"][name].value) for name in LAYOUT_INPUTS}
+            alone = run_estimate("training-time", typed | layout)
+            for name in SAME_FIGURES:
+                assert alone[name].value == parts["Time"][name].value == parts["Layout"][name].value
+            assert alone["failures"].value == parts["Time"]["failures"].value
+
+
+def test_the_time_leads_to_the_search_for_a_layout_with_its_inputs():
+    typed = {"model": "llama-3.1-70b", "gpus": "512", "tokens": "2T", "global_batch": "2048"}
+    time = run_estimate("training-time", typed)
+    (link,) = time.links
+    plan = run_estimate(link.name, link.typed)
+    assert plan == run_estimate("parallelism-plan", typed)
+    assert plan["time"].value < time["time"].value
+    assert any("for the same layout they give the same time" in note for note in time.notes)
+    assert not run_estimate("training-time", typed | {"method": "lora"}).links
+
+
+def test_a_deadline_names_gpus_that_divide_a_typed_batch(subtests):
+    typed = {"model": "llama-3.1-70b", "tokens": "2T", "gpus": "256", "deadline": "40"}
+    for batch in (1024, 1536, 1920, 2304):
+        for name in ("training-time", "training-run"):
+            with subtests.test(batch=batch, name=name):
+                asked = typed | {"global_batch": str(batch)}
+                flip = run_estimate(name, asked).changes[0]
+                assert (flip.field, flip.becomes[:7]) == ("gpus", "In time")
+                met = run_estimate(name, asked | dict(flip.typed_values))
+                assert met["time"].value <= 40 * 86400
+                assert f"{batch:,} sequences with" in " ".join(
+                    note for part in (met, *sections_of(met).values()) for note in part.notes
+                )
+    odd = run_estimate("training-time", typed | {"gpus": "1024", "global_batch": "1536"})
+    assert any("the 1,536 that were typed cannot be divided over" in note for note in odd.notes)

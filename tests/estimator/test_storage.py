@@ -137,6 +137,21 @@ def test_the_changes_turn_the_verdict(gpus, saving):
         assert turned["fits"].value is not answer["fits"].value, change
 
 
+@pytest.mark.parametrize("saving", ["wait", "beside"])
+@pytest.mark.parametrize("minutes", [1, 5, 30, 120, 600, None])
+def test_a_time_between_saves_is_named_where_it_turns_the_verdict(minutes, saving):
+    every = None if minutes is None else minutes * 60.0
+    typed = {"saving": saving, "gpus": 4096, "save_every": every, "acceptable": 0.1}
+    answer = estimate(**typed)
+    (flip,) = (change for change in answer.changes if change.field == "save_every")
+    turned = 60 * float(flip.flips_at.removesuffix(" min").replace(",", ""))
+    fits, lost = found(**typed)["fits"], found(**typed | {"save_every": turned})["lost"]
+    assert found(**typed | {"save_every": turned})["fits"] != fits
+    assert lost == pytest.approx(0.1, rel=0.02)
+    # A given time that loses too much is the first to be changed.
+    assert fits or answer.changes[0] == flip
+
+
 def test_a_restart_that_decides_is_named_before_fewer_gpus():
     # Llama 3 405B: 419 failures in 54 days on 16,384 GPUs, three hours between them.
     answer = estimate(model="llama-3.1-405b", gpus=16_384, saving="beside", mtbf=LLAMA_3)

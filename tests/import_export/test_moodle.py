@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 
+from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.formats.moodle_xml import (
     read_cloze_gaps,
     read_moodle,
@@ -316,3 +317,32 @@ def test_a_word_of_a_gap_that_is_partly_right_is_told(gap: str) -> None:
     read_cloze_gaps(f"The {{1:{gap}}} shines.", losses)
 
     assert "a word of a gap that is partly right counts as wrong" in losses.loss_texts
+
+
+@pytest.mark.parametrize("percent", [100, 50, 0, -50])
+@pytest.mark.parametrize("note", ["", "Not that."])
+@pytest.mark.parametrize("word", ["*", r"a\*b", "a*"])
+def test_a_star_means_the_same_in_gift(word: str, note: str, percent: int) -> None:
+    answer = f'<answer fraction="{percent}"><text>{word}</text><feedback><text>{note}</text></feedback></answer>'
+    xml = f"""<question type="shortanswer"><questiontext><text>Which?</text></questiontext>
+        <answer fraction="100"><text>sun</text></answer>{answer}</question>"""
+    gift = f"Which? {{\n=sun\n=%{percent}%{word}{f'#{note}' * bool(note)}\n}}"
+
+    in_xml, in_gift = read(xml), read_gift(gift).items[0]
+
+    assert in_xml.mistake == note * (word == "*" and percent <= 0)
+    assert in_xml.mistake == in_gift.mistake
+    assert in_xml.options == in_gift.options
+    assert in_xml.lost == in_gift.lost
+
+
+def test_the_common_mistake_of_typed_answers_is_written_alike() -> None:
+    options = (ItemOption("a*b", True),)
+    item = Item("q", "short", "Which?", options=options, mistake="Not that.")
+
+    gift, xml = write_gift((item,)).content.decode(), write_moodle((item,), "x").content.decode()
+
+    assert r"=%100%a\*b" in gift
+    assert "=%0%*#Not that." in gift
+    assert r"<text>a\*b</text>" in xml
+    assert read_gift(gift).items[0].mistake == item.mistake

@@ -4,8 +4,7 @@ import datetime as dt
 
 import pytest
 
-from app.progress.predictions import ScorePrediction
-from app.progress.score_trend import ScoreTrend
+from app.progress.predictions import ScorePrediction, ScoreTrend
 
 MONDAY = dt.date(2026, 6, 8)
 

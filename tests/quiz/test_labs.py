@@ -1,6 +1,7 @@
 """Labs: what the terminal answers, what is graded, and what the page shows."""
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
 from app.import_export.course_items import read_authored_items
 from app.questions import lab as labs
-from app.questions import shell
+from app.questions import shell, text_filters
 from app.questions import types as kinds
 from app.questions.grading import grade, question_card_faces
 from app.questions.lab import Lab, LabSession
@@ -225,7 +226,7 @@ OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
 def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> None:
     (pipeline,) = shell.read_line(command)
 
-    assert shell.apply_filter(pipeline.stages[0], OUTPUT) == left
+    assert text_filters.apply_filter(pipeline.stages[0], OUTPUT) == left
 
 
 @pytest.mark.parametrize(
@@ -248,29 +249,111 @@ def test_filters_print_what_those_of_gnu_print(command: str, left: str) -> None:
     (pipeline,) = shell.read_line(command)
 
     rows = "a 10 é\na 10 é\nb 9 2K\nB 100 3M\nc 10 1T"
-    assert shell.apply_filter(pipeline.stages[0], rows) == left
+    assert text_filters.apply_filter(pipeline.stages[0], rows) == left
 
 
 @pytest.mark.parametrize(
     "command",
-    ["sort -V", "sort -k2.3", "head -c 1K", "head -n x", "uniq -f1", "cut -z", "cut", "wc --x"],
+    [
+        "sort -V",
+        "sort -k2.3",
+        "head -c 1K",
+        "head -n x",
+        "uniq -f1",
+        "cut -z",
+        "cut",
+        "grep -r X",
+        "grep -E 'x{2}'",
+        r"grep -oP '\d(?=,)'",
+    ],
 )
 def test_a_filter_says_which_options_it_knows(command: str) -> None:
     (pipeline,) = shell.read_line(command)
 
-    said = shell.apply_filter(pipeline.stages[0], OUTPUT)
+    said = text_filters.apply_filter(pipeline.stages[0], OUTPUT)
     assert said is not None
     assert said.startswith(f"(Of {pipeline.stages[0][0]}, this lab reads -")
     assert said.endswith(f", and not “{command}”.)")
 
 
-def test_a_pattern_is_cut_into_pieces_without_repetition_so_that_none_takes_long() -> None:
-    pieces = shell._parse_grep_pattern(r"a.*.*(b+)+x{9}\|^c.d$", {})
+GREP_USAGE = "Usage: grep [OPTION]... PATTERNS [FILE]...\nTry 'grep --help' for more information."
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("grep -k GPU", f"grep: invalid option -- 'k'\n{GREP_USAGE}"),
+        ("grep -ik GPU", f"grep: invalid option -- 'k'\n{GREP_USAGE}"),
+        ("egrep --foo GPU", f"grep: unrecognized option '--foo'\n{GREP_USAGE}"),
+        ("grep -A", f"grep: option requires an argument -- 'A'\n{GREP_USAGE}"),
+        ("grep -A x GPU", "grep: x: invalid context length argument"),
+        ("grep -m x GPU", "grep: invalid max count"),
+        ("grep", GREP_USAGE),
+        ("head -k", "head: invalid option -- 'k'\nTry 'head --help' for more information."),
+        ("wc --x", "wc: unrecognized option '--x'\nTry 'wc --help' for more information."),
+        ("awk -x '{print $1}'", "awk: not an option: -x"),
+    ],
+)
+def test_a_filter_refuses_an_option_that_it_does_not_have_as_the_program_does(
+    command: str, said: str
+) -> None:
+    (pipeline,) = shell.read_line(command)
+
+    assert text_filters.apply_filter(pipeline.stages[0], OUTPUT) == said
+
+
+LOG = "[ 1.0] Xid 79, pid=12\nall well\nall well\n[ 2.0] Xid 119, Xid 120\nend"
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        ("grep -n Xid", "1:[ 1.0] Xid 79, pid=12\n4:[ 2.0] Xid 119, Xid 120"),
+        (
+            "grep -nA1 Xid",
+            "1:[ 1.0] Xid 79, pid=12\n2-all well\n--\n4:[ 2.0] Xid 119, Xid 120\n5-end",
+        ),
+        ("grep -m1 -n well", "2:all well"),
+        ("grep --max-count=2 -c l", "2"),
+        ("grep -m 1 -A 1 Xid", "[ 1.0] Xid 79, pid=12\nall well"),
+        ("grep -o 'Xid [0-9]*'", "Xid 79\nXid 119\nXid 120"),
+        ("grep -no 'Xid [0-9]*'", "1:Xid 79\n4:Xid 119\n4:Xid 120"),
+        ("grep -oE '[[:digit:]]+$'", "12\n120"),
+        (r"grep -o 'X[^,]*[0-9]\+'", "Xid 79\nXid 119\nXid 120"),
+        (r"grep -o 'X.*,'", "Xid 79,\nXid 119,"),
+        (r"grep -oP 'pid=\d+'", "pid=12"),
+        ("grep -oE '(Xid|pid=)[ 0-9]+'", "Xid 79\npid=12\nXid 119\nXid 120"),
+        ("grep -o -e 79 -e pid", "79\npid"),
+        ("grep -ov Xid", ""),
+        ("grep 'Xid|well'", ""),
+        ("grep -cx 'all well'", "2"),
+        ("grep -w id", ""),
+        ("grep -qc Xid", ""),
+        ("grep -m 9 -m 1 -o Xid", "Xid"),
+        ("grep --color=auto -i XID -m1", "[ 1.0] Xid 79, pid=12"),
+        ("grep -1 end", "[ 2.0] Xid 119, Xid 120\nend"),
+    ],
+)
+def test_grep_prints_what_that_of_gnu_prints(command: str, left: str) -> None:
+    (pipeline,) = shell.read_line(command)
+
+    assert text_filters.apply_filter(pipeline.stages[0], LOG) == left
+
+
+def test_a_pattern_is_cut_into_pieces_so_that_none_takes_long() -> None:
+    pieces = text_filters._parse_patterns(r"a.*.*(b+)+x{9}\|^c.d$", {})
 
     assert [[piece.pattern for piece in alternative] for alternative in pieces] == [
         ["a", "", r"\(b\+\)\+x\{9\}"],
         ["^c.d$"],
     ]
+
+    text = "a" * 2000
+    started = time.process_time()
+    assert text_filters.apply_filter(("grep", "-E", "[^b]*" + "a?c*" * 40 + "b"), text) != text
+    assert text_filters.apply_filter(("grep", "-E", "a*a"), text) == text
+    assert text_filters.apply_filter(("grep", "-E", "a*b"), text) == ""
+    assert time.process_time() - started < 1
 
 
 # --- the terminal ---

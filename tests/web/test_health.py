@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, text
 
 from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary
+from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE
 from app.main import create_app
 from app.settings import Settings
 from app.web.monitoring import Readiness, check_disk
@@ -226,6 +227,17 @@ def test_a_nearly_full_disk_is_named_without_what_is_left(tmp_path: Path):
 
     words = "The disk is nearly full: have 1,000,000,000,000 MB free."
     assert check.problem == words
+
+
+@pytest.mark.parametrize("free", [LEAST_FREE_TO_SERVE - 1, LEAST_FREE_TO_SERVE])
+def test_room_that_a_full_disk_asks_for_is_enough_for_cards(
+    tmp_path: Path, free: int, monkeypatch: pytest.MonkeyPatch
+):
+    usage = shutil.disk_usage("/")._replace(free=free)
+    monkeypatch.setattr("app.web.monitoring.shutil.disk_usage", lambda _: usage)
+
+    words = f"The disk is nearly full: have {LEAST_FREE // 1_000_000} MB free."
+    assert check_disk((tmp_path,)).problem == words * (free < LEAST_FREE_TO_SERVE)
 
 
 @pytest.fixture

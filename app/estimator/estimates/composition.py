@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from app.estimator.common_inputs import HARDWARE, input_error
 from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
-from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
 from app.estimator.hardware.prices import typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
@@ -174,15 +173,8 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
 
 
 def add_power_section(composer: SectionComposer, system: System, nodes: int) -> SubEstimate | None:
-    """Add power and racks of whole systems.
-
-    A rack-sized system raises the default limit of a rack to its own power.
-    """
-    values = {"system": system.id, "nodes": nodes}
-    default_limit = PowerCoolingInputs().rack_limit
-    if composer.inputs.rack_limit == default_limit and (system.power or 0.0) > default_limit:
-        values["rack_limit"] = system.power
-    return composer.try_to_add("Power", "power-cooling", values)
+    """Add power and racks of whole systems."""
+    return composer.try_to_add("Power", "power-cooling", {"system": system.id, "nodes": nodes})
 
 
 def add_cost_section(

@@ -14,6 +14,7 @@ from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     TrainingTimeResult,
     compute_run,
+    list_divisors,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
@@ -217,9 +218,7 @@ def list_dividing_gpus(
     """
     machine = math.gcd(job.gpus, 8)
     batch = job.global_batch
-    replicas = {
-        n for d in range(1, math.isqrt(batch) + 1) if batch % d == 0 for n in (d, batch // d)
-    }
+    replicas = list_divisors(batch)
     found = set()
     for tensor in _tensor_degrees(model, fabric, _ANY_GPUS):
         for pipeline in _pipeline_degrees(model, _ANY_GPUS):
@@ -691,18 +690,18 @@ def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> Trainin
 
 
 def _round_batch(batch: int, gpus: int) -> int:
-    """Round a batch to a multiple of the GPUs, or a smaller one down to many common divisors.
+    """Round a batch to a multiple of the GPUs, or a smaller one to many common divisors.
 
     That is a power of two times the odd part of the GPUs, so that replicas can divide both.
 
-    >>> _round_batch(1953, 4096), _round_batch(1953, 4608)
-    (1024, 1152)
+    >>> _round_batch(1953, 4096), _round_batch(1953, 4608), _round_batch(1300, 4096)
+    (2048, 2304, 1024)
     """
     if batch >= gpus:
         return round(batch / gpus) * gpus
     odd_factor = gpus // (gpus & -gpus)
     rounded = odd_factor if odd_factor <= batch else 1
-    while 2 * rounded <= batch:
+    while 2 * rounded - batch < batch - rounded:
         rounded *= 2
     return rounded
 
@@ -778,6 +777,8 @@ def _find_sure_layout(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
             continue
         if judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD:
             share = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
+            if share >= 100 * result.inputs.usable_memory:
+                continue
             now, then = (f"{percent:g}%" for percent in (100 * result.inputs.usable_memory, share))
             slower = format_value(candidate.step.total / best.step.total - 1, "%")
             becomes = (

@@ -51,12 +51,13 @@ class PowerCoolingInputs:
         limits=(1, 1_000_000),
         help="Servers, or racks where a rack is the system.",
     )
-    rack_limit: float = _RACKS.add_input(
-        40e3,
+    rack_limit: float | None = _RACKS.add_input(
+        None,
         "Power of a rack",
         unit="kW",
         limits=(1e3, 1e7),
-        help="The most that the building powers and cools in one rack.",
+        help="The most that the building powers and cools in one rack; left empty: 40 kW, or "
+        "what a system draws that is a rack by itself.",
     )
     pue: float = _SITE.add_input(
         1.3,
@@ -222,6 +223,11 @@ class PowerCoolingResult:
         return self.inputs.nodes * self.system_power
 
     @property
+    def rack_limit(self) -> float:
+        """Return the power that a rack may draw, typed or assumed [W]."""
+        return self.inputs.rack_limit or max(RACK_LIMIT, self.system.power or 0.0)
+
+    @property
     def rack_air_heat(self) -> float:
         """Return the heat of a full rack that liquid does not remove [W]."""
         return self.rack_power * (1 - self.liquid_cooled_share)
@@ -256,6 +262,8 @@ CONTINUOUS = 0.8
 
 COLD_PLATES = 0.85
 
+RACK_LIMIT = 40e3  # Power of a rack that many buildings can cool with air [W].
+
 # Air-cooled racks above this are rare; published designs reach 57 kW.
 DENSE = 50e3
 _TIGHT = 0.9
@@ -267,7 +275,9 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     power, rack_units = inputs.node_power or system.power, inputs.node_units or system.rack_units
     node = _require_known(power, "node_power", "highest power", system)
     units = _require_known(rack_units, "node_units", "height", system)
-    in_rack = nodes_in_rack(inputs.rack_limit, node, inputs.rack_units, units)
+    rack_limit = inputs.rack_limit or max(RACK_LIMIT, system.power or 0.0)
+    inputs = dataclasses.replace(inputs, rack_limit=rack_limit)
+    in_rack = nodes_in_rack(rack_limit, node, inputs.rack_units, units)
     other_power = inputs.nodes * node * inputs.other
     machines = inputs.nodes * node + other_power
     load = inputs.load or LOAD

@@ -7,6 +7,7 @@ from app.estimator.estimates.power_cooling import (
     CONTINUOUS,
     CUBIC_FEET_PER_MINUTE,
     DENSE,
+    RACK_LIMIT,
     TOPIC,
     PowerCoolingInputs,
     PowerCoolingResult,
@@ -20,6 +21,7 @@ from app.estimator.result import (
     BarSegment,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -45,7 +47,7 @@ def _typical_load_output(
         low, high = (value * share / result.load_share for share in LOAD_RANGE)
         return OutputValue(value, low, high)
 
-    return OutputSpec(name, label, unit, "less", read_with_range, modeled=True)
+    return ModeledOutput(name, label, unit, "less", read_with_range)
 
 
 def _racks_value(result: PowerCoolingResult) -> OutputValue:
@@ -130,7 +132,7 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
         steps=_build_steps(result),
         pictures=(_build_bar(result),),
         tables=(_build_power_and_heat_table(result),),
-        notes=_build_notes(result),
+        notes=(*_rack_limit_notes(inputs, result), *_build_notes(result)),
         changes=find_flips(result),
     )
 
@@ -196,7 +198,7 @@ def _too_dense_text(result: PowerCoolingResult) -> str:
     name = result.system.name
     if result.height_units > inputs.rack_units:
         return f"The {name} is {result.height_units} units high and a rack {inputs.rack_units}."
-    most, limit = format_value(result.system_power, "W"), format_value(inputs.rack_limit, "W")
+    most, limit = format_value(result.system_power, "W"), format_value(result.rack_limit, "W")
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
@@ -207,7 +209,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "nodes_per_rack",
             "the smaller of ⌊rack power ÷ power of a system⌋ and ⌊rack height ÷ height of a system⌋",
-            f"min(⌊{format_term(inputs.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.height_units}⌋)",
+            f"min(⌊{format_term(result.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.height_units}⌋)",
             result.systems_per_rack,
             "catalogue",
         ),
@@ -346,6 +348,18 @@ def _build_power_and_heat_table(result: PowerCoolingResult) -> ResultTable:
     )
     columns = ("What", "Highest", "Typical", "Highest heat given off")
     return ResultTable("From the system to the site", columns, rows)
+
+
+def _rack_limit_notes(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[str, ...]:
+    """Say which power of a rack is assumed, if none was given."""
+    if inputs.rack_limit is not None:
+        return ()
+    limit = result.rack_limit
+    reason = f", as much as one {result.system.name} draws" if limit > RACK_LIMIT else ""
+    text = (
+        f"{format_value(limit, 'W')} are assumed for a rack{reason}: write what the building gives."
+    )
+    return (text,)
 
 
 def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -147,7 +148,7 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
         "more",
         lambda r: r.compared.bytes_per_gpu <= r.gpu.engine_visible_memory,
     ),
-    OutputSpec(
+    ModeledOutput(
         "decode_floor",
         "Fastest token",
         "s",
@@ -155,7 +156,6 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
         lambda r: (
             r.compared.weight_read_time and ranged_value(r.compared.weight_read_time, (0.85, 1.5))
         ),
-        modeled=True,
     ),
     OutputSpec(
         "decode_speedup",

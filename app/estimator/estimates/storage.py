@@ -466,6 +466,7 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
 
 def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
+    inputs = result.inputs
     becomes = "Too much is lost." if result.loss_is_acceptable else "Fits."
     changes = [*_asynchronous_checkpoint_flip(result)]
     if result.needed_write_bandwidth:
@@ -476,6 +477,9 @@ def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     restart = _restart_time_flip(result, becomes)
     decides = result.losses.restart_share * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
+    interval = _save_interval_flip(result, becomes)
+    is_wrong = inputs.save_every is not None and not result.loss_is_acceptable
+    changes = [*interval, *changes] if is_wrong else [*changes, *interval]
     gpus = _gpu_count_at_flip(result)
     if gpus:
         now, flips = format_number(result.inputs.gpus), format_number(gpus)
@@ -507,6 +511,36 @@ def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip
     if longest is None:
         return ()
     return build_number_flip(inputs, "restart", longest, becomes, unit=" min", factor=60, up=up)
+
+
+def _save_interval_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
+    """Return the limit of the time between saves on the side of the best one where it is.
+
+    Found from the first-order loss C/τ + τ/2M + R/M and secant steps on the exact one. None if no
+    interval keeps the loss acceptable, or none is so short that the save before it is written.
+    """
+    inputs, losses, good = result.inputs, result.losses, result.loss_is_acceptable
+    best = daly_interval(losses.stall, losses.mtbf)
+    is_late = losses.interval >= best
+    allowed = inputs.acceptable / (1 - inputs.acceptable)
+    rest = allowed - losses.restart_and_read_time / losses.mtbf
+    under = rest * rest - 2 * losses.stall / losses.mtbf
+    if rest <= 0 or under <= 0:
+        return ()
+    start = math.log(losses.mtbf * (rest + (1 if is_late else -1) * math.sqrt(under)))
+    root = find_root(
+        lambda log_interval: 1 - losses.goodput_at(math.exp(log_interval)) - inputs.acceptable,
+        start,
+        start + 0.02,
+    )
+    limit = math.exp(root) if root is not None else best
+    is_unwritten = inputs.saving == "beside" and limit < result.write_time
+    if is_unwritten or (limit > best) != is_late:
+        return ()
+    typed = dataclasses.replace(inputs, save_every=inputs.save_every or losses.interval)
+    return build_number_flip(
+        typed, "save_every", limit, becomes, unit=" min", factor=60, up=good == is_late
+    )
 
 
 def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:

@@ -21,6 +21,7 @@ from app.estimator.result import (
     ChartLine,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -48,7 +49,7 @@ def _failure_rate_ranged_output(
         others = (read(result, losses) for losses in result.loss_bounds)
         return spanning_value(read(result, result.losses), others)
 
-    return OutputSpec(name, label, unit, better, read_with_range, modeled=True, primary=primary)
+    return ModeledOutput(name, label, unit, better, read_with_range, primary=primary)
 
 
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (

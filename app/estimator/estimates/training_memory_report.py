@@ -55,6 +55,7 @@ from app.estimator.result import (
     Bounds,
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -140,9 +141,7 @@ def _modeled_memory_output(
     read: Callable[[TrainingMemoryResult], float],
     range_factors: Bounds = _ACTIVATION_RANGE,
 ) -> OutputSpec[TrainingMemoryResult]:
-    return OutputSpec(
-        name, label, "B", "less", lambda r: ranged_value(read(r), range_factors), modeled=True
-    )
+    return ModeledOutput(name, label, "B", "less", lambda r: ranged_value(read(r), range_factors))
 
 
 OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
@@ -160,20 +159,19 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         lambda r: r.stage_memory.overhead + r.stage_memory.buffers,
         OVERHEAD_RANGE,
     ),
-    OutputSpec(
+    ModeledOutput(
         "per_gpu",
         "On each GPU",
         "B",
         "less",
         lambda r: OutputValue(r.stage_memory.total, *_plausible_memory_range(r)),
-        modeled=True,
         primary=True,
     ),
-    OutputSpec("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak, modeled=True),
-    OutputSpec("reserved", "Reserved by PyTorch", "B", "less", _reserved_peak, modeled=True),
-    OutputSpec("free", "Free on each GPU", "B", "more", _free_memory, modeled=True),
+    ModeledOutput("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak),
+    ModeledOutput("reserved", "Reserved by PyTorch", "B", "less", _reserved_peak),
+    ModeledOutput("free", "Free on each GPU", "B", "more", _free_memory),
     OutputSpec("fits", "Fits", better="more", read=_fits_memory),
-    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
+    ModeledOutput("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
     OutputSpec("states", "States of the whole model", "B", "less"),
     OutputSpec("weights_total", "Weights of the whole model", "B", "less"),
     OutputSpec("gradients_total", "Gradients of the whole model", "B", "less"),

@@ -45,7 +45,7 @@ class TrainingRunInputs:
         default=None,
         kind="count",
         help=f"All GPUs of the job; left empty: about as many whole systems as meet the deadline, "
-        f"{USUAL_GPUS} without one, or one GPU with adapters.",
+        f"{USUAL_GPUS} without one, or with adapters as few of 1, 2, 4 and 8 as hold the model.",
     )
     deadline: float | None = reuse_input(
         TrainingTimeInputs,
@@ -66,7 +66,7 @@ class TrainingRunInputs:
     write_bandwidth: float | None = reuse_input(StorageInputs, "write_bandwidth")
     read_bandwidth: float = reuse_input(StorageInputs, "read_bandwidth")
     bytes_per_token: float = reuse_input(StorageInputs, "bytes_per_token", group="Storage")
-    rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
+    rack_limit: float | None = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
     site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
     pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
     usd_per_gpu_hour: float | None = common_inputs.price_input()
@@ -95,15 +95,36 @@ class GpuCounts:
         return next((count for count in self.of_batch if count >= gpus), self.of_batch[-1])
 
 
+class SurePlan(NamedTuple):
+    """A plan with the best layout that surely fits, and one with a faster that may not."""
+
+    plan: SubEstimate
+    unsure_plan: SubEstimate | None
+
+    @property
+    def run_time(self) -> float:
+        """Return the time of the whole run [s]; infinite if no layout fits."""
+        time = self.plan.estimate["time"].value
+        return math.inf if time is None else float(time)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunResult(ComposedResult):
-    """The sections; `gpu_counts` are what another number of GPUs is rounded to."""
+    """The sections; `gpu_counts` are what another number of GPUs is rounded to.
+
+    `unsure_plan` is the plan with a faster layout that may not fit, `plan_in_time` the one on more
+    GPUs that meets a missed deadline or has a layout at all, and `safe_plan` the one that meets it at the slow end of the
+    range; None if there is none.
+    """
 
     inputs: TrainingRunInputs
     gpu_counts: GpuCounts
     gpu: Accelerator
     gpus: int
     nodes: int
+    unsure_plan: SubEstimate | None = None
+    plan_in_time: SurePlan | None = None
+    safe_plan: SurePlan | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
@@ -134,17 +155,34 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
             run.try_to_add("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
-    return TrainingRunResult(tuple(sections), run.missing, inputs, counts, gpu, gpus, nodes)
+    return TrainingRunResult(
+        sections=tuple(sections),
+        missing=run.missing,
+        inputs=inputs,
+        gpu_counts=counts,
+        gpu=gpu,
+        gpus=gpus,
+        nodes=nodes,
+        unsure_plan=layout.unsure_plan,
+        plan_in_time=layout.plan_in_time,
+        safe_plan=layout.safe_plan,
+    )
 
 
 _ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
 
 
 class ChosenLayout(NamedTuple):
-    """The inputs of training-time that say the layout, None if none fits; and the GPUs."""
+    """The inputs of training-time that say the layout, None if none fits; and the GPUs.
+
+    For the plans see `TrainingRunResult`.
+    """
 
     inputs: dict[str, Any] | None
     gpus: int
+    unsure_plan: SubEstimate | None = None
+    plan_in_time: SurePlan | None = None
+    safe_plan: SurePlan | None = None
 
 
 def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCounts:
@@ -184,46 +222,83 @@ def _choose_and_add_layout(
     """
     inputs = composer.inputs
     if inputs.method != "full":
-        gpus = inputs.gpus or 1
-        return ChosenLayout({"zero": "0" if gpus == 1 else "3"}, gpus)
+        gpus = inputs.gpus or _count_gpus_for_adapters(composer)
+        return ChosenLayout(_adapter_layout(gpus), gpus)
     gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs, gpu))
-    plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
+    chosen = _compute_sure_plan(composer, gpus)
+    plans = {gpus: chosen}
     if not inputs.gpus:
-        plan = _search_plan_for_deadline(composer, plan, counts)
-    composer.sections.append(plan)
-    figures = plan.estimate
+        limit = inputs.deadline or math.inf
+        chosen = _search_plan_for_deadline(composer, plans, chosen, counts, limit)
+    time = chosen.plan.estimate["time"]
+    later: list[SurePlan | None] = [None, None]
+    if inputs.gpus and math.isinf(chosen.run_time):
+        found = _search_plan_for_deadline(composer, plans, chosen, counts, math.inf)
+        later[0] = found if math.isfinite(found.run_time) else None
+    for number, seconds in enumerate((chosen.run_time, time.high)):
+        if inputs.deadline and seconds and inputs.deadline < seconds < math.inf:
+            limit = inputs.deadline * chosen.run_time / seconds
+            found = _search_plan_for_deadline(composer, plans, chosen, counts, limit)
+            later[number] = found if found.run_time <= limit else None
+    composer.sections.append(chosen.plan)
+    figures = chosen.plan.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
-    return ChosenLayout(layout, plan.inputs.gpus)
+    return ChosenLayout(layout, chosen.plan.inputs.gpus, chosen.unsure_plan, *later)
+
+
+def _adapter_layout(gpus: int) -> dict[str, Any]:
+    return {"zero": "0" if gpus == 1 else "3"}
+
+
+def _count_gpus_for_adapters(composer: SectionComposer) -> int:
+    """Return the fewest of 1, 2, 4 and 8 GPUs that hold the model; 1 if none does."""
+    for gpus in (1, 2, 4, 8):
+        values = _memory_inputs(composer.inputs, _adapter_layout(gpus), gpus)
+        memory = composer.compute_section("Memory", "training-memory", values)
+        if memory.estimate["fits"].value:
+            return gpus
+    return 1
+
+
+def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:
+    """Return the plan, on a smaller share of the memory if its best layout may not fit.
+
+    The share is the one that the plan names for a layout that surely fits; where it names none,
+    the best layout stays.
+    """
+    first = plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
+    while flip := plan.estimate.find_flip("usable_memory"):
+        values = {"gpus": gpus, **flip.typed_values}
+        plan = composer.compute_section("Layout", "parallelism-plan", values)
+    return SurePlan(plan, None if plan is first else first)
 
 
 def _search_plan_for_deadline(
-    composer: SectionComposer, plan: SubEstimate, counts: GpuCounts
-) -> SubEstimate:
-    """Return the plan on the fewest whole systems that meet the deadline.
+    composer: SectionComposer,
+    plans: dict[int, SurePlan],
+    first: SurePlan,
+    counts: GpuCounts,
+    limit: float,
+) -> SurePlan:
+    """Return the plan on the fewest whole systems that take no longer than the limit [s].
 
-    GPU-hours hardly depend on the number of GPUs, so a few searches are enough.
+    GPU-hours hardly depend on the number of GPUs, so a few searches from the first plan are
+    enough. `plans` are those that were computed, by their GPUs; new ones are added.
     """
-    gpus = plan.inputs.gpus
-    plans = {gpus: plan}
-    limit = composer.inputs.deadline or math.inf
+    gpus = first.plan.inputs.gpus
     for _ in range(_MOST_SEARCHES):
-        seconds = _run_time(plans[gpus])
+        seconds = plans[gpus].run_time
         if math.isinf(seconds) and gpus >= _LARGE:
             break
         growth = 2.0 if math.isinf(seconds) else 1.0 if math.isinf(limit) else seconds / limit
         gpus = counts.round_up(gpus * growth)
-        if gpus in plans:
+        if growth <= 1 and gpus in plans:
             break
-        plans[gpus] = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
-    in_time = [n for n, plan in plans.items() if _run_time(plan) <= limit]
-    fitting = [n for n, plan in plans.items() if math.isfinite(_run_time(plan))]
+        if gpus not in plans:
+            plans[gpus] = _compute_sure_plan(composer, gpus)
+    fitting = [n for n, plan in plans.items() if math.isfinite(plan.run_time)]
+    in_time = [n for n in fitting if plans[n].run_time <= limit]
     return plans[min(in_time) if in_time else max(fitting or plans)]
-
-
-def _run_time(plan: SubEstimate) -> float:
-    """Return the time of the whole run [s]; infinite if no layout fits."""
-    time = plan.estimate["time"].value
-    return math.inf if time is None else float(time)
 
 
 def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator) -> float:

@@ -13,6 +13,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     Verdict,
@@ -49,7 +50,7 @@ OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     section_output("mfu", "MFU", "%", "more", _TIME, modeled=True),
     section_output("failures", "Expected failures", "", "less", _TIME, modeled=True),
     section_output("cost", "Cost, rented", "USD", "less", _TIME, modeled=True),
-    OutputSpec("run_owned", "Cost, owned", "USD", "less", _cost_when_owned, modeled=True),
+    ModeledOutput("run_owned", "Cost, owned", "USD", "less", _cost_when_owned),
     section_output("energy", "Energy", "Wh", "less", _TIME, modeled=True),
     section_output("switches", "Switches", "", "less", "fabric"),
     section_output("cables", "Cables", "", "less", "fabric"),
@@ -114,24 +115,31 @@ def _power_notes(result: _RunResult) -> tuple[str, ...]:
 
 
 def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
-    """Return the GPUs that meet the deadline as estimated, and at the slow end of the range.
+    """Return the GPUs on which a layout fits, or those that meet the deadline.
 
-    The first are those of training-time.
+    They meet it as estimated, and at the slow end of the range. For adapters, which are not
+    searched for, the first are those of training-time.
     """
     section, deadline = result.find_section(_TIME), result.inputs.deadline
-    if section is None or not deadline:
-        return ()
-    latest = section.estimate["time"].high
-    if latest is None or latest <= deadline:
-        return ()
-    flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
-    needed = result.gpus * latest / deadline
-    safe_gpus = result.gpu_counts.round_up(needed)
-    if safe_gpus < needed:  # More do not divide the batch.
-        return tuple(flips)
-    becomes = "In time even if the run is as slow as the range of the estimate allows."
     now = format_number(result.gpus)
-    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), becomes))
+    if section is None and result.plan_in_time:
+        gpus = format_number(result.plan_in_time.plan.inputs.gpus)
+        return (VerdictFlip("gpus", "GPUs", now, gpus, "A layout fits."),)
+    if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
+        return ()
+    safe = "In time even if the run is as slow as the range of the estimate allows."
+    if result.inputs.method == "full":
+        plans = {"In time.": result.plan_in_time, safe: result.safe_plan}
+        becomes_by_gpus = {p.plan.inputs.gpus: becomes for becomes, p in plans.items() if p}
+        return tuple(
+            VerdictFlip("gpus", "GPUs", now, format_number(gpus), becomes)
+            for gpus, becomes in becomes_by_gpus.items()
+        )
+    flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
+    safe_gpus = result.gpu_counts.round_up(
+        result.gpus * (section.estimate["time"].high or 0.0) / deadline
+    )
+    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), safe))
 
 
 def _build_verdict(result: _RunResult) -> Verdict:
@@ -155,18 +163,24 @@ def _build_verdict(result: _RunResult) -> Verdict:
     status, objections = result.collect_objections("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
-    sentences = (text, objections, _sure_layout_text(result))
+    sentences = (text, objections, _faster_layout_text(result))
     return Verdict(status, f"{time.words}.", " ".join(filter(None, sentences)))
 
 
-def _sure_layout_text(result: _RunResult) -> str:
-    """Name the layout that surely fits, if the chosen one may not; else return nothing."""
-    plan = result.find_section("parallelism-plan")
-    flips = plan.estimate.changes if plan else ()
-    for flip in flips:
-        if flip.field == "usable_memory":
-            return f"{flip.becomes} The parallelism plan picks it with usable memory set to {flip.flips_at}."
-    return ""
+def _faster_layout_text(result: _RunResult) -> str:
+    """Name the faster layout that may not fit, if one that surely does was chosen instead."""
+    unsure, sure = result.unsure_plan, result.find_section("parallelism-plan")
+    if unsure is None or sure is None:
+        return ""
+    seconds, unsure_seconds = (
+        float(plan.estimate["step_time"].value or 0) for plan in (sure, unsure)
+    )
+    memory, share = unsure.estimate["memory"].words, unsure.inputs.usable_memory
+    return (
+        f"The layout fits for sure. One that needs {memory} may not fit, and each of its steps "
+        f"would take {format_value(1 - unsure_seconds / seconds, '%')} less: the parallelism plan "
+        f"picks it with usable memory set to {format_value(share, '%')}."
+    )
 
 
 def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:

@@ -483,12 +483,16 @@ def find_gpus_for_deadline(
 ) -> int | None:
     """Return approximately the fewest GPUs with which a run meets its deadline.
 
-    They are whole systems, as many as a job can be divided over.
+    They are whole systems, as many as a job can be divided over, and as divide the batch that was
+    typed.
     """
     limit = inputs.deadline or math.inf
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     system = first_system_with_gpu(gpu)
     gpus_step = math.lcm(group, system.gpus if system and inputs.gpus >= system.gpus else 1)
+    of_batch = sorted(
+        group * n for n in list_divisors((inputs.global_batch or 0) // inputs.micro_batch)
+    )
     gpus = inputs.gpus
     for _ in range(12):
         changed = dataclasses.replace(inputs, gpus=gpus)
@@ -500,10 +504,24 @@ def find_gpus_for_deadline(
             break
         if run.seconds <= limit:
             return gpus
-        gpus = round_to_systems(max(gpus + 1, gpus * run.seconds / limit), gpus_step)
+        needed = max(gpus + 1, gpus * run.seconds / limit)
+        gpus = round_to_systems(needed, gpus_step)
+        if of_batch:
+            dividing = (n for n in of_batch if n >= needed and n % gpus_step == 0)
+            gpus = next(dividing, MAX_GPUS)
         if gpus >= MAX_GPUS:
             break
     return None
+
+
+def list_divisors(number: int) -> set[int]:
+    """Return all divisors of a number; none of zero.
+
+    >>> sorted(list_divisors(12)), list_divisors(0)
+    ([1, 2, 3, 4, 6, 12], set())
+    """
+    small = (n for n in range(1, math.isqrt(number) + 1) if number % n == 0)
+    return {divisor for n in small for divisor in (n, number // n)}
 
 
 def round_to_systems(gpus: float, system_gpus: int) -> int:

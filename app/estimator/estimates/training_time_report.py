@@ -36,6 +36,7 @@ from app.estimator.formula_steps import (
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
 from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
+from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import (
     MemoryLimit,
@@ -45,12 +46,14 @@ from app.estimator.memory_verdict import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import EstimateSpec
+from app.estimator.registry import EstimateSpec, require_estimate
 from app.estimator.result import (
     Better,
     Bounds,
     Estimate,
+    EstimateLink,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     ResultTable,
@@ -76,13 +79,12 @@ def _step_output(
     add_range: Callable[[str, float], OutputValue] = modeled_time,
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of one step, or a rate, which is better if it is higher."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         unit,
         "more" if add_range is modeled_rate else "less",
         lambda r: add_range(step_error_interval(r.model, r.gpu), read(r)),
-        modeled=True,
     )
 
 
@@ -90,13 +92,12 @@ def _run_output(
     name: str, label: str, unit: str, read: _Read, *, primary: bool = False
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of the whole run, or what grows with it."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         unit,
         "less",
         lambda r: modeled_time(run_error_interval(r.model, r.gpu), read(r)),
-        modeled=True,
         primary=primary,
     )
 
@@ -109,13 +110,12 @@ def _failure_rate_ranged_output(
     better: Better = "",
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare an output of the time between failures, with the range of published ones."""
-    return OutputSpec(
+    return ModeledOutput(
         name,
         label,
         unit,
         better,
         lambda r: spanning_value(read(r, r.mtbf), (read(r, mtbf) for mtbf in r.mtbf_bounds)),
-        modeled=True,
     )
 
 
@@ -173,6 +173,7 @@ def _expected_failures(result: TrainingTimeResult) -> OutputValue:
     time = modeled_time(run_error_interval(result.model, result.gpu), result.seconds)
     chance = probability_of_no_failure(result.failures)
     none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
+    none = "more than 99.9%" if chance > 0.999 else none
     return OutputValue(
         result.failures,
         (time.low or result.seconds) / result.mtbf_bounds.high,
@@ -208,7 +209,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         lambda r, mtbf: compute_useful_share(r.inputs, r.save_stall, mtbf),
         "more",
     ),
-    OutputSpec("failures", "Expected failures", "", "less", _expected_failures, modeled=True),
+    ModeledOutput("failures", "Expected failures", "", "less", _expected_failures),
     OutputSpec(
         "total_flops",
         "Operations of the run",
@@ -230,16 +231,15 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "less",
         lambda r: pipeline_bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks),
     ),
-    OutputSpec(
+    ModeledOutput(
         "memory",
         "Memory on each GPU",
         "B",
         "less",
         lambda r: OutputValue(r.memory, *_plausible_memory_range(r)),
-        modeled=True,
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
-    OutputSpec("cost", "Cost", "USD", "less", _run_cost, modeled=True),
+    ModeledOutput("cost", "Cost", "USD", "less", _run_cost),
     _run_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
     _failure_rate_ranged_output(
         "checkpoint_interval",
@@ -299,6 +299,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
             capacity_note(gpu),
         ),
         changes=find_flips(result),
+        links=_link_to_parallelism_plan(typed),
     )
 
 
@@ -586,7 +587,8 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
     notes = [
         describe_ranges(result.model, result.gpu),
-        _batch_note(plan),
+        *_layout_notes(result),
+        _batch_note(plan, result.inputs.global_batch),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
         "MFU counts the causal half of attention and no recomputation.",
     ]
@@ -600,6 +602,17 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
             "power-cooling does."
         )
     return tuple(notes)
+
+
+def _layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
+    """Say that the layout is not searched for."""
+    if result.inputs.method != "full" or result.plan.gpus == 1:
+        return ()
+    note = (
+        "The layout is the one of these inputs, and others may be faster: parallelism-plan and "
+        "training-run look for them, and for the same layout they give the same time."
+    )
+    return (note,)
 
 
 def _attention_notes(result: TrainingTimeResult) -> list[str]:
@@ -626,12 +639,31 @@ def _attention_notes(result: TrainingTimeResult) -> list[str]:
 _MUCH_FASTER = 1.5
 
 
-def _batch_note(plan: TrainingPlan) -> str:
+def _batch_note(plan: TrainingPlan, typed_batch: int | None) -> str:
     sequences, tokens = (
         format_count(plan.global_batch, "sequence"),
         format_count(plan.tokens, "token"),
     )
-    return f"{sequences} with {tokens} per step."
+    note = f"{sequences} with {tokens} per step"
+    if typed_batch in {None, plan.global_batch}:
+        return f"{note}."
+    return (
+        f"{note}: the {format_number(typed_batch or 0)} that were typed cannot be divided over "
+        f"{format_count(plan.data, 'replica')} with micro-batches of {plan.micro_batch}."
+    )
+
+
+def _link_to_parallelism_plan(inputs: TrainingTimeInputs) -> tuple[EstimateLink, ...]:
+    """Return the link to the search for the fastest layout of this run; none for adapters."""
+    if inputs.method != "full":
+        return ()
+    specs = input_specs(require_estimate("parallelism-plan").inputs)
+    typed = {
+        name: format_typed_value(spec, getattr(inputs, name))
+        for name, spec in specs.items()
+        if getattr(inputs, name, None) is not None
+    }
+    return (EstimateLink("parallelism-plan", "Faster layouts of this run", typed),)
 
 
 ENTRY = EstimateSpec(

@@ -9,6 +9,8 @@ from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedE
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.import_export.text_conversion import to_plain_text_or_none
 
+ANSWERED_BY_TYPING = ("short", "numeric")
+"""Kinds of items whose common mistake Moodle shows as the feedback on any other answer."""
 LONGEST_LABEL = 256
 """The most characters of the label with the tags in QTI."""
 
@@ -52,7 +54,7 @@ _LOSSES = (
     _Loss("gift", lambda i: i.hints, "hints are appended to the explanation"),
     _Loss(
         "gift",
-        lambda i: i.mistake or any(p.why for p in i.pairs),
+        lambda i: (i.mistake and i.kind not in ANSWERED_BY_TYPING) or any(p.why for p in i.pairs),
         "common mistakes and reasons are appended to the explanation",
     ),
     _Loss(

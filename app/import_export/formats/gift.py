@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from app.import_export.formats.export_losses import write_blocks
+from app.import_export.formats.export_losses import ANSWERED_BY_TYPING, write_blocks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     build_explanation_with_extras,
@@ -39,6 +39,7 @@ from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
     add_default_feedback_as_mistake,
+    add_short_answer,
     add_unit_to_stem,
     convert_text,
     has_decimal_comma,
@@ -355,20 +356,13 @@ class _GiftReader:
         )
 
     def _read_short_answer(self, item: Item, answers: list[MarkedText]) -> Item:
-        options = []
+        item = dataclasses.replace(item, kind="short", options=())
         for answer in answers:
             weight, text, feedback = self._split_answer(answer.text)
             percent = 100.0 if weight is None else weight
             answer_text = " ".join(remove_gift_escapes(_FORMAT.sub("", text)).split())
-            if answer_text == "*" and percent < 100 and feedback:
-                item = add_default_feedback_as_mistake(item, feedback, self.losses)
-            elif "*" in answer_text:
-                self.losses.add(
-                    f"the pattern “{answer_text}” is left out: add the words it stands for"
-                )
-            else:
-                options.append(build_scored_option(answer_text, percent, 100, feedback))
-        return dataclasses.replace(item, kind="short", options=tuple(options))
+            item = add_short_answer(item, answer_text, percent, feedback, self.losses)
+        return item
 
     def _read_ordering(self, item: Item, head: str, *lines: str) -> Item:
         texts = (self._text(line, "moodle") for line in lines if line.strip())
@@ -433,7 +427,11 @@ def write_gift(items: tuple[Item, ...]) -> ExportResult:
 def _write_gift_block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _write_answers_by_kind(item, unit)
-    explanation = build_explanation_with_extras(item)
+    shows_mistake = item.kind in ANSWERED_BY_TYPING
+    if item.mistake and shows_mistake:
+        wrong_answer = "~" if item.kind == "numeric" else "=%0%*"
+        answers += f"\n\t{wrong_answer}#{_write_text(item.mistake)}"
+    explanation = build_explanation_with_extras(item, include_mistake=not shows_mistake)
     general_feedback = f"\n\t####{_write_text(explanation)}" if explanation else ""
     tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in list_item_tags(item))
     tag_comment = f"// {tags}\n" if tags else ""
@@ -456,12 +454,14 @@ def _write_answers_by_kind(item: Item, numeric_unit: str) -> str:
 
 
 def _write_short_answers(item: Item) -> str:
-    if any("*" in option.text for option in item.options):
-        raise ItemSkippedError("a star in a short answer would match anything")
     return "".join(
-        f"\n\t=%{format_significant_digits(o.percent_weight)}%{_escape_gift(o.text)}{_write_option_feedback(o)}"
+        f"\n\t=%{format_significant_digits(o.percent_weight)}%{_write_short_answer(o.text)}{_write_option_feedback(o)}"
         for o in item.options
     )
+
+
+def _write_short_answer(text: str) -> str:
+    return _escape_gift(text).replace("*", "\\*")  # A plain star would match anything.
 
 
 def _write_choices(item: Item) -> str:

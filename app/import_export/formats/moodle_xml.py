@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 from xml.etree import ElementTree as ET
 
-from app.import_export.formats.export_losses import convert_items
+from app.import_export.formats.export_losses import ANSWERED_BY_TYPING, convert_items
 from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
@@ -52,6 +52,7 @@ from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
     add_default_feedback_as_mistake,
+    add_short_answer,
     add_unit_to_stem,
     build_cloze_item,
     convert_html,
@@ -317,19 +318,13 @@ def _read_true_false(node: ET.Element, item: Item, losses: PicturesAndLosses) ->
 
 
 def _read_short_answer(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
-    options = []
+    case = _has_true_child(node, "usecase")
+    item = dataclasses.replace(item, kind="short", options=(), case=case)
     for answer in node.findall("answer"):
         word = " ".join(answer.findtext("text", "").split())
-        weight = _read_answer_percent(answer)
-        if word == "*" and weight <= 0:
-            item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
-        elif "*" in word.replace("\\*", ""):
-            losses.add(f"the pattern “{word}” is left out: add the words it stands for")
-        else:
-            word, feedback = word.replace("\\*", "*"), _read_feedback(answer, losses)
-            options.append(build_scored_option(word, weight, 100, feedback))
-    case = _has_true_child(node, "usecase")
-    return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
+        feedback = _read_feedback(answer, losses)
+        item = add_short_answer(item, word, _read_answer_percent(answer), feedback, losses)
+    return item
 
 
 def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
@@ -447,7 +442,6 @@ _READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
 
 # Types with feedback to any wrong answer, and types with an answer “any other”.
 _COMBINED = ("single", "multiple", "match", "order")
-_WRITING_TYPED = ("short", "numeric")
 
 
 def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
@@ -468,7 +462,7 @@ def _build_question(item: Item) -> ET.Element:
     node = ET.Element("question", type=writer.question_type)
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
     _add_html(node, "questiontext", _write_stem(item))
-    shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
+    shows_mistake = item.kind in {*_COMBINED, *ANSWERED_BY_TYPING}
     explanation = build_explanation_with_extras(
         item, include_mistake=not shows_mistake, include_hints=False
     )
@@ -478,7 +472,7 @@ def _build_question(item: Item) -> ET.Element:
     writer.add_answers(node, item)
     if item.mistake and item.kind in _COMBINED:
         _add_html(node, "incorrectfeedback", to_html_with_pictures(item.mistake))
-    if item.mistake and item.kind in _WRITING_TYPED:
+    if item.mistake and item.kind in ANSWERED_BY_TYPING:
         _add_answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
     for hint in item.hints:
         _add_html(node, "hint", to_html_with_pictures(hint))
