@@ -3,20 +3,14 @@
 import pytest
 from hypothesis import given
 
+from app.import_export.errors import UnusableFileError
 from app.import_export.formats.moodle_xml import (
     read_cloze_gaps,
     read_moodle,
     write_cloze_gap,
     write_moodle,
 )
-from app.import_export.items import (
-    Item,
-    ItemBlank,
-    ItemImage,
-    ItemOption,
-    ItemPair,
-    UnusableFileError,
-)
+from app.import_export.items import Item, ItemBlank, ItemImage, ItemOption, ItemPair
 from app.import_export.text_conversion import PicturesAndLosses
 from app.import_export.xml_files import read_xml
 from tests.import_export.bank import QUESTIONS, bare, items
