@@ -53,10 +53,11 @@ style:
 	$(BIN)/ruff check .
 layers:
 	$(BIN)/lint-imports
-# Each process of the tests would compile every module beside the others: while one core
-# looks at types, the other does it once. What fails here, the tests say.
+# Each process of the tests would compile every module beside the others, and all but one
+# would wait until that has read the course: while one core looks at types, the other does
+# both once. What fails here, the tests say.
 compiled:
-	@$(BIN)/python -m pytest -q --collect-only $(TESTS) >/dev/null 2>&1 || true
+	@$(BIN)/python -m pytest -q $(TESTS) -k shipped_course_has_no_problem >/dev/null 2>&1 || true
 course:
 	$(BIN)/headroom check content
 

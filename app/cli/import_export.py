@@ -26,17 +26,11 @@ from app.import_export.course_files import (
     read_target_topic,
     write_topic_update,
 )
+from app.import_export.errors import UnusableFileError
 from app.import_export.export_store import COLUMNS, list_attempts
 from app.import_export.formats import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
 from app.import_export.formats.csv_json import write_table
-from app.import_export.items import (
-    ImportResult,
-    Item,
-    ItemRemark,
-    UnusableFileError,
-    item_label,
-    list_losses,
-)
+from app.import_export.items import ImportResult, Item, ItemRemark, item_label, list_losses
 from app.import_export.markdown_to_html import escape_braces
 from app.import_export.xml_files import MOST_BYTES
 

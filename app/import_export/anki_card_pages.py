@@ -41,8 +41,8 @@ from app.import_export.card_export import (
     is_card_available,
     write_learner_cards,
 )
+from app.import_export.errors import UnusableFileError
 from app.import_export.import_store import ImportedCard
-from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import question_card_id
 from app.spaced_repetition.review_log import delete_empty_days
 from app.web.dependencies import CurrentLibrary

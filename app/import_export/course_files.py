@@ -17,6 +17,7 @@ from app.import_export.course_items import (
     read_authored_items,
     write_item_block,
 )
+from app.import_export.errors import UnusableFileError
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import (
     CourseInfo,
@@ -24,7 +25,6 @@ from app.import_export.items import (
     Item,
     ItemRemark,
     NumberRange,
-    UnusableFileError,
     compute_image_digest,
     decode_image_or_empty,
     encode_image,

@@ -33,6 +33,7 @@ from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG, OWN_CARDS, check_row_quota
 from app.database.tables import OwnPicture
 from app.import_export.anki.package_format import find_stored_picture_names
+from app.import_export.errors import UnusableFileError
 from app.import_export.export_store import (
     ADDED,
     LOG,
@@ -44,7 +45,6 @@ from app.import_export.export_store import (
     OwnCardText,
 )
 from app.import_export.import_progress_store import ImportCounts
-from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import DayCounts, count_new_cards_left

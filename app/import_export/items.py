@@ -219,10 +219,6 @@ class ExportResult:
     lost: tuple[ItemRemark, ...] = ()
 
 
-class UnusableFileError(ValueError):
-    """The whole file cannot be read; the message says why."""
-
-
 class ItemSkippedError(ValueError):
     """One item cannot be converted; the message says why."""
 

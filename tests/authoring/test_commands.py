@@ -3,8 +3,8 @@
 import os
 import pty
 import re
-import subprocess
-import sys
+import time
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -17,7 +17,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.web.dependencies import url_to_print
 from tests.accounts.test_devices import enter
-from tests.browser.server import free_port
+from tests.browser.server import Server
 from tests.conftest import TINY, visit
 
 HOME = "https://study.example/nca"
@@ -209,25 +209,17 @@ def test_a_link_begins_with_the_address_of_the_server(given, address: str):
 
 
 def test_a_server_that_starts_in_a_terminal_prints_a_link(tmp_path):
-    environment = {
-        **{k: v for k, v in os.environ.items() if not k.startswith("HEADROOM_")},
-        "HEADROOM_DATA": str(tmp_path / "data"),
-        "HEADROOM_CONTENT": str(TINY),
-        "HEADROOM_PORT": str(free_port()),
-    }
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "app", "serve"],
-        env=environment,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    ) as server:
-        os.close(theirs)
-        with os.fdopen(ours, "rb", buffering=0) as terminal:
-            said = b""
-            while b"It works once" not in said:
-                said += terminal.read(4096)
-            server.terminate()
+    server = Server(tmp_path / "data", TINY)
+    server.launch(Path(os.ttyname(theirs)))
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        os.set_blocking(ours, False)
+        said = b""
+        while b"It works once" not in said:
+            assert server.runs, said
+            time.sleep(0.02)
+            said += terminal.read(4096) or b""
+        server.stop()
+    os.close(theirs)
 
     assert re.search(rb"Author  http://127\.0\.0\.1:\d+/authoring/enter\?token=", said)

@@ -2,11 +2,11 @@
 
 import os
 import signal
-import subprocess
-import sys
+import time
 
 from app.cli import main
 from app.cli.content import watch_folder
+from tests.browser.server import Server
 
 QUIZ = "topics/kv-cache/quiz.md"
 
@@ -78,28 +78,24 @@ def test_what_does_not_go_together_is_refused(folder, capsys):
     assert "--watch prints text" in capsys.readouterr().err
 
 
-def heed_interrupts() -> None:
-    """Tests that run in the background may have inherited to ignore them."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def test_an_interrupt_ends_it_quietly(folder, tmp_path):
+    said = tmp_path / "said"
+    said.touch()
+    process = Server(tmp_path / "data", folder).begin(said, "check", str(folder), "--watch")
 
+    def wait_for(words: str) -> None:
+        while not said.read_text().endswith(f"{words}\n"):
+            assert process.is_alive(), said.read_text()
+            time.sleep(0.02)
 
-def test_an_interrupt_ends_it_quietly(folder):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "check", str(folder), "--watch"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs in this test
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "No problems.\n"
+    wait_for("No problems.")
     rewrite(folder, "- [ ] Accuracy", "- [ ]Accuracy")
-    assert "E24" in process.stdout.readline()
-    process.stdout.readline()
-    assert process.stdout.readline().endswith("1 error, 0 warnings.\n")
+    wait_for("1 error, 0 warnings.")
+    assert "E24" in said.read_text().splitlines()[1]
 
+    before = said.read_text()
     os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    process.join(timeout=60)  # only so that nothing hangs for ever
 
-    assert process.returncode == 0
-    assert err == ""
+    assert process.exitcode == 0
+    assert said.read_text() == before

@@ -48,6 +48,8 @@ def _run(environment: dict[str, str], log: Path, *words: str) -> None:
     """What `headroom …` does, in a session of its own, with what it says in a file."""
     os.setsid()
     os.chdir(ROOT)
+    # Tests that run in the background may have inherited to ignore them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     say_into(log)
     # What fails there is passed over in silence, and then each server imports the app.
     assert _PRELOADED in sys.modules, f"{_PRELOADED} cannot be imported"
@@ -80,11 +82,12 @@ class Server:
         self.wait()
         return self
 
-    def launch(self) -> None:
-        """Start it without waiting for it."""
-        self._process = self._begin(self._log, "serve")
+    def launch(self, terminal: Path | None = None) -> None:
+        """Start it without waiting for it, so that it prints to a terminal if given."""
+        self._process = self.begin(terminal or self._log, "serve")
 
-    def _begin(self, log: Path, *words: str) -> multiprocessing.process.BaseProcess:
+    def begin(self, log: Path, *words: str) -> multiprocessing.process.BaseProcess:
+        """Start `headroom …`, which prints into a file or to a terminal."""
         process = WARM.Process(target=_run, args=(self._environment, log, *words))
         process.start()
         return process
@@ -101,7 +104,7 @@ class Server:
         """What `headroom …` prints when it is run beside the server."""
         said = self._log.with_suffix(".said")
         said.unlink(missing_ok=True)
-        process = self._begin(said, *words)
+        process = self.begin(said, *words)
         process.join(timeout=120)  # only so that nothing hangs for ever
         assert process.exitcode == 0, said.read_text()
         return said.read_text()

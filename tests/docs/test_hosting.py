@@ -114,8 +114,17 @@ def test_a_command_of_the_guide_is_one(heading: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("environment")
-def test_one_course_becomes_several_as_the_guide_says(tmp_path: Path) -> None:
-    accept("bash", "-euc", blocks("Several courses")[0], cwd=tmp_path)
+def test_one_course_becomes_several_as_the_guide_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    *before, command = blocks("Several courses")[0].splitlines()
+    content, *words = command.split()
+    assert words.pop(0) == "headroom"
+    accept("bash", "-euc", "\n".join(before), cwd=tmp_path)
+    monkeypatch.setenv(*content.split("="))
+
+    assert main(words) == 0, capsys.readouterr().err
 
 
 def test_what_cuts_the_digests_leaves_none(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.estimator.arithmetic import as_typed, compute
 SEED = 20261122
 # Answers asked of each estimate; a search or a simulation takes longer than a sum.
 MOST = {"parallelism-plan": 25, "serving-capacity": 60, "accelerator-choice": 40}
+MOST |= {"deployment": 40, "training-run": 40}  # which run others of these
 USUAL = 160
 _CARDS = [card.id for card in list_accelerators()]
 _SYSTEMS = [system.id for system in list_systems()]

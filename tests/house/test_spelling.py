@@ -37,14 +37,20 @@ _PUBLIC = re.compile(
 )
 
 
+def british(text: str) -> list[str]:
+    """The words of a text that are none of those of the United States."""
+    text = text.lower()
+    return _BRITISH.findall(_PUBLIC.sub("", text)) if _BRITISH.search(text) else []
+
+
 def test_words_are_spelled_as_in_the_united_states() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)}: {found[0]}"
+        f"{path.relative_to(ROOT)}: {word}"
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*"))
         if path.suffix in KINDS
         and not str(path.relative_to(ROOT)).startswith((*FOREIGN, *BOTH))
         and path != Path(__file__)
-        for found in _BRITISH.finditer(_PUBLIC.sub("", path.read_text().lower()))
+        for word in british(path.read_text())
     ]
     assert wrong == []

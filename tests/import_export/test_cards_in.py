@@ -16,9 +16,9 @@ from app.database.quotas import OWN_CARDS
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
 from app.database.tables import Suspension as Aside
 from app.import_export.anki.package_writer import make_note_guid
+from app.import_export.errors import UnusableFileError
 from app.import_export.export_store import OwnCardText
 from app.import_export.import_store import ImportedCard, expect_room_for_own_cards
-from app.import_export.items import UnusableFileError
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_ids import build_term_card, find_topic_of_added_card
 from app.spaced_repetition.scheduler import ReviewEvent

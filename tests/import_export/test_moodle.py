@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 
+from app.import_export.errors import UnusableFileError
 from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.formats.moodle_xml import (
     read_cloze_gaps,
@@ -10,14 +11,7 @@ from app.import_export.formats.moodle_xml import (
     write_cloze_gap,
     write_moodle,
 )
-from app.import_export.items import (
-    Item,
-    ItemBlank,
-    ItemImage,
-    ItemOption,
-    ItemPair,
-    UnusableFileError,
-)
+from app.import_export.items import Item, ItemBlank, ItemImage, ItemOption, ItemPair
 from app.import_export.text_conversion import PicturesAndLosses
 from app.import_export.xml_files import read_xml
 from tests.import_export.bank import QUESTIONS, bare, items

@@ -6,9 +6,10 @@ import zipfile
 import pytest
 from hypothesis import given
 
+from app.import_export.errors import UnusableFileError
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
-from app.import_export.items import Item, UnusableFileError
+from app.import_export.items import Item
 from tests.import_export.bank import QUESTIONS, bare, items
 
 V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.cli.import_export import import_file
+from app.import_export.errors import UnusableFileError
 from app.import_export.formats.spreadsheet_reader import read_spreadsheet
-from app.import_export.items import ImportResult, Item, UnusableFileError
+from app.import_export.items import ImportResult, Item
 from tests.conftest import TINY
 
 TABLE = [

@@ -19,11 +19,9 @@ CLOSING = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
 async def app(scope, receive, send) -> None:
-    """Answers “well”: to a POST once its body has come, at /slow after a while."""
+    """Answers “well”: to a POST once its body has come."""
     if scope["type"] != "http":
         return
-    if scope["path"] == "/slow":
-        await asyncio.sleep(0.5)
     while scope["method"] == "POST" and (await receive()).get("more_body"):
         pass
     headers = [(b"content-length", b"4")]
@@ -235,11 +233,20 @@ def test_a_client_that_does_not_read_its_response_is_given_up(monkeypatch, size:
 
 def test_one_client_holds_few_connections_and_a_named_proxy_as_many_as_it_needs():
     async def act(limits: ConnectionLimits) -> bytes:
-        async with serving(limits) as port:
+        begun, over = asyncio.Event(), asyncio.Event()
+
+        async def slow(scope, receive, send) -> None:
+            if scope["path"] == "/slow":
+                begun.set()
+                await over.wait()
+            await app(scope, receive, send)
+
+        async with serving(limits, slow) as port:
             reader, first = await asyncio.open_connection("127.0.0.1", port)
             first.write(WHOLE.replace(b"/", b"/slow", 1))
-            await asyncio.sleep(0.1)  # it is being worked on
+            await begun.wait()
             status = await status_of(port)
+            over.set()
             assert (await reader.readuntil(b"well")).startswith(b"HTTP/1.1 200")
             first.close()
             return status

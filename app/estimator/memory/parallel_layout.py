@@ -251,6 +251,7 @@ def stage_parameters_per_gpu(
     return ParameterShare(dense, experts)
 
 
+@functools.lru_cache(maxsize=8192)
 def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     """Return why `gpus` cannot share each layer of `model`; None if they can.
 
@@ -405,6 +406,7 @@ def tensor_parallel_choices(model: Architecture, limit: int = 64) -> tuple[int, 
     return tuple(n for n in range(1, limit + 1) if tensor_parallel_problem(model, n) is None)
 
 
+@functools.lru_cache(maxsize=2048)
 def _describe_possible_gpu_counts(model: Architecture) -> str:
     counts = [
         n

@@ -32,7 +32,7 @@ from app.import_export.anki.package_format import (
     parse_media_name_by_entry,
 )
 from app.import_export.anki.package_writer import AddedCardInfo
-from app.import_export.items import UnusableFileError
+from app.import_export.errors import UnusableFileError
 from app.import_export.xml_files import ARCHIVE_MOST_BYTES, open_archive
 
 _NAMES = (NEWEST, "collection.anki21", "collection.anki2")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from app.import_export.errors import UnusableFileError
 from app.import_export.items import (
     ExportResult,
     ImportResult,
@@ -20,7 +21,6 @@ from app.import_export.items import (
     ItemOption,
     ItemSkippedError,
     Kind,
-    UnusableFileError,
 )
 from app.import_export.text_conversion import (
     PicturesAndLosses,

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from app.import_export.errors import UnusableFileError
 from app.import_export.formats.text_lists import (
     KindAndOptions,
     NamedChoices,
@@ -31,14 +32,7 @@ from app.import_export.formats.xlsx_table import (
     split_list_cell,
 )
 from app.import_export.html_to_markdown import convert_plain_text
-from app.import_export.items import (
-    ImportResult,
-    Item,
-    ItemOption,
-    ItemSkippedError,
-    Kind,
-    UnusableFileError,
-)
+from app.import_export.items import ImportResult, Item, ItemOption, ItemSkippedError, Kind
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
