@@ -27,7 +27,6 @@ from app.settings import Settings
 from tests.amounts import EXAMPLES, FACTOR
 from tests.databases import Databases, databases_in
 from tests.kept import keep_compiled, kept
-from tests.visitor import Visitor
 
 hypothesis.settings.register_profile("ours", EXAMPLES)
 hypothesis.settings.load_profile("ours")
@@ -222,13 +221,13 @@ def read_once(monkeypatch: pytest.MonkeyPatch, known_readings: _Known) -> None:
     monkeypatch.setattr(watched_files, "parse_files", read)
 
 
-def visit(app: FastAPI, base: str = "http://testserver") -> Visitor:
+def visit(app: FastAPI, base: str = "http://testserver") -> TestClient:
     """A new browser without cookies that does not follow redirects.
 
     It takes answers as they are: to compress them is most of the work for a page.
     """
     plain = {"accept-encoding": "identity"}
-    return Visitor(app, base, plain)
+    return TestClient(app, base_url=base, headers=plain, follow_redirects=False)
 
 
 def let_in(client: TestClient) -> TestClient:
