@@ -17,6 +17,7 @@ from app.cli.content import find_course_folder, refuse_packaged_course, served_c
 from app.cli.database import read_settings
 from app.content.check import format_count_noun
 from app.database.engine import hide_passwords, make_engine, redact_url_passwords
+from app.import_export import UnusableFileError
 from app.import_export.course_files import (
     TopicUpdate,
     add_items_to_topic,
@@ -26,7 +27,6 @@ from app.import_export.course_files import (
     read_target_topic,
     write_topic_update,
 )
-from app.import_export.errors import UnusableFileError
 from app.import_export.export_store import COLUMNS, list_attempts
 from app.import_export.formats import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
 from app.import_export.formats.csv_json import write_table

@@ -27,7 +27,7 @@ from app.clock import Now, time_zone_or_utc
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
-from app.import_export import export_store, import_progress_store, import_store
+from app.import_export import UnusableFileError, export_store, import_progress_store, import_store
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
 from app.import_export.anki_package_import import (
@@ -41,7 +41,6 @@ from app.import_export.card_export import (
     is_card_available,
     write_learner_cards,
 )
-from app.import_export.errors import UnusableFileError
 from app.import_export.import_store import ImportedCard
 from app.spaced_repetition.card_ids import question_card_id
 from app.spaced_repetition.review_log import delete_empty_days

@@ -11,13 +11,13 @@ from app.content.file_watcher import WatchedFiles
 from app.content.library import explain_unshowable_image
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ParsedFile, list_used_ids
+from app.import_export import UnusableFileError
 from app.import_export.course_items import (
     choose_unused_item_id,
     ensure_heading_paragraph,
     read_authored_items,
     write_item_block,
 )
-from app.import_export.errors import UnusableFileError
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import (
     CourseInfo,

@@ -32,8 +32,8 @@ from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG, OWN_CARDS, check_row_quota
 from app.database.tables import OwnPicture
+from app.import_export import UnusableFileError
 from app.import_export.anki.package_format import find_stored_picture_names
-from app.import_export.errors import UnusableFileError
 from app.import_export.export_store import (
     ADDED,
     LOG,

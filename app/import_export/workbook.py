@@ -29,7 +29,7 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.xml_files import read_xml
 
 UNREADABLE = "\ue0f6"

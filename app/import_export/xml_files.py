@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 

@@ -15,8 +15,8 @@ from app.content.library import Library
 from app.database.quotas import OWN_CARDS
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
 from app.database.tables import Suspension as Aside
+from app.import_export import UnusableFileError
 from app.import_export.anki.package_writer import make_note_guid
-from app.import_export.errors import UnusableFileError
 from app.import_export.export_store import OwnCardText
 from app.import_export.import_store import ImportedCard, expect_room_for_own_cards
 from app.spaced_repetition import review_log

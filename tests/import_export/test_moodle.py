@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.formats.moodle_xml import (
     read_cloze_gaps,

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 from hypothesis import given
 
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
 from app.import_export.items import Item

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.import_export import import_file
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.items import ImportResult, Item
 from tests.conftest import TINY

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 
 from app.cli.import_export import export_attempts
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.formats.csv_json import read_csv, read_json, write_csv, write_json
 from app.import_export.items import Item, ItemOption, NumberRange
 from app.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 
 from app.cli.import_export import export_items, import_file
 from app.content.library import load_library
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.questions.model import Question
 from tests.conftest import TINY
 

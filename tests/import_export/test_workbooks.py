@@ -8,7 +8,7 @@ from html import escape
 
 import pytest
 
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.items import Item
 from tests.import_export.test_spreadsheet import workbook

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from app.import_export import UnusableFileError
 from app.import_export.anki.card_templates import (
     CardSides,
     NoteType,
@@ -32,7 +33,6 @@ from app.import_export.anki.package_format import (
     parse_media_name_by_entry,
 )
 from app.import_export.anki.package_writer import AddedCardInfo
-from app.import_export.errors import UnusableFileError
 from app.import_export.xml_files import ARCHIVE_MOST_BYTES, open_archive
 
 _NAMES = (NEWEST, "collection.anki21", "collection.anki2")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 from xml.etree import ElementTree as ET
 
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.formats.export_losses import ANSWERED_BY_TYPING, convert_items
 from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.metadata_tags import (

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from app.import_export.errors import UnusableFileError
+from app.import_export import UnusableFileError
 from app.import_export.formats import qti12_reader
 from app.import_export.formats.metadata_tags import apply_tags
 from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
