@@ -77,9 +77,8 @@ class EstimateSpec:
     def compute_typed(self, inputs: Any, typed: Mapping[str, Any]) -> Estimate:
         """Compute the estimate, and say how the numbers of tokens that were typed were read."""
         estimate = self.compute(inputs)
-        text = f"{estimate.verdict.text} {describe_read_thousands(self.inputs, typed)}".strip()
-        verdict = dataclasses.replace(estimate.verdict, text=text)
-        return dataclasses.replace(estimate, verdict=verdict)
+        reading = describe_read_thousands(self.inputs, typed)
+        return dataclasses.replace(estimate, notes=(*filter(None, [reading]), *estimate.notes))
 
 
 def _requested_model(inputs: Any) -> Architecture | None:

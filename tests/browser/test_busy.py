@@ -85,7 +85,7 @@ def test_an_answer_of_an_exam_waits_and_is_sent_again(
     expect(page.locator("#outbox")).to_contain_text("1 answer waits in this browser")
     page.keyboard.press("j")
     expect(page).to_have_url(re.compile("/questions/2$"))
-    expect(page.get_by_label("1, open, flagged")).to_be_visible()
+    expect(page.get_by_label("1, unanswered, flagged")).to_be_visible()
     expect(page.locator("#outbox")).to_contain_text("1 answer waits in this browser")
     page.unroute("**/answers/*")
     page.get_by_role("button", name="Try now").click()
