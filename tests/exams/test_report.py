@@ -118,12 +118,15 @@ def test_changed_answers_are_told_by_what_came_of_them() -> None:
 
 
 def _single(library: Library, session: Session) -> tuple[str, str]:
-    """Let a single choice be question 1 of the paper: a right and a wrong option."""
+    """Let a single choice be question 1 of the paper: a right and a wrong option.
+
+    Where the paper had it elsewhere, the former question 1 takes that place.
+    """
     question = next(q for q in library.questions.values() if q.type == "single")
     sitting = session.exec(select(Sitting)).one()
-    _, *others = json.loads(sitting.paper)
+    first, *others = json.loads(sitting.paper)
     slot = [1, question.id, question.revision, 7, others[0][4]]
-    rest = [other for other in others if other[1] != question.id]
+    rest = [[o[0], *first[1:]] if o[1] == question.id else o for o in others]
     sitting.paper = json.dumps([slot, *rest])
     session.commit()
     answer = draw_variant(question, 7).answer
