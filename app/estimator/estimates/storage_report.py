@@ -224,7 +224,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         _STEPS.line_from_template(
             "waiting",
             "[goodput] × [stall] ÷ [interval]",
-            ((losses.goodput, "%"), (losses.stall, "s"), (losses.interval, "s")),
+            (losses.goodput, (losses.stall, "s"), (losses.interval, "s")),
             losses.saving_share,
             "daly-2006",
         ),
