@@ -115,6 +115,20 @@ def test_a_system_too_strong_for_its_rack_is_a_no_and_not_an_error():
     assert answer.changes[0].flips_at == "132 kW"
 
 
+def test_the_rack_power_of_one_rack_more_or_less_is_named_with_that_of_none():
+    # A DGX H100 draws 10.2 kW: below 30.6 kW there is place for two, from 51 kW for five.
+    three, five = (estimate(system="dgx-h100", nodes=n, rack_limit=40e3) for n in (3, 5))
+    assert [(c.flips_at, c.becomes) for c in three.changes] == [
+        ("30.5 kW", "Holds 2 systems: 2 racks."),
+        ("10.1 kW", "Holds none."),
+    ]
+    assert [(c.flips_at, c.becomes) for c in five.changes] == [
+        ("51 kW", "Holds 5 systems: 1 rack."),
+        ("30.5 kW", "Holds 2 systems: 3 racks."),
+        ("10.1 kW", "Holds none."),
+    ]
+
+
 def test_a_system_too_high_for_its_rack_says_so():
     answer = estimate(rack_units=6)
     assert answer.verdict.text == "The DGX H100 is 8 units high and a rack 6."

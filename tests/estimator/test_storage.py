@@ -84,6 +84,30 @@ def test_short_saves_follow_young_and_the_first_order():
     assert of["goodput"] == pytest.approx(goodput(of["interval"], 1.0, 0.0, mtbf), rel=1e-3)
 
 
+def test_the_wait_for_saves_and_the_failures_are_named_apart():
+    # 14 B × 70.6e9 in 18 s every 30 min are 18 of 1,818 s, of which 1.7% are lost otherwise.
+    typed = {"gpus": 512, "acceptable": 0.01, "save_within": 18.0, "save_every": 1800.0}
+    answer = estimate(**typed)
+    assert answer["waiting"].value == pytest.approx(18 / 1800 * answer["goodput"].value)
+    failures = answer["waiting"].value + answer["failing"].value
+    assert failures == pytest.approx(answer["lost"].value)
+    assert answer.verdict.lead == "With failures too much is lost."
+    text = answer.verdict.text.replace("\u00a0", " ")
+    assert "waiting for saves costs 0.98%, failures 0.72%: 1.7% of the time." in text
+    assert text.endswith("From 53.9 GB/s on, waiting alone costs at most 1%.")
+    # 16 B × 70.6e9 of training states do not fit on 7 GPUs.
+    assert "gpus" not in [change.field for change in answer.changes]
+
+
+@pytest.mark.parametrize("every", [None, 1800.0])
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.15])
+def test_at_the_bandwidth_named_for_it_waiting_costs_the_acceptable_share(share, every):
+    typed = {"acceptable": share, "save_every": every}
+    rate = found(**typed)["needed_wait"]
+    assert found(**typed, write_bandwidth=rate)["waiting"] == pytest.approx(share, rel=1e-4)
+    assert found(**typed, saving="beside")["needed_wait"] is None
+
+
 def test_images_can_starve_gpus():
     answer = estimate(bytes_per_token=1e6)
     assert answer.verdict.status == "no"

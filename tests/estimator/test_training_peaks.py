@@ -165,6 +165,23 @@ def test_what_helps_a_pipeline_is_ordered_by_its_gain() -> None:
     assert gains == sorted(gains, reverse=True)
 
 
+def test_a_job_that_may_not_fit_is_told_what_surely_does() -> None:
+    job = {"model": "7B", "gpu": "a100-sxm4-80", "zero": "1"}
+    two, three = (run_estimate("training-memory", {**job, "gpus": gpus}) for gpus in ("2", "3"))
+    assert (two.verdict.lead, three.verdict.lead) == ("May not fit.", "May not fit.")
+    fewest = two["fewest_gpus"]
+    assert (fewest.value, fewest.high) == (2, 3)
+    assert two.changes[0].field == "gpus"
+    # On three GPUs recomputation is enough; two would be no surer.
+    assert [change.field for change in three.changes][:2] == ["zero", "recompute"]
+    for gpus, answer in (("2", two), ("3", three)):
+        for change in answer.changes:
+            typed = {**job, "gpus": gpus, **change.typed_values}
+            turned = run_estimate("training-memory", typed)
+            surely = change.becomes == "Fits even at the high end of the range."
+            assert (turned.verdict.status == "fits") is surely, change
+
+
 def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:
     change = run_estimate("training-memory", {"gpus": "32"}).changes[0]
     there, fewer = (

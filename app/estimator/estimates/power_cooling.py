@@ -334,28 +334,34 @@ def find_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
 
 
 def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
-    """Return the rack power for one system more, or for none, or the needed rack height."""
+    """Return the rack power for fewer or more racks, or for none, or the needed rack height."""
     inputs = result.inputs
     capacity = inputs.rack_units // result.height_units
     if capacity == 0:
         units_now, flips = str(inputs.rack_units), str(result.height_units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
     changes: list[VerdictFlip] = []
-    count = result.systems_per_rack + 1
-    racks = -(-inputs.nodes // count)
-    if result.systems_per_rack < capacity and racks != result.racks:
-        holds = "one system" if count == 1 else f"{count} systems"
-        becomes = f"Holds {holds}: {format_count(racks, 'rack')}."
-        needed = count * result.system_power
-        changes += build_number_flip(
-            inputs, "rack_limit", needed, becomes, unit=" kW", factor=1e3, up=True
-        )
-    if result.systems_per_rack:
-        too_little = 0.999 * result.system_power
-        changes += build_number_flip(
-            inputs, "rack_limit", too_little, "Holds none.", unit=" kW", factor=1e3, up=False
-        )
+    racks = result.racks
+    more = -(-inputs.nodes // (racks - 1)) if racks and racks > 1 else 0 if racks else 1
+    if 0 < more <= capacity:
+        changes += _rack_limit_flip(result, more, up=True)
+    fewer = -(-inputs.nodes // racks) - 1 if racks else 0
+    for count in sorted({fewer, 0} if racks else (), reverse=True):
+        changes += _rack_limit_flip(result, count, up=False)
     return tuple(changes)
+
+
+def _rack_limit_flip(
+    result: PowerCoolingResult, count: int, *, up: bool
+) -> tuple[VerdictFlip, ...]:
+    """Return the least rack power for this many systems, or the most that holds no more."""
+    holds = "one system" if count == 1 else f"{count} systems"
+    racks = -(-result.inputs.nodes // count) if count else None
+    becomes = f"Holds {holds}: {format_count(racks, 'rack')}." if racks else "Holds none."
+    limit = result.system_power * (count if up else 0.999 * (count + 1))
+    return build_number_flip(
+        result.inputs, "rack_limit", limit, becomes, unit=" kW", factor=1e3, up=up
+    )
 
 
 def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:

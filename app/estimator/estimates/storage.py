@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, input_error, model_input
@@ -134,7 +135,8 @@ class StorageInputs:
         "Acceptable loss",
         unit="%",
         limits=(0.001, 0.9),
-        help="Share of the time that saving and failures may cost.",
+        help="Share of the time that waiting for saves and failures together may cost; the "
+        "bandwidth that keeps waiting alone within it is a result of its own.",
     )
     save_within: float | None = _CHECKPOINTS.add_input(
         None,
@@ -230,6 +232,16 @@ class GoodputLosses:
         return 1 - self.goodput
 
     @property
+    def saving_share(self) -> float:
+        """Return the share of time that waits for saves which are kept."""
+        return self.goodput * self.stall / self.interval
+
+    @property
+    def failure_share(self) -> float:
+        """Return the share of time lost to failures: work done twice, and restarts."""
+        return self.lost_share - self.saving_share
+
+    @property
     def restart_share(self) -> float:
         """Return the share of time lost to restarts if nothing else were lost."""
         return -math.expm1(-self.restart_and_read_time / self.mtbf)
@@ -261,6 +273,7 @@ class StorageResult:
     checkpoint_read_time: float
     losses: GoodputLosses
     needed_write_bandwidth: float | None
+    needed_wait_bandwidth: float | None
     loss_bounds: tuple[GoodputLosses, ...]
 
     def writing_time_share(self, losses: GoodputLosses) -> float:
@@ -344,6 +357,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         checkpoint_read_time=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
         needed_write_bandwidth=needed_write_bandwidth(inputs, size, losses),
+        needed_wait_bandwidth=needed_wait_bandwidth(inputs, size, losses),
         loss_bounds=tuple(compute_losses(inputs, size, gpu_mtbf=each) for each in rates),
     )
 
@@ -412,11 +426,40 @@ def needed_write_bandwidth(
     else:
         seconds = losses.mtbf * rest * rest / 2
 
+    return _bandwidth_at_share(inputs, checkpoint_size, seconds, lambda each: each.lost_share)
+
+
+def needed_wait_bandwidth(
+    inputs: StorageInputs, checkpoint_size: float, losses: GoodputLosses
+) -> float | None:
+    """Return the write bandwidth with which waiting for saves alone costs the acceptable share.
+
+    In B/s; None if it costs less at any bandwidth or does not depend on it. Found from C/τ, or √(C/2M) at the
+    best interval, and secant steps.
+    """
+    if inputs.saving == "beside" or inputs.stall is not None:
+        return None
+    best = 2 * losses.mtbf * inputs.acceptable**2
+    seconds = inputs.save_every * inputs.acceptable if inputs.save_every else best
+    return _bandwidth_at_share(inputs, checkpoint_size, seconds, lambda each: each.saving_share)
+
+
+def _bandwidth_at_share(
+    inputs: StorageInputs,
+    checkpoint_size: float,
+    write_time: float,
+    read_share: Callable[[GoodputLosses], float],
+) -> float | None:
+    """Return the write bandwidth at which a share is the acceptable one; None if not found.
+
+    The search starts at the bandwidth of a write time [s].
+    """
+
     def excess(log_rate: float) -> float:
         other = compute_losses(inputs, checkpoint_size, write_bandwidth=math.exp(log_rate))
-        return other.lost_share - inputs.acceptable
+        return read_share(other) - inputs.acceptable
 
-    start = write_rate(checkpoint_size, seconds)
+    start = write_rate(checkpoint_size, write_time)
     root = find_root(excess, math.log(start), math.log(start * 1.2))
     return None if root is None else math.exp(root)
 
@@ -442,12 +485,12 @@ def _save_bandwidth_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
 
 
 def describe_restart_loss_and_remedy(result: StorageResult) -> str:
-    """Return what costs most, and what would reduce the loss."""
+    """Return what restarts cost and what would do, if they cost most or too much; or nothing."""
     inputs = result.inputs
     restarting = result.losses.restart_share
     share, limit = format_value(restarting, "%"), format_value(inputs.acceptable, "%")
     if restarting * 2 <= result.losses.lost_share and restarting <= inputs.acceptable:
-        return f"Restarts alone cost {share}, saves and work done twice the rest."
+        return ""
     text = f"Restarts alone cost {share}"
     if restarting > inputs.acceptable:
         text += f", more than the {limit} that are acceptable"
@@ -550,7 +593,12 @@ def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
     return build_number_flip(inputs, "bytes_per_token", limit, becomes, unit=" B", up=fed)
 
 
+# Memory of an H100, whose rate is the default, and model states of a parameter [B].
+_GPU_MEMORY, _STATES = 80e9, 16.0
+
+
 def _gpu_count_at_flip(result: StorageResult) -> int | None:
+    """Return the number of GPUs where the loss crosses its limit, if the model fits on them."""
     inputs = result.inputs
 
     def excess(log_gpus: float) -> float:
@@ -563,5 +611,5 @@ def _gpu_count_at_flip(result: StorageResult) -> int | None:
     crossing = find_root(excess, math.log(inputs.gpus), math.log(near * 1.01))
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
-    gpus = math.exp(crossing)
-    return math.floor(gpus) + 1 if result.loss_is_acceptable else max(1, math.floor(gpus))
+    gpus = math.floor(math.exp(crossing)) + result.loss_is_acceptable
+    return gpus if gpus * _GPU_MEMORY >= _STATES * result.parameters else None

@@ -68,6 +68,22 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     _failure_rate_ranged_output(
         "writing", "Share of time writing", "%", StorageResult.writing_time_share, "less"
     ),
+    _failure_rate_ranged_output(
+        "waiting", "Waiting for saves", "%", lambda _, losses: losses.saving_share, "less"
+    ),
+    _failure_rate_ranged_output(
+        "failing", "Lost in failures", "%", lambda _, losses: losses.failure_share, "less"
+    ),
+    OutputSpec(
+        "needed_wait",
+        "Write bandwidth, waiting alone within the acceptable loss",
+        "B/s",
+        "less",
+        lambda r: applicable_value(
+            r.needed_wait_bandwidth,
+            "Waiting costs less at any bandwidth, or does not depend on it.",
+        ),
+    ),
     OutputSpec(
         "needed_save",
         "Write bandwidth for a save in time",
@@ -77,7 +93,7 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     ),
     OutputSpec(
         "needed_write",
-        "Write bandwidth for the acceptable loss",
+        "Write bandwidth, waiting and failures within the acceptable loss",
         "B/s",
         "less",
         lambda r: applicable_value(
@@ -138,16 +154,24 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"A checkpoint of {format_value(result.checkpoint, 'B')} takes "
             f"{format_value(result.write_time, 's')} to write.{_needed_save_bandwidth_text(result)}",
         )
-    lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": interval_text}
-    lost = format_value(result.losses.lost_share, "%")
+    losses, limit = result.losses, format_value(result.inputs.acceptable, "%")
+    too_much = "Too much is lost."
+    if losses.saving_share <= result.inputs.acceptable:
+        too_much = "With failures too much is lost."
+    lead = {"no": too_much, "tight": "Tight.", "fits": interval_text}
+    shares = losses.saving_share, losses.failure_share, losses.lost_share
+    waiting, failing, lost = (format_value(share, "%", extra_decimals=1) for share in shares)
     size = format_value(result.checkpoint, "B")
     write_time = format_value(result.write_time, "s")
     text = (
-        f"A checkpoint of {size} takes {write_time} to write; saving and failures cost "
-        f"{lost} of the time.{_needed_save_bandwidth_text(result)}"
+        f"A checkpoint of {size} takes {write_time} to write; waiting for saves costs {waiting}, "
+        f"failures {failing}: {lost} of the time.{_needed_save_bandwidth_text(result)}"
     )
+    if result.needed_wait_bandwidth:
+        rate = format_value(result.needed_wait_bandwidth, "B/s")
+        text = f"{text} From {rate} on, waiting alone costs at most {limit}."
     if status == "no":
-        text = f"{text} {describe_restart_loss_and_remedy(result)}"
+        text = f"{text} {describe_restart_loss_and_remedy(result)}".rstrip()
     label = lead[status]
     return Verdict(status, label, text if label == interval_text else f"{interval_text} {text}")
 
@@ -195,6 +219,13 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart_and_read_time, 's')} ÷ {mtbf}) × "
             f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
+            "daly-2006",
+        ),
+        _STEPS.line_from_template(
+            "waiting",
+            "[goodput] × [stall] ÷ [interval]",
+            (losses.goodput, (losses.stall, "s"), (losses.interval, "s")),
+            losses.saving_share,
             "daly-2006",
         ),
     )
@@ -387,7 +418,7 @@ ENTRY = EstimateSpec(
     inputs=StorageInputs,
     answer=estimate,
     outputs=OUTPUTS,
-    first=("needed_save", "interval", "lost", "checkpoint"),
+    first=("needed_save", "interval", "lost", "waiting", "failing", "checkpoint"),
     main=("model", "gpus", "write_bandwidth"),
     topic="cluster-components",
 )

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import (
@@ -34,15 +34,18 @@ from app.estimator.memory.parallel_layout import (
     default_micro_batch_count,
 )
 from app.estimator.memory.training_memory import (
+    OVERHEAD_RANGE,
     StageMemory,
     TrainingStep,
+    allocated_range_factors,
     default_overhead_bytes,
     fullest_stage,
     memory_of_distinct_stages,
+    plausible_bytes_range,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.result import VerdictFlip
+from app.estimator.result import Bounds, FieldChange, VerdictFlip
 from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_software
 from app.estimator.units import format_count, format_value
 
@@ -174,6 +177,7 @@ class TrainingMemoryResult:
     """The inputs with the resulting layout and the memory use of each different stage.
 
     `least_stage_memories` are those if everything is recomputed, as it is where less does not fit.
+    `has_least_recompute`: the recomputation is the least that fits, not a given one.
     """
 
     model: Architecture
@@ -185,6 +189,7 @@ class TrainingMemoryResult:
     stage_memories: tuple[StageMemory, ...]
     least_stage_memories: tuple[StageMemory, ...]
     fewest_gpus: int | None
+    has_least_recompute: bool
     remedies: tuple[MemoryRemedy, ...] = ()
 
     @property
@@ -194,6 +199,28 @@ class TrainingMemoryResult:
     @property
     def memory_limit(self) -> float:
         return self.gpu.engine_visible_memory
+
+    @property
+    def memory_bounds(self) -> Bounds:
+        """Return the least and the most memory that is plausible [B]."""
+        return plausible_bytes_range(self.stage_memory, requested_framework(self.inputs).id)
+
+    @property
+    def surely_fits(self) -> bool:
+        return self.memory_bounds.high <= self.memory_limit
+
+    def fewest_gpus_at_bound(self, bound: Literal["low", "high"]) -> int | None:
+        """Return the fewest GPUs if the plausible range of memory is right at its bound."""
+        framework = requested_framework(self.inputs).id
+        bounds = (
+            _scale_stage_memory(
+                memory,
+                getattr(allocated_range_factors(memory, framework), bound),
+                getattr(OVERHEAD_RANGE, bound),
+            )
+            for memory in self.least_stage_memories
+        )
+        return find_fewest_gpus_by_replicas(self.layout, tuple(bounds), self.memory_limit)
 
     @property
     def trained_parameters(self) -> float:
@@ -234,8 +261,12 @@ _REMEDIES = (
 def find_memory_remedies(
     model: Architecture, inputs: TrainingMemoryInputs
 ) -> tuple[MemoryRemedy, ...]:
-    """Return single changes of the recipe with which a job that is too large fits."""
+    """Return single changes of the recipe with which a job that is too large fits.
+
+    One that may fit gets those with which it surely fits.
+    """
     limit = find_accelerator(inputs.gpu).engine_visible_memory
+    is_too_large = fullest_stage(requested_stage_memories(model, inputs)).total > limit
     remedies: list[MemoryRemedy] = []
     for remedy in _REMEDIES:
         found_fields = {found.field for found in remedies}
@@ -244,9 +275,21 @@ def find_memory_remedies(
         if not remedy.is_offered_by(requested_framework(inputs)):
             continue
         changed = dataclasses.replace(inputs, **{remedy.field: remedy.value})
-        if fullest_stage(requested_stage_memories(model, changed)).total <= limit:
+        memory = fullest_stage(requested_stage_memories(model, changed))
+        most = plausible_bytes_range(memory, requested_framework(changed).id).high
+        if (memory.total if is_too_large else most) <= limit:
             remedies.append(remedy)
     return tuple(remedies)
+
+
+_ALLOCATED = "weights", "gradients", "optimizer", "copies", "activations", "logits", "buffers"
+
+
+def _scale_stage_memory(
+    memory: StageMemory, allocated_factor: float, overhead_factor: float
+) -> StageMemory:
+    allocated = {name: getattr(memory, name) * allocated_factor for name in _ALLOCATED}
+    return dataclasses.replace(memory, **allocated, overhead=memory.overhead * overhead_factor)
 
 
 def requested_layout(inputs: Any) -> ParallelLayout:
@@ -406,12 +449,17 @@ _MOST_GPUS = 1_000_000
 def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     inputs, memory = result.inputs, fullest_stage(result.least_stage_memories)
     fits = memory.total <= result.memory_limit
+    is_unsure = fits and not result.surely_fits
     changes = []
-    if result.fewest_gpus and result.fewest_gpus != inputs.gpus:
-        becomes = "The fewest that fit." if fits else "Fits."
-        changes.append(
-            VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest_gpus), becomes)
-        )
+    gpus = result.fewest_gpus_at_bound("high") if is_unsure else result.fewest_gpus
+    if gpus and gpus != inputs.gpus and not (is_unsure and gpus < inputs.gpus):
+        becomes = _SURELY if is_unsure else "The fewest that fit." if fits else "Fits."
+        flip = VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(gpus), becomes)
+        if is_unsure and result.has_least_recompute:
+            spec = input_specs(TrainingMemoryInputs)["recompute"]
+            full = FieldChange("recompute", spec.label, dict(spec.choices)["full"])
+            flip = dataclasses.replace(flip, also=(full,))
+        changes.append(flip)
     longest = _longest_fitting_sequence(inputs, memory, result.memory_limit)
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")
@@ -422,8 +470,13 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
         now, flips = labels[getattr(inputs, remedy.field)], labels[remedy.value]
-        changes.append(VerdictFlip(remedy.field, spec.label, now, flips, "Fits."))
-    return tuple(changes)
+        becomes = _SURELY if is_unsure else "Fits."
+        changes.append(VerdictFlip(remedy.field, spec.label, now, flips, becomes))
+    # What makes it fit goes before where it no longer does.
+    return tuple(sorted(changes, key=lambda change: change.becomes == "No longer fits."))
+
+
+_SURELY = "Fits even at the high end of the range."
 
 
 def _longest_fitting_sequence(

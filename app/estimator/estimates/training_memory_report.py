@@ -39,7 +39,6 @@ from app.estimator.memory.training_memory import (
     fullest_stage,
     loss_bytes_per_logit,
     micro_batch_tokens,
-    plausible_bytes_range,
     transient_bytes_per_token_on_stage,
 )
 from app.estimator.memory_verdict import (
@@ -76,16 +75,12 @@ _MOMENTS = {
 }
 
 
-def _plausible_memory_range(result: TrainingMemoryResult) -> Bounds:
-    return plausible_bytes_range(result.stage_memory, requested_framework(result.inputs).id)
-
-
 def _allocated_range_factors(result: TrainingMemoryResult) -> Bounds:
     return allocated_range_factors(result.stage_memory, requested_framework(result.inputs).id)
 
 
 def _free_memory(result: TrainingMemoryResult) -> OutputValue:
-    low, high = _plausible_memory_range(result)
+    low, high = result.memory_bounds
     return OutputValue(
         result.memory_limit - result.stage_memory.total,
         result.memory_limit - high,
@@ -94,7 +89,7 @@ def _free_memory(result: TrainingMemoryResult) -> OutputValue:
 
 
 def _fits_memory(result: TrainingMemoryResult) -> OutputValue:
-    note = uncertain_fit_note(result.memory_limit, *_plausible_memory_range(result))
+    note = uncertain_fit_note(result.memory_limit, *result.memory_bounds)
     return OutputValue(result.stage_memory.total <= result.memory_limit, note=note)
 
 
@@ -118,17 +113,10 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     """Return the fewest GPUs, with the range that follows from the least and most memory."""
     if result.fewest_gpus is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
-    low, high = (
-        find_fewest_gpus_by_replicas(
-            result.layout,
-            tuple(_scale_stage_memory(memory, *f) for memory in result.least_stage_memories),
-            result.memory_limit,
-        )
-        for f in zip(_ACTIVATION_RANGE, OVERHEAD_RANGE, strict=True)
-    )
+    low, high = result.fewest_gpus_at_bound("low"), result.fewest_gpus_at_bound("high")
     if low is None or high is None:
         note = (
-            "By the middle of the estimate. If activations take as much as its range allows, "
+            "By the middle of the estimate. If the memory is as high as its range allows, "
             "more GPUs alone do not make it fit."
         )
         return OutputValue(result.fewest_gpus, note=note)
@@ -164,7 +152,7 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         "On each GPU",
         "B",
         "less",
-        lambda r: OutputValue(r.stage_memory.total, *_plausible_memory_range(r)),
+        lambda r: OutputValue(r.stage_memory.total, *r.memory_bounds),
         primary=True,
     ),
     ModeledOutput("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak),
@@ -216,13 +204,13 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         trained_weights=build_trained_weights(inputs, model, inputs.offload),
         stage_memories=memories,
         least_stage_memories=least_memories,
+        has_least_recompute=inputs is not typed,
         fewest_gpus=find_fewest_gpus_by_replicas(layout, least_memories, limit),
-        remedies=find_memory_remedies(model, inputs)
-        if fullest_stage(memories).total > limit
-        else (),
     )
-    memory = result.stage_memory
-    bounds = _plausible_memory_range(result)
+    if not result.surely_fits:
+        remedies = find_memory_remedies(model, inputs)
+        result = dataclasses.replace(result, remedies=remedies)
+    memory, bounds = result.stage_memory, result.memory_bounds
     verdict = memory_verdict(
         memory.total, MemoryLimit(limit, limit, gpu.memory), inputs.gpus, *bounds
     )
@@ -253,18 +241,6 @@ def _describe_zero_and_recompute(result: TrainingMemoryResult) -> str:
         return f"With {recompute}."
     return (
         f"With {_ZERO_TEXTS[zero]} over {format_number(result.layout.shards)} GPUs and {recompute}."
-    )
-
-
-def _scale_stage_memory(
-    memory: StageMemory, activation_factor: float, overhead_factor: float
-) -> StageMemory:
-    return dataclasses.replace(
-        memory,
-        activations=memory.activations * activation_factor,
-        logits=memory.logits * activation_factor,
-        buffers=memory.buffers * overhead_factor,
-        overhead=memory.overhead * overhead_factor,
     )
 
 
