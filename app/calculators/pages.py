@@ -46,8 +46,10 @@ from app.web.dependencies import (
 from app.web.render import render_page
 from app.widgets.calculator_form import (
     MOST_FIELDS,
+    NO_COURSE,
     CourseLinks,
     build_calculator_form,
+    build_form_fields,
     catalog_options,
     comparison_url,
     encode_typed_query,
@@ -531,6 +533,11 @@ def show_comparison_result(request: Request, name: str, typed: QueriedInputs) ->
         name=name,
         compared=comparison.compare_if_all_have_results(entry, scenarios),
         links=comparison.comparison_links(entry, scenarios),
+        fields=[
+            field
+            for row in comparison.build_input_rows(entry, scenarios, NO_COURSE)
+            for field in row.fields
+        ],
     )
 
 
@@ -597,8 +604,14 @@ def _render_result_or_problems(
         return _render_input_problems(request, error.problems)
     view = build_estimate_view(entry, inputs, estimate, topics=library.topics)
     compare = comparison_url(entry, inputs, estimate, view.query)
-    name = "calculators/_result.html"
-    return render_page(request, name, estimate=view, short=short, compare=compare)
+    return render_page(
+        request,
+        "calculators/_result.html",
+        estimate=view,
+        short=short,
+        compare=compare,
+        fields=build_form_fields(entry, typed, inputs, (), id=""),
+    )
 
 
 def _render_input_problems(request: Request, problems: tuple[InputProblem, ...]) -> Response:

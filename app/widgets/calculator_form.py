@@ -187,7 +187,8 @@ class FormField:
     """One input of a form, with the typed value and the error message.
 
     `changed` is whether the typed value is not the default. `usual` is what counts while the
-    field is empty, `replaced_by` the label of a field that was given instead of it.
+    field is empty, `replaced_by` the label of a field that was given instead of it; a `dependent`
+    field can have either, so both change with other fields.
     """
 
     name: str
@@ -208,6 +209,7 @@ class FormField:
     changed: bool = False
     usual: str = ""
     replaced_by: str = ""
+    dependent: bool = False
 
     @property
     def wide(self) -> bool:
@@ -357,7 +359,7 @@ def build_form_fields(
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
         replaced = bool(spec.replaced_by) and getattr(inputs, spec.replaced_by, None) is not None
-        usual = f"{spec.usual(inputs):,}" if spec.usual and inputs and not problems else ""
+        usual = _usual_value(spec, meant, inputs) if inputs and not problems else ""
         unit = "" if _has_unit(text) else _unit_beside_field(spec, text or usual)
         fields.append(
             FormField(
@@ -379,9 +381,18 @@ def build_form_fields(
                 changed=name in typed and (inputs is None or meant != defaults[name]),
                 usual=usual,
                 replaced_by=specs[spec.replaced_by].label if replaced else "",
+                dependent=bool(spec.usual or spec.replaced_by),
             )
         )
     return tuple(fields)
+
+
+def _usual_value(spec: InputSpec, meant: Any, inputs: Any) -> str:
+    """Return what counts while the field is empty: of another field, such as 8x H100, or usual."""
+    if spec.usual is None:
+        return ""
+    counted = spec.usual(inputs) if meant is None else meant
+    return _format_typed_value(spec, given_inputs.format_typed_value(spec, counted))
 
 
 def shown_field_value(

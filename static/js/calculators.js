@@ -51,14 +51,25 @@
     const unit = field.querySelector(".unit > span")?.textContent ?? "";
     return [changed, value ? `${label}: ${value} ${unit}`.trim() : ""];
   };
-  document.addEventListener("input", ({ target }) => {
-    const group = target.closest("form.inst-in details.more");
+  const summarize = (group) => {
     const brief = group?.querySelector("summary > .quiet");
     if (!brief) return;
     const fields = [...group.querySelectorAll("[data-field]")].map(told).filter(([, text]) => text);
     const sorted = [...fields.filter(([changed]) => changed), ...fields.filter(([changed]) => !changed)];
     brief.textContent = sorted.slice(0, first).map(([, text]) => text).join(", ");
-  });
+  };
+  document.addEventListener("input", ({ target }) => summarize(target.closest("form.inst-in details.more")));
+  // An empty field shows what counts instead, which follows from the other fields.
+  const depend = (inst, { dataset, firstElementChild }) => {
+    const field = inst.querySelector(`form [data-field="${CSS.escape(dataset.depends)}"]`);
+    if (!field) return;
+    field.querySelector("input").placeholder = dataset.usual;
+    const unit = field.querySelector(".unit > span");
+    if (unit) unit.textContent = dataset.unit;
+    field.querySelector("small.micro")?.remove();
+    if (firstElementChild && field.matches(".field")) field.append(firstElementChild.cloneNode(true));
+    summarize(field.closest("details.more"));
+  };
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target } = event.detail;
     if (target.matches(".out")) said.set(target, figures(target));
@@ -69,6 +80,7 @@
     if (!inst || !target.matches(".out")) return;
     clear(inst);
     for (const problem of target.querySelectorAll("[data-problem]")) point(inst, problem);
+    for (const dependent of target.querySelectorAll("[data-depends]")) depend(inst, dependent);
     const before = said.get(target);
     for (const [name, words] of figures(target)) {
       const old = before?.get(name);

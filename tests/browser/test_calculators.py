@@ -55,6 +55,27 @@ def test_a_folded_group_says_what_was_typed_in_it(sheet: Page) -> None:
     expect(group).to_contain_text("Context: 30,000 tokens")
 
 
+def test_an_empty_field_follows_the_fields_that_it_depends_on(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/calculators/serving-capacity")
+    shared = page.locator("input[name=tensor_parallel]")
+    group = page.locator("details.more", has=shared)
+    expect(shared).to_have_attribute("placeholder", "4")
+    page.get_by_label("Model", exact=True).select_option("llama-3.1-8b")
+    expect(shared).to_have_attribute("placeholder", "1")
+    expect(group.locator("summary")).to_contain_text("GPUs that share the model: 1")
+    group.locator("summary").click()
+    page.get_by_label("GPUs of a decode replica", exact=True).fill("4")
+    page.get_by_label("GPUs of a prefill replica", exact=True).fill("4")
+    expect(group.get_by_text("Not used: “GPUs of a decode replica” is given.")).to_be_visible()
+
+    page.goto(f"{server.url}/calculators/cost")
+    page.get_by_label("GPUs", exact=True).fill("8")
+    staff = page.locator("input[name=staff]")
+    expect(staff).to_have_attribute("placeholder", "88,388")
+    page.reload()
+    expect(staff).to_have_attribute("placeholder", "88,388")
+
+
 def test_the_address_alone_brings_the_same_reading_back(sheet: Page) -> None:
     sheet.get_by_label("Context", exact=True).fill("100k")
     expect(sheet).to_have_url(re.compile("context=100000"))

@@ -80,6 +80,21 @@ def test_an_empty_field_shows_what_counts_instead():
     assert (usual(), usual(method="lora")) == ("32", "1")
 
 
+def test_a_new_result_tells_the_form_what_its_empty_fields_stand_for(client, subtests):
+    for address, typed, told in (
+        ("serving-capacity/result", "model=llama-3.1-8b", 'tensor_parallel" data-usual="1"'),
+        ("serving-capacity/result", "gpu=2x+H100", 'tensor_parallel" data-usual="2"'),
+        ("latency/reading", "model=llama-3.1-70b", 'tensor_parallel" data-usual="4"'),
+        ("cost/result", "gpus=8", 'staff" data-usual="88,388"'),
+        ("training-memory/result", "gpu=8x+H100", 'gpus" data-usual="8"'),
+        ("cost/compare/result", "b.gpus=8", 'b.staff" data-usual="88,388"'),
+    ):
+        with subtests.test(address=address, typed=typed):
+            shown = client.get(f"/calculators/{address}?{typed}").text
+            assert f'data-depends="{told}' in shown
+            assert "data-depends" not in client.get(f"/calculators/{address.split('/')[0]}").text
+
+
 def test_an_untouched_form_shows_its_defaults_as_people_write_them():
     values = {n: f.value for n, f in fields_by_name(build_calculator_form(ENTRY, {})).items()}
     assert values["overhead"] == "4"

@@ -19,6 +19,7 @@ from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inpu
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import require_estimate, run_estimate
 from app.estimator.result import Estimate, SubEstimate
+from app.estimator.units import format_value
 
 
 def sections_of(run: Estimate) -> dict[str, Estimate]:
@@ -160,6 +161,27 @@ def test_a_deployment_counts_power_and_cost_of_all_its_systems():
     assert service["gpus"].value == parts["Latency"]["gpus"].value
     assert service["nodes"].value == math.ceil(service["gpus"].value / 8)
     assert service["site_power"].value == parts["Power"]["site_power"].value
+
+
+def test_a_system_with_other_gpus_is_refused_and_one_that_is_not_listed_left_out(subtests):
+    typed = {"model": "llama-3.1-8b", "gpu": "l40s"}
+    for name in ("deployment", "training-run"):
+        with subtests.test(name):
+            with pytest.raises(InvalidInputsError) as refusal:
+                run_estimate(name, typed | {"system": "dgx-h100"})
+            (problem,) = refusal.value.problems
+            assert problem.field == "system"
+            assert "has the H100 SXM5 80GB, not the L40S: choose none" in problem.message
+            notes = " ".join(run_estimate(name, typed).notes)
+            assert "No system of the catalog has the L40S, so its servers are not known." in notes
+    service = run_estimate("deployment", typed)
+    watts = format_value(350 * service["gpus"].value, "W")
+    assert f"GPUs alone: at most {watts}, by their TDP." in " ".join(service.notes)
+    with pytest.raises(
+        InvalidInputsError, match="choose DGX H100, HGX H100/H200 8-GPU baseboard, or"
+    ):
+        run_estimate("deployment", {"system": "dgx-b200"})
+    run_estimate("deployment", {"system": "hgx-h100-8", "gpu": "h200"})
 
 
 def test_targets_that_nothing_meets_end_a_deployment_with_its_memory_and_latency():

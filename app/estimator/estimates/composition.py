@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 from app.estimator.common_inputs import HARDWARE, input_error
 from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
-from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
+from app.estimator.hardware.catalog import (
+    Accelerator,
+    System,
+    find_accelerator,
+    find_system,
+    list_systems,
+)
 from app.estimator.hardware.prices import typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 from app.estimator.registry import require_estimate
@@ -20,6 +26,7 @@ from app.estimator.result import (
     Status,
     SubEstimate,
 )
+from app.estimator.units import format_count, format_value
 
 NOTE = (
     "Every section is a calculator's result: its link opens the calculator with the same "
@@ -31,7 +38,7 @@ system_input = partial(
     None,
     "System",
     kind="system",
-    help="What the cluster is made of; left empty: the first of the catalog with this GPU.",
+    help="What the cluster is made of, with this GPU; left empty: the first of the catalog.",
 )
 
 
@@ -100,7 +107,12 @@ def section_output(
         if repeated is None:
             return LEFT_OUT
         return OutputValue(
-            repeated.value, repeated.low, repeated.high, repeated.note, repeated.applies
+            repeated.value,
+            repeated.low,
+            repeated.high,
+            repeated.note,
+            repeated.applies,
+            repeated.unbounded,
         )
 
     return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)
@@ -159,6 +171,27 @@ class SectionComposer:
             raise input_error(field, problem.value, problem.message) from None
 
 
+def choose_system(gpu: Accelerator, name: str | None) -> System | None:
+    """Return the system `name`, the first with the GPU without one; None if none has the GPU.
+
+    Raises InvalidInputsError if the GPUs of the named system are others.
+    """
+    if not name:
+        return first_system_with_gpu(gpu)
+    system = find_system(name)
+    if not _holds(system, gpu):
+        own = find_accelerator(system.accelerator).name
+        usable = [s.name for s in list_systems() if _holds(s, gpu)]
+        choice = f"{', '.join(usable)}, or none" if usable else "none, as no system here has it"
+        message = f"The {system.name} has the {own}, not the {gpu.name}: choose {choice}."
+        raise input_error("system", name, message)
+    return system
+
+
+def _holds(system: System, gpu: Accelerator) -> bool:
+    return gpu.id in {system.accelerator, *system.other_accelerators}
+
+
 def first_system_with_gpu(gpu: Accelerator) -> System | None:
     return next((s for s in list_systems() if s.accelerator == gpu.id), None)
 
@@ -166,7 +199,11 @@ def first_system_with_gpu(gpu: Accelerator) -> System | None:
 def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str:
     """Return why no cluster is planned: the job fits one system, or none is known; else empty."""
     if system is None:
-        return f"No system of the catalog has the {gpu.name}: choose a system."
+        unknown = f"No system of the catalog has the {gpu.name}, so its servers are not known."
+        if gpu.tdp is None:
+            return unknown
+        power = format_value(gpus * gpu.tdp, "W")
+        return f"{unknown} {format_count(gpus, 'GPU')} alone: at most {power}, by their TDP."
     if gpus < system.gpus:
         return f"It takes {gpus} of the {system.gpus} GPUs of one {system.name}."
     return ""

@@ -12,7 +12,7 @@ from app.estimator.estimates.composition import (
     SectionComposer,
     add_cost_section,
     add_power_section,
-    first_system_with_gpu,
+    choose_system,
     no_cluster_reason,
     system_input,
 )
@@ -97,7 +97,7 @@ class DeploymentResult(ComposedResult):
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     """Take a service through weights, memory, latency, network, power and cost."""
     gpu = find_accelerator(inputs.gpu)
-    system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
+    system = choose_system(gpu, inputs.system)
     run = SectionComposer(inputs)
     resolved = _resolve_capacity_inputs(run)
     width = resolved["tensor_parallel"]

@@ -19,6 +19,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
     FormulaStep,
+    ModeledOutput,
     OutputSpec,
     OutputValue,
     SubEstimate,
@@ -38,13 +39,18 @@ def _read_fits(result: DeploymentResult) -> OutputValue:
     return OutputValue(figure.value, note=figure.note)
 
 
+def _read_systems(result: DeploymentResult) -> OutputValue:
+    if not result.nodes:
+        return OutputValue(None, applies=False)
+    figure = _capacity_section(result).estimate["nodes"]
+    return OutputValue(result.nodes, figure.low, figure.high, unbounded=True)
+
+
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     OutputSpec("fits", "Keeps up", better="more", read=_read_fits),
     section_output("gpus", "GPUs", "GPU", "less", _CAPACITY, modeled=True, primary=True),
     section_output("replicas", "Replicas", "", "less", _CAPACITY, modeled=True),
-    OutputSpec(
-        "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
-    ),
+    ModeledOutput("nodes", "Systems", "node", "less", _read_systems),
     section_output("weights", "Weights", "B", "less", "weights", "total"),
     section_output("per_gpu", "Memory on each GPU", "B", "less", "inference-memory", modeled=True),
     section_output("ttft_p95", "p95 time to first token", "s", "less", _CAPACITY, modeled=True),
@@ -65,10 +71,12 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         _CAPACITY,
         modeled=True,
     ),
-    section_output("tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", "cost"),
-    section_output("switches", "Switches", "", "less", "fabric"),
-    section_output("racks", "Racks", "", "less", "power-cooling"),
-    section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
+    section_output(
+        "tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", "cost", bounded=False
+    ),
+    section_output("switches", "Switches", "", "less", "fabric", bounded=False),
+    section_output("racks", "Racks", "", "less", "power-cooling", bounded=False),
+    section_output("site_power", "Power of the site", "W", "less", "power-cooling", bounded=False),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 _MEMORY_NOTE = (

@@ -12,7 +12,7 @@ from app.estimator.estimates.composition import (
     SectionComposer,
     add_cost_section,
     add_power_section,
-    first_system_with_gpu,
+    choose_system,
     no_cluster_reason,
     system_input,
 )
@@ -26,7 +26,7 @@ from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     round_to_systems,
 )
-from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
+from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
 from app.estimator.inputs import reuse_input
 from app.estimator.memory.model_states import build_trained_weights
 from app.estimator.models.lookup import find_model
@@ -129,7 +129,7 @@ class TrainingRunResult(ComposedResult):
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     gpu = find_accelerator(inputs.gpu)
-    system = find_system(inputs.system) if inputs.system else first_system_with_gpu(gpu)
+    system = choose_system(gpu, inputs.system)
     run = SectionComposer(inputs)
     counts = _list_gpu_counts(run, system)
     layout = _choose_and_add_layout(run, gpu, counts)

@@ -140,13 +140,15 @@ class System:
 
     `nvlink` [B/s, one way, per GPU], `nic` [B/s, one way, per adapter],
     `power` [W, maximum planned], memories [B]. At full power it needs
-    `power_supplies_needed` of its `power_supplies`.
+    `power_supplies_needed` of its `power_supplies`. It is also
+    made with the `other_accelerators`.
     """
 
     id: str
     name: str
     accelerator: str
     gpus: int
+    other_accelerators: tuple[str, ...] = ()
     vendor: str = ""
     launch_year: int | None = None
     gpu_memory: float | None = None
