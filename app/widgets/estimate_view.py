@@ -317,25 +317,45 @@ def _shared_inputs(
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared = {}
-    counterparts = _COUNTERPARTS.get(other.name, {}) if "context" in specs else {}
-    for name, spec in given_inputs.input_specs(other.inputs).items():
-        source = name if values.get(name) is not None else counterparts.get(name, name)
-        mine, value = specs.get(source), values.get(source)
-        if mine is None or value is None or (mine.kind, mine.unit) != (spec.kind, spec.unit):
+    wanted = given_inputs.input_specs(other.inputs)
+    for name, spec in wanted.items():
+        if name == "context" and name not in specs:
+            if length := _length_of_sequence(values):
+                shared[name] = given_inputs.format_typed_value(spec, length)
             continue
+        if name == "prompt" and "context" in wanted:
+            continue  # A part of the context, which has the whole.
+        source = next((n for n in (name, *_SAME.get(name, ())) if values.get(n) is not None), name)
+        mine, value = specs.get(source), values.get(source)
+        if mine is None or value is None or mine.kind != spec.kind:
+            continue
+        if mine.unit != spec.unit and (mine.unit, name) != ("sequence", "concurrent"):
+            continue  # Users are more than the sequences of one replica.
         value = dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
         if spec.kind != "choice" or value in dict(spec.choices):
             shared[name] = given_inputs.format_typed_value(spec, value)
     return shared
 
 
-_COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
-    "latency": {"prompt": "context", "batch": "concurrent"},
+_SAME: Mapping[str, tuple[str, ...]] = {
+    "batch": ("concurrent", "sequences"),
+    "concurrent": ("batch", "sequences"),
+    "sequences": ("concurrent", "batch"),
+    "prompt": ("prompt_tokens", "context"),
+    "prompt_tokens": ("prompt", "context"),
+    "answer": ("output_tokens",),
+    "output_tokens": ("answer",),
 }
-"""Inputs of a calculator, and those of another name that mean the same where a context is asked.
+"""Inputs of calculators, and those of other names that mean the same.
 
 A prompt as long as the context is the longest that takes the memory of it.
 """
+
+
+def _length_of_sequence(values: Mapping[str, Any]) -> int:
+    """Return the tokens of prompt and answer together; 0 where they are not asked."""
+    names = (("prompt", "answer"), ("prompt_tokens", "output_tokens"))
+    return next((sum(values[n] for n in both) for both in names if set(both) <= set(values)), 0)
 
 
 def encode_inputs_query(query_values: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 import itertools
 import re
 from html import unescape
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -138,6 +139,35 @@ def test_a_long_choice_stands_below_its_label():
 
     assert fields["precision"].wide
     assert not fields["sequence"].wide
+
+
+def test_links_to_other_calculators_take_the_load_along(client):
+    def links_of(asked: str, other: str) -> dict[str, str]:
+        page = unescape(client.get(f"/calculators/{asked}").text)
+        line = re.search(r"<p class=\"small\">Other calculators.*?</p>", page, re.DOTALL)
+        found = re.search(rf'href="/calculators/{other}\?([^"]*)"', line[0])
+        return dict(parse_qsl(found[1]))
+
+    # One conversation of 7,000 + 1,000 tokens at home stays one of 8,000.
+    cards = "gpu=rtx-3090&tensor_parallel=2&engine=llama.cpp&weights=gguf-q4-k-m"
+    asked = f"latency?model=llama-3.3-70b&{cards}&prompt=7000&answer=1000"
+    memory = links_of(asked, "inference-memory")
+    assert (memory["context"], memory["concurrent"]) == ("8000", "1")
+    answer = registry.run_estimate("inference-memory", memory)
+    assert answer.verdict.status != "no"
+    served = links_of(asked, "serving-capacity")
+    assert [served[n] for n in ("prompt_tokens", "output_tokens", "concurrent")] == [
+        "7000",
+        "1000",
+        "1",
+    ]
+    # Users are those of all replicas, so that memory is not asked to hold them in one.
+    users = "serving-capacity?model=8B&gpu=l40s&concurrent=500&prompt_tokens=3000&output_tokens=500"
+    memory = links_of(users, "inference-memory")
+    assert memory["context"] == "3500"
+    assert "concurrent" not in memory
+    assert "prompt" not in memory
+    assert links_of(users, "latency")["prompt"] == "3000"
 
 
 def test_links_to_other_calculators_take_the_weights_along_and_repeat_no_section(client):

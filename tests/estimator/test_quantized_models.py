@@ -707,6 +707,31 @@ def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Su
     assert hybrid_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None
 
 
+def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> None:
+    # Qwen3.6-27B-FP8, of the same shape, has 856 blocks on an H100 at 95%, and vLLM refuses its
+    # default of 1,024 sequences: vllm-project/recipes, pull request 551.
+    one = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1, "concurrent": 4}
+    fp8 = one | {"weights": "fp8-block", "memory_utilization": 0.95}
+    blocks = registry.run_estimate("inference-memory", fp8)["cache_blocks"].value
+    assert blocks == pytest.approx(856, rel=0.1)
+    asked = one | {"context": 32_768}
+    refused = registry.run_estimate("inference-memory", asked)
+    assert refused.verdict.lead == "It fits, but vLLM refuses to start."
+    assert "--max-num-seqs 1,024, its default" in refused.verdict.text
+    start = refused.changes[0]
+    assert start.typed_values == {"max_sequences": f"{refused['cache_blocks'].value}"}
+    started = registry.run_estimate("inference-memory", {**asked, **start.typed_values})
+    assert started.verdict.status == "fits"
+    # What fits with another load, cache or weights starts with what is named beside it.
+    asked["concurrent"] = 8
+    changes = registry.run_estimate("inference-memory", asked).changes
+    assert {"cache", "concurrent", "context", "weights"} <= {change.field for change in changes}
+    for change in changes:
+        answer = registry.run_estimate("inference-memory", {**asked, **change.typed_values})
+        assert answer["fits"].value, change.field
+        assert "refuses" not in answer.verdict.lead, change.field
+
+
 def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:
     # vLLM loaded 57.752 GiB on each of 8 GPUs (vllm-project/vllm, issue 6746).
     for name in ("meta-llama/Llama-3.1-405B-Instruct-FP8", "meta-llama/Llama-3.1-405B-FP8"):

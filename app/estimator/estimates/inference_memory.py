@@ -16,6 +16,7 @@ from app.estimator.common_inputs import (
     input_error,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.inputs import inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import (
     ACTIVE,
     ENGINES,
@@ -227,8 +228,8 @@ class CacheLimits(NamedTuple):
 class InferenceLimits:
     """How far each input can go before the GPU is full.
 
-    Of the usable bytes, `cache_bytes` are left for the cache, enough for `cached_tokens`; None if
-    it holds any number.
+    Of the usable bytes, `cache_bytes` are left for the cache, enough for `cached_tokens` in
+    `cached_blocks`; None if it holds any number.
     """
 
     cache_limits: CacheLimits
@@ -236,6 +237,7 @@ class InferenceLimits:
     usable_bytes: float
     cache_bytes: float
     cached_tokens: int | None
+    cached_blocks: int | None
     memory_by_gpu_count: tuple[MemoryAtGpuCount, ...]
 
 
@@ -364,6 +366,27 @@ def shared_hybrid_blocks(
         return None
     sharing = attention_tensor_parallel_size(inputs, gpus)
     return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
+
+
+def find_most_startable_sequences(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
+) -> int | None:
+    """Return the most sequences with which vLLM starts; None if it starts with those it has.
+
+    It refuses more sequences than its cache has blocks for their states (pull request 38270).
+    """
+    gpus = inputs.tensor_parallel
+    if not (shared := shared_hybrid_blocks(model, inputs, gpus)):
+        return None
+    memory_use = gpu_memory_use(model, inputs, gpus)
+    free = usable_memory(inputs, gpu, memory_use, gpus) - memory_use.bytes_without_cache
+    blocks = int((inputs.cache_memory or max(0.0, free)) // shared.size)
+    return blocks if count_engine_sequences(inputs) > blocks else None
+
+
+def count_engine_sequences(inputs: InferenceMemoryInputs) -> int:
+    """Return the most sequences of the engine, its own number where none is given."""
+    return inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
 
 
 def _compute_newest_engine_startup_bytes(
@@ -545,7 +568,8 @@ def find_limits(
         fewest_gpus=fewest_fitting_gpus(sizes, lambda memory_use: memory_use.total),
         usable_bytes=limit,
         cache_bytes=cache_bytes,
-        cached_tokens=_count_cached_tokens(model, inputs, cache_bytes),
+        cached_tokens=(tokens := _count_cached_tokens(model, inputs, cache_bytes)),
+        cached_blocks=_count_cached_blocks(model, inputs, cache_bytes, tokens),
         memory_by_gpu_count=sizes,
     )
 
@@ -568,6 +592,14 @@ def _count_cached_tokens(
         return int(blocks / shared.blocks_of_sequence(inputs.context) * inputs.context)
     each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
     return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
+
+
+def _count_cached_blocks(
+    model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float, tokens: int | None
+) -> int | None:
+    if shared := shared_hybrid_blocks(model, inputs, inputs.tensor_parallel):
+        return int(cache_bytes // shared.size)
+    return None if tokens is None else tokens // inputs.block
 
 
 def _bytes_per_cached_token(
@@ -685,7 +717,7 @@ Flips = list[VerdictFlip]
 def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return what would make a load fit that is too large, and where one that fits ends."""
     is_full = result.memory_per_gpu.total > result.limits.usable_bytes
-    changes: Flips = []
+    changes: Flips = [] if is_full else _start_flips(result)
     if is_full:
         changes += _settings_flips(result) + _cache_format_flips(result)
     changes += _load_flips(result, is_full)
@@ -694,11 +726,37 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     changes += _gpu_count_flips(result, is_full)
     if is_full:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
-    return tuple(changes)
+    return tuple(_with_change_to_start(result, change) for change in changes)
 
 
 def _fits_with_change(result: InferenceMemoryResult, **changes: Any) -> bool:
     return _fits_with(result.model, result.inputs, result.gpu, **changes)
+
+
+_MOST_SEQUENCES = ("max_sequences", "Most sequences of the engine")
+
+
+def _start_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the most sequences with which vLLM starts, if it refuses those it has."""
+    inputs = result.inputs
+    most = find_most_startable_sequences(result.model, inputs, result.gpu)
+    now = format_number(count_engine_sequences(inputs)) if most else ""
+    return [VerdictFlip(*_MOST_SEQUENCES, now, format_number(most), "vLLM starts.")] if most else []
+
+
+def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+    """Return a flip with the fewer sequences without which vLLM refuses what fits with it."""
+    if not flip.becomes.startswith(("Fits", "The fewest")):
+        return flip
+    typed = {**inputs_to_query(result.inputs), **flip.typed_values}
+    changed = parse_inputs(InferenceMemoryInputs, typed)
+    most = find_most_startable_sequences(result.model, changed, result.gpu)
+    if not most:
+        return flip
+    if flip.field == _MOST_SEQUENCES[0]:
+        return dataclasses.replace(flip, flips_at=format_number(most))
+    change = FieldChange(*_MOST_SEQUENCES, format_number(most))
+    return dataclasses.replace(flip, also=(*flip.also, change))
 
 
 # What people set first where an engine runs out of memory.
@@ -710,11 +768,10 @@ def _settings_flips(result: InferenceMemoryResult) -> Flips:
     inputs = result.inputs
     if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
         return []
-    now = inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
+    now = count_engine_sequences(inputs)
     share = inputs.memory_utilization
     fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
     larger = max(share, _LARGER_SHARE)
-    most = ("max_sequences", "Most sequences of the engine", format_number(now))
     field, label = "memory_utilization", "Usable share of memory"
     for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
         fits = sequences and _fits_with_change(
@@ -725,7 +782,11 @@ def _settings_flips(result: InferenceMemoryResult) -> Flips:
             return [VerdictFlip(field, label, used, then, "Fits.")]
         if fits:
             also = (FieldChange(field, label, format_value(part, "%")),) if part != share else ()
-            return [VerdictFlip(*most, format_number(sequences), "Fits.", also)]
+            return [
+                VerdictFlip(
+                    *_MOST_SEQUENCES, format_number(now), format_number(sequences), "Fits.", also
+                )
+            ]
     return []
 
 

@@ -17,10 +17,12 @@ from app.estimator.estimates.inference_memory import (
     activation_factors,
     attention_tensor_parallel_size,
     compute_active_mlp_width,
+    count_engine_sequences,
     engine_memory,
     fewest_fitting_gpus,
     find_flips,
     find_limits,
+    find_most_startable_sequences,
     fp8_checkpoint_warning,
     fullest_stage,
     gpu_memory_use,
@@ -283,12 +285,11 @@ def _room_for_cache(result: _MemoryResult) -> OutputValue:
     return OutputValue(cache_bytes, max(0.0, limit - high), max(0.0, limit - low))
 
 
-def _cache_capacity_in_units(result: _MemoryResult, tokens_per_unit: int) -> OutputValue:
-    """Return the cache in units of `tokens_per_unit` tokens, with the range of its room."""
-    tokens, cache_value = result.limits.cached_tokens, _room_for_cache(result)
-    if tokens is None:
+def _cache_capacity(result: _MemoryResult, count: int | None) -> OutputValue:
+    """Return the tokens or blocks that the cache holds, with the range of its room."""
+    cache_value = _room_for_cache(result)
+    if count is None:
         return _cache_limit_value(None)
-    count = tokens // tokens_per_unit
     note = "On each GPU." if result.inputs.attention == DATA_PARALLEL else ""
     cache_bytes = result.limits.cache_bytes
     if not cache_bytes or cache_value.low is None or cache_value.high is None:
@@ -354,12 +355,12 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Tokens that the cache holds",
         "token",
         "more",
-        lambda r: _cache_capacity_in_units(r, 1),
+        lambda r: _cache_capacity(r, r.limits.cached_tokens),
     ),
     ModeledOutput(
         "cache_blocks",
         "Blocks of the cache",
-        read=lambda r: _cache_capacity_in_units(r, r.inputs.block),
+        read=lambda r: _cache_capacity(r, r.limits.cached_blocks),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
@@ -379,6 +380,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     bounds = plausible_memory_range(inputs, memory_use)
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
     verdict = memory_verdict(memory_use.total, memory, gpus, *bounds)
+    verdict = _build_start_verdict(verdict, result)
     problem = scale_block_problem(inputs, inputs.tensor_parallel)
     problem = problem or fp8_checkpoint_warning(inputs)
     if model.max_context and inputs.context > model.max_context:
@@ -401,6 +403,22 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
     if gpus > 1 or gpu.id not in list_mig_gpus():
         return ()
     return (EstimateLink("mig", f"MIG partitions of the {gpu.name}", {"gpu": gpu.id}),)
+
+
+def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
+    """Return what fits as refused, if vLLM doesn't start with the sequences that it has."""
+    inputs, blocks = result.inputs, result.limits.cached_blocks
+    most = find_most_startable_sequences(result.model, inputs, result.gpu)
+    if most is None or verdict.status == "no":
+        return verdict
+    asked = format_number(count_engine_sequences(inputs))
+    default = "" if inputs.max_sequences else ", its default on this GPU"
+    text = (
+        f"{verdict.text} vLLM does not start with --max-num-seqs {asked}{default}: each of these "
+        f"sequences needs a block for its state, and the cache has {format_number(blocks or 0)}. "
+        f"Set at most {format_number(most)}."
+    )
+    return Verdict("tight", "It fits, but vLLM refuses to start.", text)
 
 
 def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
