@@ -221,7 +221,7 @@ def _figure_lines(figures: Sequence[Figure]) -> str:
 
 def _format_figure(figure: Figure) -> str:
     text = replace_no_break_spaces(figure.words)
-    if not figure.exact:
+    if figure.low is not None:
         text += f"  ({replace_no_break_spaces(format_interval_or_exact(figure))})"
     return f"{text}  {figure.note}" if figure.note else text
 

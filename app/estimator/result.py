@@ -16,9 +16,9 @@ Component = Literal["weights", "gradients", "optimizer", "activations", "kv", "o
 class OutputValue:
     """The value of an output: a number in base units, a word, or a bool.
 
-    `low` and `high` bound a modeled value; None if it is exact. A value of None cannot be
-    computed from these inputs; `note` says why. A value that does not apply to these
-    inputs is None as well, but not unknown.
+    `low` and `high` bound a modeled value; None if it is exact, or `unbounded`: modeled without
+    known bounds. A value of None cannot be computed from these inputs; `note` says why. A value
+    that does not apply to these inputs is None as well, but not unknown.
     """
 
     value: float | int | str | bool | None
@@ -26,6 +26,7 @@ class OutputValue:
     high: float | None = None
     note: str = ""
     applies: bool = True
+    unbounded: bool = False
 
 
 class Bounds(NamedTuple):
@@ -95,6 +96,7 @@ class Figure:
     high: float | None = None
     note: str = ""
     applies: bool = True
+    unbounded: bool = False
 
     @property
     def name(self) -> str:
@@ -125,7 +127,7 @@ class Figure:
     @property
     def exact(self) -> bool:
         """Return whether the value follows from the inputs without a modeled constant."""
-        return self.low is None
+        return self.low is None and not self.unbounded
 
 
 def read_figures(outputs: Iterable[OutputSpec[ResultT]], result: ResultT) -> tuple[Figure, ...]:
@@ -134,9 +136,7 @@ def read_figures(outputs: Iterable[OutputSpec[ResultT]], result: ResultT) -> tup
         value = output.read(result) if output.read else getattr(result, output.name)
         if not isinstance(value, OutputValue):
             value = OutputValue(value)
-        figures.append(
-            Figure(output, value.value, value.low, value.high, value.note, value.applies)
-        )
+        figures.append(Figure(output, *dataclasses.astuple(value)))
     return tuple(figures)
 
 

@@ -370,11 +370,11 @@ def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
 
 
 def format_interval_or_exact(figure: Figure) -> str:
-    """Format the interval of a modeled figure: `72.1 to 86.4 GB`; “exact” if there is none."""
+    """Format the interval of a modeled figure: `72.1 to 86.4 GB`; empty if it is not known."""
     if figure.value is None or isinstance(figure.value, _WORDS):
         return ""
     if figure.low is None or figure.high is None:
-        return "exact"
+        return "exact" if figure.exact else ""
     return format_range(figure.low, figure.high, figure.unit, figure.value)
 
 

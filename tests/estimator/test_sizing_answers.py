@@ -326,6 +326,26 @@ def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
     assert answer["replicas"].high > 1.3 * number(answer, "replicas")
     given = ask("serving-capacity", typed, requests_per_second="20", replicas="9")
     assert given["replicas"].exact
+    assert given["concurrent"].low < given["concurrent"].value < given["concurrent"].high
+
+
+def test_what_rests_on_modeled_values_is_never_called_exact(subtests) -> None:
+    small = {"model": "llama-3.1-8b", "gpu": "l40s", "concurrent": "110"}
+    names = ("utilisation", "concurrent", "max_concurrent", "gpus")
+    for name, typed, figures in (
+        ("serving-capacity", small, names),
+        ("serving-capacity", {"ttft_target": "", "tpot_target": ""}, names),
+        ("deployment", {}, ("nodes", "racks", "switches", "site_power", "tokens_owned")),
+        ("accelerator-choice", {}, ("need", "gpus", "power")),
+    ):
+        answer = ask(name, typed)
+        for figure in figures:
+            with subtests.test(name=name, figure=figure):
+                assert not answer[figure].exact
+                assert format_interval_or_exact(answer[figure]) != "exact"
+    assert "Too much if" in ask("serving-capacity", small)["utilisation"].note
+    load = ask("serving-capacity", {"replicas": "30"})["utilisation"]
+    assert load.low < load.value < load.high < 1
 
 
 def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:

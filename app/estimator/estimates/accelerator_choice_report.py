@@ -162,7 +162,10 @@ def _read_best(
         if result.best is None:
             return OutputValue(None, note=NO_GPU, applies=False)
         value = read(result.inputs, result.best)
-        return value if isinstance(value, OutputValue) else OutputValue(value)
+        if not isinstance(value, OutputValue):
+            value = OutputValue(value)
+        # Which GPUs and how many follows from modeled memory and times.
+        return dataclasses.replace(value, unbounded=not isinstance(value.value, str))
 
     return read_best
 
@@ -232,23 +235,23 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
 
 OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
     OutputSpec("choice", "Best", read=_read_best(lambda _, best: best.gpu.name), primary=True),
-    OutputSpec("gpus", "GPUs", "GPU", "less", _read_best(lambda _, best: best.count)),
-    OutputSpec("bought", "GPUs bought", "GPU", "less", _read_best(_purchased_gpu_count)),
-    OutputSpec(
+    ModeledOutput("gpus", "GPUs", "GPU", "less", _read_best(lambda _, best: best.count)),
+    ModeledOutput("bought", "GPUs bought", "GPU", "less", _read_best(_purchased_gpu_count)),
+    ModeledOutput(
         "memory",
         "Memory of all",
         "B",
         read=_read_best(lambda _, best: best.count * best.gpu.capacity),
     ),
-    OutputSpec(
+    ModeledOutput(
         "need", "Needed on each", "B", "less", _read_best(lambda _, best: best.needed_bytes_per_gpu)
     ),
-    OutputSpec("power", "Power of all", "W", "less", _read_best(_power_of_best)),
+    ModeledOutput("power", "Power of all", "W", "less", _read_best(_power_of_best)),
     ModeledOutput("token_time", "Time per token", "s", "less", _read_best(_token_time_of_best)),
     ModeledOutput("rate", "Tokens per second", "token/s", "more", _read_best(_token_rate_of_best)),
     ModeledOutput("gpu_hours", "GPU-hours", "GPU-h", "less", _read_best(_gpu_hours_of_best)),
     ModeledOutput("duration", "Duration", "s", "less", _read_best(_run_duration_of_best)),
-    OutputSpec("cost", "Cost of an hour", "USD/h", "less", _read_best(_hourly_cost)),
+    ModeledOutput("cost", "Cost of an hour", "USD/h", "less", _read_best(_hourly_cost)),
     ModeledOutput("run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost)),
     OutputSpec("candidates", "That do it", read=lambda r: len(r.candidates)),
     OutputSpec("excluded", "That do not", read=lambda r: len(r.excluded)),

@@ -107,7 +107,12 @@ def section_output(
         if repeated is None:
             return LEFT_OUT
         return OutputValue(
-            repeated.value, repeated.low, repeated.high, repeated.note, repeated.applies
+            repeated.value,
+            repeated.low,
+            repeated.high,
+            repeated.note,
+            repeated.applies,
+            repeated.unbounded,
         )
 
     return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)

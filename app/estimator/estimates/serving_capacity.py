@@ -33,6 +33,7 @@ from app.estimator.models.number_formats import (
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
 )
+from app.estimator.result import Bounds
 from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
@@ -285,7 +286,8 @@ class CapacityResult:
     `highest_point` is the highest load within the targets, `max_rate_batch` the batch with the
     highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
     weights and one request fit; if not, `fewest_fitting_gpus` are those of a replica for them.
-    `replica_bounds` are None where the replicas are given or not counted.
+    `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
+    load meets the targets at the high end of all times.
     `single_request_point` is that of a request by itself if no load meets the targets.
     """
 
@@ -304,6 +306,7 @@ class CapacityResult:
     prefill_bound: bool = False
     fewest_fitting_gpus: int | None = None
     replica_bounds: CountBounds | None = None
+    load_bounds: Bounds | None = None
 
     @property
     def has_targets(self) -> bool:
@@ -687,15 +690,15 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     return next((split.tensor_parallel for split in loadable if has_room_for_request(split)), None)
 
 
-def find_replica_bounds(result: CapacityResult) -> CountBounds | None:
-    """Return the fewest replicas if all times are at the low or the high end of their range.
+def add_bounds(result: CapacityResult) -> CapacityResult:
+    """Return a result with its bounds: all times are at the low or the high end of their range.
 
     One uncertainty counts, that of times. Near the time of a step that only reads weights, a
     few percent of it are many requests, so that a range of replicas is wider than one of times.
     """
     inputs, profile = result.inputs, result.profile
-    if inputs.replicas or result.replicas is None or profile.prefill or not result.fits_memory:
-        return None
+    if result.replicas is None or profile.prefill or not result.fits_memory:
+        return result
     shortest, longest = error_range(result.measurements.error_interval_name("tpot"), 1.0)
     least, most = (
         _highest_load_if_longer(result, longer, result.max_rate_batch)
@@ -703,10 +706,17 @@ def find_replica_bounds(result: CapacityResult) -> CountBounds | None:
     )
     few_longest = error_range(tpot_interval_name(result, 1.0), 1.0)[1]
     if few_longest < longest and (most is None or most.batch < FEW_REQUESTS):
-        most = _highest_load_if_longer(
-            result, few_longest, min(FEW_REQUESTS, result.max_rate_batch)
-        )
-    return CountBounds(fewest_replicas(inputs, least), fewest_replicas(inputs, most))
+        longest = few_longest
+        most = _highest_load_if_longer(result, longest, min(FEW_REQUESTS, result.max_rate_batch))
+    counts = CountBounds(fewest_replicas(inputs, least), fewest_replicas(inputs, most))
+    loads = None
+    if result.operating_point and least and most:
+        rate, is_given = result.operating_point.requests_per_second, inputs.requests_per_second
+        low, high = (rate, rate) if is_given else (rate / shortest, rate / longest)
+        loads = Bounds(low / least.requests_per_second, high / most.requests_per_second)
+    return dataclasses.replace(
+        result, replica_bounds=None if inputs.replicas else counts, load_bounds=loads
+    )
 
 
 def _highest_load_if_longer(

@@ -99,7 +99,7 @@ _TOGETHER = "Prefill and decode are on the same GPUs."
 def _prefill_replicas(result: CapacityResult) -> OutputValue:
     if result.profile.prefill is None:
         return OutputValue(None, note=_TOGETHER, applies=False)
-    return _value_if_served(result.prefill_replicas)
+    return dataclasses.replace(_value_if_served(result.prefill_replicas), unbounded=True)
 
 
 def _cache_transfer_time(result: CapacityResult) -> OutputValue:
@@ -146,8 +146,15 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
 
 def _load_share(result: CapacityResult) -> OutputValue:
     note = "Of the most within the targets." if result.has_targets else "Of the most."
-    value = _value_if_served(result.utilization)
-    return dataclasses.replace(value, note=note) if value.applies else value
+    if result.utilization is None:
+        return _value_if_served(None)
+    bounds = result.load_bounds
+    if bounds is None or bounds.low >= bounds.high:
+        return OutputValue(result.utilization, note=note, unbounded=True)
+    if bounds.high > 1:
+        note = f"{note} Too much if the times are at the high end of their range."
+        return OutputValue(result.utilization, note=note, unbounded=True)
+    return OutputValue(result.utilization, *bounds, note)
 
 
 def _read_count(result: CapacityResult, name: str, factor: float = 1) -> OutputValue:
@@ -161,13 +168,13 @@ def _read_count(result: CapacityResult, name: str, factor: float = 1) -> OutputV
     if getattr(result, name) is None:
         return _value_if_served(None)
     if bounds is None:
-        return OutputValue(count(result.replicas))
+        return OutputValue(count(result.replicas), unbounded=not result.inputs.replicas)
     if None in bounds:
         note = (
             "If the times are at the high end of their range, the targets are missed with any "
             "number of GPUs."
         )
-        return OutputValue(count(result.replicas), note=note)
+        return OutputValue(count(result.replicas), note=note, unbounded=True)
     return OutputValue(count(result.replicas), *map(count, bounds))
 
 
@@ -182,7 +189,16 @@ def _requests_per_replica(result: CapacityResult) -> OutputValue:
     if result.operating_point is None:
         return _value_if_served(None)
     most = int(result.profile.max_batch)  # A part of a request fits on average, not at a time.
-    return OutputValue(min(round(result.operating_point.batch, 1), max(1, most)))
+    requests = min(round(result.operating_point.batch, 1), max(1, most))
+    if result.inputs.requests_per_second:  # By Little's law they grow with the time of an answer.
+        name = tpot_interval_name(result, result.operating_point.batch)
+        return modeled_time(name, requests)
+    bounds = result.replica_bounds
+    if bounds is None or bounds.low is None or bounds.high is None:
+        return OutputValue(requests, unbounded=not result.inputs.replicas)
+    users = result.inputs.concurrent * result.inputs.peak
+    low, high = (min(users / n, float(most)) for n in (bounds.high, bounds.low))
+    return OutputValue(requests, min(low, requests), max(high, requests))
 
 
 def _requests_in_memory(result: CapacityResult) -> OutputValue:
@@ -190,11 +206,11 @@ def _requests_in_memory(result: CapacityResult) -> OutputValue:
     profile, requests = result.profile, result.profile.traffic.requests
     most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
     if most == full:
-        return OutputValue(most)
+        return OutputValue(most, unbounded=True)
     mean = format_number(round(profile.traffic.mean_context))
     whole = format_number(requests.prompt + requests.answer)
     note = f"Of {mean} tokens on average; {format_number(full)} of {whole}."
-    return OutputValue(most, note=note)
+    return OutputValue(most, note=note, unbounded=True)
 
 
 def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
@@ -216,7 +232,7 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     OutputSpec("fits", "Keeps up", better="more", read=_keeps_up),
     _count_output("replicas", "Replicas", ""),
-    OutputSpec("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
+    ModeledOutput("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
     _count_output("gpus", "GPUs", "GPU", primary=True),
     _count_output("nodes", "Nodes", "node"),
     *(
@@ -241,9 +257,9 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "more",
         _saturated_throughput,
     ),
-    OutputSpec("utilisation", "Load", "%", read=_load_share),
-    OutputSpec("concurrent", "Requests at once on a replica", read=_requests_per_replica),
-    OutputSpec(
+    ModeledOutput("utilisation", "Load", "%", read=_load_share),
+    ModeledOutput("concurrent", "Requests at once on a replica", read=_requests_per_replica),
+    ModeledOutput(
         "max_concurrent",
         "Most requests in memory of a replica",
         better="more",

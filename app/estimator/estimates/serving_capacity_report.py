@@ -8,9 +8,9 @@ from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
     ServingCapacityInputs,
+    add_bounds,
     build_replica_profile,
     compute_capacity,
-    find_replica_bounds,
     replica_load,
     resolve_inputs,
     serving_setup,
@@ -105,8 +105,7 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     given, inputs = inputs, resolve_inputs(inputs)
     profile = build_replica_profile(inputs)
-    result = compute_capacity(inputs, profile)
-    result = dataclasses.replace(result, replica_bounds=find_replica_bounds(result))
+    result = add_bounds(compute_capacity(inputs, profile))
     is_late = result.has_targets and not result.targets_met
     return Estimate(
         name="serving-capacity",
