@@ -329,6 +329,17 @@ def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
     assert given["concurrent"].low < given["concurrent"].value < given["concurrent"].high
 
 
+def test_a_size_says_which_shape_is_assumed_of_it() -> None:
+    (note,) = (n for n in ask("inference-memory", {"model": "7B"}).notes if "is a size" in n)
+    assert note.startswith("7B is a size, not a model: a dense one like Llama 3 is counted, with ")
+    assert "32 layers, 8 KV heads and a vocabulary of 128,256" in note
+    assert note.endswith(
+        "With 32 KV heads, as in the first Llama models, the KV cache is 4× as large."
+    )
+    for name, typed in (("training-time", {"model": "7B"}), ("weights", {"model": "llama-2-7b"})):
+        assert "KV cache is" not in " ".join(ask(name, typed).notes)
+
+
 def test_what_rests_on_modeled_values_is_never_called_exact(subtests) -> None:
     small = {"model": "llama-3.1-8b", "gpu": "l40s", "concurrent": "110"}
     names = ("utilisation", "concurrent", "max_concurrent", "gpus")
