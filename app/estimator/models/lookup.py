@@ -390,18 +390,21 @@ def unread_sizes_warning(model: Architecture) -> str:
 
 def describe_assumed_shape(inputs: Any, model: Architecture) -> tuple[str, ...]:
     """Return what is assumed of a model of which only the size is given; empty for others."""
-    if not is_parameter_count(getattr(inputs, "model", "")) or getattr(inputs, "config", ""):
+    typed: str = getattr(inputs, "model", "")
+    if not is_parameter_count(typed) or getattr(inputs, "config", ""):
         return ()
     ((layer, layers),) = model.layer_counts
     heads, kv_heads = layer.mixer.heads, layer.mixer.kv_heads
     note = (
-        f"{inputs.model} is a size, not a model: a dense one like Llama 3 is counted, with "
+        f"{typed} is a size, not a model: a dense one like Llama 3 is counted, with "
         f"{layers} layers, {kv_heads} KV heads and a vocabulary of "
         f"{format_number(model.vocabulary)}. Others of this size differ: choose yours by its name."
     )
     if heads > kv_heads and hasattr(inputs, "cache"):
-        times = format_number(heads / kv_heads)
-        note += f" With {heads} KV heads, as in the first Llama models, the KV cache is {times}× as large."
+        note += (
+            f" With {format_number(heads)} KV heads, one for each head as in Llama 2 7B, the KV "
+            f"cache is {format_number(heads / kv_heads)}× as large."
+        )
     return (note,)
 
 
