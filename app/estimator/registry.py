@@ -10,6 +10,7 @@ from app.estimator.common_inputs import LLAMA_CPP, resolve_published_formats
 from app.estimator.inputs import describe_read_thousands, input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
+    describe_assumed_shape,
     describe_quantized_weights,
     find_model,
     model_caveats,
@@ -56,7 +57,7 @@ class EstimateSpec:
         if getattr(typed, "weights", "") != getattr(inputs, "weights", ""):
             file = GGUF_FORMATS[inputs.weights]
             counted = f"llama.cpp loads GGUF files: {file}, the usual one, is counted."
-        notes = model_caveats(model)
+        notes = (*describe_assumed_shape(inputs, model), *model_caveats(model))
         if cache and getattr(inputs, "engine", "") == LLAMA_CPP:
             notes += ("KV cache in F16, as llama.cpp keeps it unless -ctk and -ctv say otherwise.",)
         elif cache == "bf16":

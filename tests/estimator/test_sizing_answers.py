@@ -329,6 +329,34 @@ def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
     assert given["concurrent"].low < given["concurrent"].value < given["concurrent"].high
 
 
+def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) -> None:
+    instance = {"model": "7B", "gpu": "H100", "context": "4000", "concurrent": "4"}
+    instance |= {"tensor_parallel": "1", "shown_memory": "9.75 GiB"}
+    answer = ask("inference-memory", instance)
+    assert not any(change.field == "tensor_parallel" for change in answer.changes)
+    assert not answer["fewest_gpus"].applies
+    assert "on the label" not in answer.verdict.text
+    loads = ({"model": "70B", "gpu": "2x H100"}, {"model": "gpt-oss-20b", "gpu": "1x RTX 5080"})
+    for typed in (instance, *loads, {"model": "8B", "gpu": "l4", "engine": "transformers"}):
+        changes = ask("inference-memory", typed).changes
+        assert changes
+        for change in changes:
+            with subtests.test(typed=typed, change=change):
+                lead = ask("inference-memory", typed | change.typed_values).verdict.lead
+                assert (change.becomes == "Fits.") is (lead in {"Fits.", "Tight."})
+
+
+def test_a_size_says_which_shape_is_assumed_of_it() -> None:
+    (note,) = (n for n in ask("inference-memory", {"model": "7B"}).notes if "is a size" in n)
+    assert note.startswith("7B is a size, not a model: a dense one like Llama 3 is counted, with ")
+    assert "32 layers, 8 KV heads and a vocabulary of 128,256" in note
+    assert note.endswith(
+        "With 32 KV heads, one for each head as in Llama 2 7B, the KV cache is 4× as large."
+    )
+    for name, typed in (("training-time", {"model": "7B"}), ("weights", {"model": "llama-2-7b"})):
+        assert "KV cache is" not in " ".join(ask(name, typed).notes)
+
+
 def test_what_rests_on_modeled_values_is_never_called_exact(subtests) -> None:
     small = {"model": "llama-3.1-8b", "gpu": "l40s", "concurrent": "110"}
     names = ("utilisation", "concurrent", "max_concurrent", "gpus")

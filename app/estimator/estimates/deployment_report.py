@@ -1,8 +1,8 @@
 """`deployment`: verdict, figures and formula steps of a result."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from app.estimator.estimates.composition import NOTE, section_output
+from app.estimator.estimates.composition import LEFT_OUT, NOTE, section_output
 from app.estimator.estimates.deployment import (
     DeploymentInputs,
     DeploymentResult,
@@ -46,6 +46,18 @@ def _read_systems(result: DeploymentResult) -> OutputValue:
     return OutputValue(result.nodes, figure.low, figure.high, unbounded=True)
 
 
+def _unbounded_output(name: str, label: str, unit: str, section: str) -> OutputSpec[Any]:
+    """Declare a figure that is exact within its section and rests on modeled numbers of GPUs."""
+
+    def read(result: DeploymentResult) -> OutputValue:
+        found = result.find_figure(section, name)
+        if found is None:
+            return LEFT_OUT
+        return OutputValue(found.value, note=found.note, applies=found.applies, unbounded=True)
+
+    return ModeledOutput(name, label, unit, "less", read)
+
+
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     OutputSpec("fits", "Keeps up", better="more", read=_read_fits),
     section_output("gpus", "GPUs", "GPU", "less", _CAPACITY, modeled=True, primary=True),
@@ -71,12 +83,10 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         _CAPACITY,
         modeled=True,
     ),
-    section_output(
-        "tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", "cost", bounded=False
-    ),
-    section_output("switches", "Switches", "", "less", "fabric", bounded=False),
-    section_output("racks", "Racks", "", "less", "power-cooling", bounded=False),
-    section_output("site_power", "Power of the site", "W", "less", "power-cooling", bounded=False),
+    _unbounded_output("tokens_owned", "Million tokens, owned", "USD/Mtoken", "cost"),
+    _unbounded_output("switches", "Switches", "", "fabric"),
+    _unbounded_output("racks", "Racks", "", "power-cooling"),
+    _unbounded_output("site_power", "Power of the site", "W", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 _MEMORY_NOTE = (

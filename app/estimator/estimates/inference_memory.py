@@ -3,7 +3,7 @@
 import bisect
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
@@ -482,6 +482,15 @@ def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
     return inputs.shown_memory or gpu.engine_visible_memory
 
 
+def is_part_of_gpu(inputs: InferenceMemoryInputs, gpu: Accelerator) -> bool:
+    """Return whether the memory is that of a MIG instance, which no link joins with others."""
+    shown = inputs.shown_memory
+    return shown is not None and gpu.mig_instances > 0 and shown < _WHOLE * gpu.capacity
+
+
+_WHOLE = 0.9  # Share of a GPU's memory below which what a driver shows is that of an instance.
+
+
 def usable_memory(
     inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse, gpus: int
 ) -> float:
@@ -582,6 +591,16 @@ def _fits_with(
     return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
 
 
+def _fits_surely(
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
+) -> bool:
+    """Return whether the most that each GPU may need is usable, so that the verdict is sure."""
+    changed = dataclasses.replace(inputs, **changes)
+    memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
+    most = plausible_memory_range(changed, memory_use).high
+    return most <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
+
+
 def _count_cached_tokens(
     model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float
 ) -> int | None:
@@ -644,13 +663,26 @@ def _solve_cache_limits(
 
 
 def _search_cache_limits(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
+    model: Architecture,
+    inputs: InferenceMemoryInputs,
+    gpu: Accelerator,
+    fits: Callable[..., bool] = _fits_with,
 ) -> CacheLimits:
     """Search for context and sequences if temporary tensors grow with them, too."""
     return CacheLimits(
-        _largest_fit_unless_unlimited(lambda n: _fits_with(model, inputs, gpu, context=n)),
-        _largest_fit_unless_unlimited(lambda n: _fits_with(model, inputs, gpu, concurrent=n)),
+        _largest_fit_unless_unlimited(lambda n: fits(model, inputs, gpu, context=n)),
+        _largest_fit_unless_unlimited(lambda n: fits(model, inputs, gpu, concurrent=n)),
     )
+
+
+def _find_sure_cache_limits(result: InferenceMemoryResult) -> CacheLimits:
+    """Return the longest context and the most sequences that fit by the high end, too."""
+    model, inputs, memory_use = result.model, result.inputs, result.memory_per_gpu
+    if inputs.engine == TRANSFORMERS:
+        return _search_cache_limits(model, inputs, result.gpu, _fits_surely)
+    most = plausible_memory_range(inputs, memory_use).high
+    room = result.limits.usable_bytes - most + memory_use.cache
+    return _solve_cache_limits(model, inputs, memory_use, room)
 
 
 def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
@@ -729,8 +761,15 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     return tuple(_with_change_to_start(result, change) for change in changes)
 
 
-def _fits_with_change(result: InferenceMemoryResult, **changes: Any) -> bool:
-    return _fits_with(result.model, result.inputs, result.gpu, **changes)
+def _first_fitting(
+    result: InferenceMemoryResult, changes: Sequence[Mapping[str, Any]]
+) -> tuple[Mapping[str, Any], str] | None:
+    """Return the first change that surely fits, or else that may fit, and the word for that."""
+    for fits, becomes in ((_fits_surely, "Fits."), (_fits_with, "May fit.")):
+        for change in changes:
+            if fits(result.model, result.inputs, result.gpu, **change):
+                return change, becomes
+    return None
 
 
 _MOST_SEQUENCES = ("max_sequences", "Most sequences of the engine")
@@ -746,7 +785,7 @@ def _start_flips(result: InferenceMemoryResult) -> Flips:
 
 def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
     """Return a flip with the fewer sequences without which vLLM refuses what fits with it."""
-    if not flip.becomes.startswith(("Fits", "The fewest")):
+    if not flip.becomes.startswith(("Fits", "May fit", "The fewest")):
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values}
     changed = parse_inputs(InferenceMemoryInputs, typed)
@@ -773,21 +812,21 @@ def _settings_flips(result: InferenceMemoryResult) -> Flips:
     fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
     larger = max(share, _LARGER_SHARE)
     field, label = "memory_utilization", "Usable share of memory"
-    for sequences, part in ((fewer, share), (now, larger), (fewer, larger)):
-        fits = sequences and _fits_with_change(
-            result, max_sequences=sequences, memory_utilization=part
-        )
-        if fits and sequences == now:
-            used, then = (format_value(value, "%") for value in (share, part))
-            return [VerdictFlip(field, label, used, then, "Fits.")]
-        if fits:
-            also = (FieldChange(field, label, format_value(part, "%")),) if part != share else ()
-            return [
-                VerdictFlip(
-                    *_MOST_SEQUENCES, format_number(now), format_number(sequences), "Fits.", also
-                )
-            ]
-    return []
+    tried = [
+        {"max_sequences": sequences, field: part}
+        for sequences, part in ((fewer, share), (now, larger), (fewer, larger))
+        if sequences
+    ]
+    if (found := _first_fitting(result, tried)) is None:
+        return []
+    sequences, part = found[0].values()
+    used, then = (format_value(value, "%") for value in (share, part))
+    if sequences == now:
+        return [VerdictFlip(field, label, used, then, found[1])]
+    also = (FieldChange(field, label, then),) if part != share else ()
+    return [
+        VerdictFlip(*_MOST_SEQUENCES, format_number(now), format_number(sequences), found[1], also)
+    ]
 
 
 _WIDE_CACHE = 16
@@ -800,15 +839,19 @@ def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
     wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
     if not wide or inputs.engine == TRANSFORMERS or result.gpu.lacks_format(narrow):
         return []
-    if not _fits_with_change(result, cache=narrow):
+    if (found := _first_fitting(result, [{"cache": narrow}])) is None:
         return []
-    return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], "Fits.")]
+    return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], found[1])]
 
 
 def _load_flips(result: InferenceMemoryResult, is_full: bool) -> Flips:
     """Return the longest context and the most sequences, or the first that no longer fit."""
-    inputs, (most_context, most_sequences) = result.inputs, result.limits.cache_limits
-    becomes, step = ("Fits.", 0) if is_full else ("No longer fits.", 1)
+    inputs, limits = result.inputs, result.limits.cache_limits
+    becomes, step = "No longer fits.", 1
+    if is_full:
+        sure, step = _find_sure_cache_limits(result), 0
+        limits, becomes = (sure, "Fits.") if any(sure) else (limits, "May fit.")
+    most_context, most_sequences = limits
     flips, longest = [], find_model(inputs.model).max_context
     now = format_value(inputs.context, "token")
     if longest and inputs.context > longest:
@@ -842,19 +885,24 @@ def _gguf_flips(result: InferenceMemoryResult) -> Flips:
         return []
     if inputs.tensor_parallel > 1 or inputs.pipeline_parallel > 1:
         return []
-    for name in _lighter_gguf_files(result.model):
-        if _fits_with_change(result, engine=LLAMA_CPP, weights=name):
-            now, then = (dict(_ENGINES)[engine] for engine in (inputs.engine, LLAMA_CPP))
-            also = (FieldChange("weights", "Weights", f"GGUF {GGUF_FORMATS[name]}"),)
-            return [VerdictFlip("engine", "Engine", now, then, "Fits.", also)]
-    return []
+    files = _lighter_gguf_files(result.model)
+    found = _first_fitting(result, [{"engine": LLAMA_CPP, "weights": name} for name in files])
+    if found is None:
+        return []
+    now, then = (dict(_ENGINES)[engine] for engine in (inputs.engine, LLAMA_CPP))
+    also = (FieldChange("weights", "Weights", f"GGUF {GGUF_FORMATS[found[0]['weights']]}"),)
+    return [VerdictFlip("engine", "Engine", now, then, found[1], also)]
 
 
 def _gpu_count_flips(result: InferenceMemoryResult, is_full: bool) -> Flips:
-    inputs, fewest = result.inputs, result.limits.fewest_gpus
-    if not fewest or fewest == inputs.tensor_parallel:
+    inputs, sizes = result.inputs, result.limits.memory_by_gpu_count
+    sure = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
+    fewest, becomes = (sure, "Fits.") if sure else (result.limits.fewest_gpus, "May fit.")
+    if not fewest or fewest == inputs.tensor_parallel or is_part_of_gpu(inputs, result.gpu):
         return []
-    becomes = "Fits." if is_full else "The fewest that fit."
+    if not is_full and fewest > inputs.tensor_parallel:
+        return []
+    becomes = becomes if is_full else "The fewest that fit."
     if scale_block_problem(inputs, fewest):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)
@@ -867,17 +915,17 @@ def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
     if needed.cache + needed.overhead > result.limits.usable_bytes:
         return []  # It would not fit even without weights.
     is_gguf = inputs.engine == LLAMA_CPP
+    lighter = []
     for name in _lighter_gguf_files(result.model) if is_gguf else _LIGHTER:
-        if result.gpu.lacks_format(name):
-            continue
-        changed = dataclasses.replace(inputs, weights=name)
-        lighter = gpu_memory_use(result.model, changed, inputs.tensor_parallel)
-        is_worth_it = lighter.weights < _WORTH_IT * needed.weights
-        if is_worth_it and _fits_with_change(result, weights=name):
-            model, names = find_model(inputs.model), (inputs.weights, name)
-            now, then = (resolve_weight_format(model, each).label for each in names)
-            return [VerdictFlip("weights", "Weights", now, then, "Fits.")]
-    return []
+        if not result.gpu.lacks_format(name):
+            changed = dataclasses.replace(inputs, weights=name)
+            use = gpu_memory_use(result.model, changed, inputs.tensor_parallel)
+            lighter += [{"weights": name}] * (use.weights < _WORTH_IT * needed.weights)
+    if (found := _first_fitting(result, lighter)) is None:
+        return []
+    model, names = find_model(inputs.model), (inputs.weights, found[0]["weights"])
+    now, then = (resolve_weight_format(model, each).label for each in names)
+    return [VerdictFlip("weights", "Weights", now, then, found[1])]
 
 
 def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:
@@ -890,6 +938,6 @@ def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:
     divided = inputs.attention == DIVIDED and inputs.tensor_parallel > 1
     if not divided or inputs.engine == TRANSFORMERS:
         return []
-    if not _fits_with_change(result, attention=DATA_PARALLEL):
+    if (found := _first_fitting(result, [{"attention": DATA_PARALLEL}])) is None:
         return []
-    return [VerdictFlip("attention", "Attention", "Divided", "Data parallel", "Fits.")]
+    return [VerdictFlip("attention", "Attention", "Divided", "Data parallel", found[1])]

@@ -26,6 +26,7 @@ from app.estimator.estimates.inference_memory import (
     fp8_checkpoint_warning,
     fullest_stage,
     gpu_memory_use,
+    is_part_of_gpu,
     memory_use_of_all_gpus,
     overhead_factors,
     plausible_memory_range,
@@ -302,6 +303,8 @@ def _cache_capacity(result: _MemoryResult, count: int | None) -> OutputValue:
 def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     inputs, limits = result.inputs, result.limits
     stages = inputs.pipeline_parallel
+    if is_part_of_gpu(inputs, result.gpu):
+        return OutputValue(None, note="No link joins MIG instances.", applies=False)
     if limits.fewest_gpus is None:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
@@ -376,7 +379,9 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     limits = find_limits(model, inputs, gpu, memory_use)
     result = InferenceMemoryResult(model, inputs, gpu, memory_use, whole, limits)
     limit = limits.usable_bytes
-    memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
+    memory = MemoryLimit(
+        limit, visible_memory(inputs, gpu), None if is_part_of_gpu(inputs, gpu) else gpu.memory
+    )
     bounds = plausible_memory_range(inputs, memory_use)
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
     verdict = memory_verdict(memory_use.total, memory, gpus, *bounds)

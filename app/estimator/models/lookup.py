@@ -388,6 +388,26 @@ def unread_sizes_warning(model: Architecture) -> str:
     return f"Counted without {_join_names_up_to_limit(model.unread_size_fields)}, which may change it much."
 
 
+def describe_assumed_shape(inputs: Any, model: Architecture) -> tuple[str, ...]:
+    """Return what is assumed of a model of which only the size is given; empty for others."""
+    typed, config = getattr(inputs, "model", ""), getattr(inputs, "config", "")
+    if not is_parameter_count(typed) or config:
+        return ()
+    ((layer, layers),) = model.layer_counts
+    heads, kv_heads = layer.mixer.heads, layer.mixer.kv_heads
+    note = (
+        f"{typed} is a size, not a model: a dense one like Llama 3 is counted, with "
+        f"{layers} layers, {kv_heads} KV heads and a vocabulary of "
+        f"{format_number(model.vocabulary)}. Others of this size differ: choose yours by its name."
+    )
+    if heads > kv_heads and hasattr(inputs, "cache"):
+        note += (
+            f" With {format_number(heads)} KV heads, one for each head as in Llama 2 7B, the KV "
+            f"cache is {format_number(heads / kv_heads)}× as large."
+        )
+    return (note,)
+
+
 def model_caveats(model: Architecture) -> tuple[str, ...]:
     """Return what the counts of `model` leave out or assume; empty if nothing."""
     found = []
