@@ -2,6 +2,7 @@
 
 import dataclasses
 import doctest
+import math
 
 import pytest
 from hypothesis import example, given
@@ -11,6 +12,7 @@ from app.estimator import memory_verdict as thresholds
 from app.estimator.estimates import storage_report as entry
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.inputs import InvalidInputsError, parse_inputs
+from app.estimator.registry import run_estimate
 from app.estimator.training.run_costs import goodput, young_interval
 
 HOUR = 3600.0
@@ -106,6 +108,33 @@ def test_at_the_bandwidth_named_for_it_waiting_costs_the_acceptable_share(share,
     rate = found(**typed)["needed_wait"]
     assert found(**typed, write_bandwidth=rate)["waiting"] == pytest.approx(share, rel=1e-4)
     assert found(**typed, saving="beside")["needed_wait"] is None
+
+
+def test_a_running_time_tells_the_failures_and_lost_hours_of_a_run():
+    # 512 GPUs, 30,000 h each: 24.6 failures in 60 days of 1,440 h.
+    of = found(gpus=512, duration=60 * 86400.0)
+    assert of["failures"] == pytest.approx(512 * 1440 / 30_000)
+    assert of["no_failure"] == pytest.approx(math.exp(-24.576))
+    lost = of["time_waiting"] + of["time_redone"] + of["time_restarting"]
+    assert lost == pytest.approx(60 * 86400 * of["lost"])
+    text = estimate(gpus=512, duration=60 * 86400.0).verdict.text.replace("\u00a0", " ")
+    assert "In 60 days expect 24.6 failures. The chance of none is less than 0.1%;" in text
+    assert estimate()["failures"].value is None
+
+
+def test_a_run_loses_the_same_in_storage_and_in_training_time():
+    run = run_estimate("training-time", {"gpus": 512, "checkpoint_time": 20})
+    duration = run["time"].value
+    of = found(gpus=512, stall=20.0, read_bandwidth=1e15, duration=duration)
+    assert of["failures"] == pytest.approx(run["failures"].value)
+    by_label = {step.label: step.value for step in run.steps}
+    labels = (
+        "Time lost to saving checkpoints",
+        "Lost work, done again since the last checkpoint",
+        "Time lost to restarts",
+    )
+    lost = [of["time_waiting"], of["time_redone"], of["time_restarting"]]
+    assert lost == pytest.approx([by_label[label] for label in labels], rel=1e-4)
 
 
 def test_images_can_starve_gpus():

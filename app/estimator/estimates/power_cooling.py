@@ -340,13 +340,13 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     if capacity == 0:
         units_now, flips = str(inputs.rack_units), str(result.height_units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
+    if result.racks is None:
+        return _rack_limit_flip(result, 1, up=True)
     changes: list[VerdictFlip] = []
-    racks = result.racks
-    more = -(-inputs.nodes // (racks - 1)) if racks and racks > 1 else 0 if racks else 1
-    if 0 < more <= capacity:
+    if result.racks > 1 and (more := -(-inputs.nodes // (result.racks - 1))) <= capacity:
         changes += _rack_limit_flip(result, more, up=True)
-    fewer = -(-inputs.nodes // racks) - 1 if racks else 0
-    for count in sorted({fewer, 0} if racks else (), reverse=True):
+    fewer = -(-inputs.nodes // result.racks) - 1
+    for count in sorted({fewer, 0}, reverse=True):
         changes += _rack_limit_flip(result, count, up=False)
     return tuple(changes)
 

@@ -25,6 +25,8 @@ from app.estimator.training.run_costs import (
     data_read_rate,
     dataset_bytes,
     job_mtbf,
+    lost_work_per_failure,
+    restart_time_per_failure,
     write_rate,
     young_interval,
 )
@@ -77,6 +79,16 @@ class StorageInputs:
         help="What one GPU trains on; an H100 at 40% of its peak does about 900 of a 70B model.",
         group="Job",
         topic="training-memory",
+    )
+    duration: float | None = input_field(
+        None,
+        "Running time",
+        unit="days",
+        limits=(60.0, 100 * 365.25 * 86400.0),
+        help="How long the job runs, for the failures to expect and the hours lost; left empty: "
+        "only shares of the time.",
+        group="Job",
+        topic="cluster-components",
     )
     tokens: float = _DATA.add_input(
         15e12,
@@ -244,7 +256,19 @@ class GoodputLosses:
     @property
     def restart_share(self) -> float:
         """Return the share of time lost to restarts if nothing else were lost."""
-        return -math.expm1(-self.restart_and_read_time / self.mtbf)
+        return self.restart_of_failure / self.mtbf
+
+    @property
+    def restart_of_failure(self) -> float:
+        """Return the time of a restart, which another failure may end [s]."""
+        return restart_time_per_failure(self.restart_and_read_time, self.mtbf)
+
+    @property
+    def work_lost_by_failure(self) -> float:
+        """Return the work that a failure makes in vain, on average [s]."""
+        return lost_work_per_failure(
+            self.interval, self.stall, self.restart_and_read_time, self.mtbf
+        )
 
     def goodput_at(self, interval: float) -> float:
         return daly_goodput(interval, self.stall, self.restart_and_read_time, self.mtbf)

@@ -13,7 +13,8 @@ from app.estimator.estimates.storage import (
     describe_restart_loss_and_remedy,
     find_flips,
 )
-from app.estimator.formula_steps import StepBuilder, format_daly_interval, format_term
+from app.estimator.estimates.training_time_report import describe_expected_failures
+from app.estimator.formula_steps import StepBuilder, Term, format_daly_interval, format_term
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Better,
@@ -30,7 +31,11 @@ from app.estimator.result import (
     read_figures,
     spanning_value,
 )
-from app.estimator.training.run_costs import GPU_MTBF
+from app.estimator.training.run_costs import (
+    GPU_MTBF,
+    expected_failures,
+    probability_of_no_failure,
+)
 from app.estimator.units import format_number, format_value
 
 
@@ -50,6 +55,34 @@ def _failure_rate_ranged_output(
         return spanning_value(read(result, result.losses), others)
 
     return ModeledOutput(name, label, unit, better, read_with_range, primary=primary)
+
+
+def _running_time_output(name: str, label: str, unit: str) -> OutputSpec[StorageResult]:
+    """Declare an output of the running time, with the range of the published failure rates."""
+
+    def read_with_range(result: StorageResult) -> OutputValue:
+        duration = result.inputs.duration
+        if duration is None:
+            return applicable_value(None, "Write a running time.")
+        value, *others = (
+            _losses_in_time(duration, losses)[name]
+            for losses in (result.losses, *result.loss_bounds)
+        )
+        return spanning_value(value, others)
+
+    return ModeledOutput(name, label, unit, "", read_with_range)
+
+
+def _losses_in_time(duration: float, losses: GoodputLosses) -> dict[str, float]:
+    """Return failures and lost time [s] of a running time [s] by output."""
+    failures = expected_failures(duration, losses.mtbf)
+    return {
+        "failures": failures,
+        "no_failure": probability_of_no_failure(failures),
+        "time_waiting": duration * losses.saving_share,
+        "time_redone": failures * losses.work_lost_by_failure,
+        "time_restarting": failures * losses.restart_of_failure,
+    }
 
 
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
@@ -106,6 +139,11 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     OutputSpec(
         "restart_read", "Time to read a checkpoint", "s", "less", lambda r: r.checkpoint_read_time
     ),
+    _running_time_output("failures", "Expected failures", ""),
+    _running_time_output("no_failure", "Chance of no failure", "%"),
+    _running_time_output("time_waiting", "Time waiting for saves", "s"),
+    _running_time_output("time_redone", "Time for lost work, done again", "s"),
+    _running_time_output("time_restarting", "Time lost to restarts", "s"),
     _failure_rate_ranged_output(
         "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
     ),
@@ -170,10 +208,25 @@ def _build_verdict(result: StorageResult) -> Verdict:
     if result.needed_wait_bandwidth:
         rate = format_value(result.needed_wait_bandwidth, "B/s")
         text = f"{text} From {rate} on, waiting alone costs at most {limit}."
+    text += _running_time_text(result)
     if status == "no":
         text = f"{text} {describe_restart_loss_and_remedy(result)}".rstrip()
     label = lead[status]
     return Verdict(status, label, text if label == interval_text else f"{interval_text} {text}")
+
+
+def _running_time_text(result: StorageResult) -> str:
+    """Return failures and lost hours of the running time as sentences; empty without one."""
+    duration = result.inputs.duration
+    if duration is None:
+        return ""
+    failures, _, *times = _losses_in_time(duration, result.losses).values()
+    waiting, redone, restarting = (format_value(time, "s") for time in times)
+    return (
+        f" In {format_value(duration, 's')} expect {format_value(failures, '')} failures. "
+        f"{describe_expected_failures(failures, result.losses.mtbf)} Waiting for saves "
+        f"takes {waiting}, lost work {redone}, restarts {restarting}."
+    )
 
 
 def _needed_save_bandwidth_text(result: StorageResult) -> str:
@@ -228,6 +281,35 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             losses.saving_share,
             "daly-2006",
         ),
+        *_running_time_steps(result),
+    )
+
+
+def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
+    duration, losses = result.inputs.duration, result.losses
+    if duration is None:
+        return ()
+    values = _losses_in_time(duration, losses)
+    failures = values["failures"]
+    templates: dict[str, tuple[str, tuple[Term, ...]]] = {
+        "failures": ("[running time] ÷ [MTBF]", ((duration, "s"), (losses.mtbf, "s"))),
+        "no_failure": ("exp(−[expected failures])", (failures,)),
+        "time_waiting": (
+            "[running time] × [goodput] × [stall] ÷ [interval]",
+            ((duration, "s"), losses.goodput, (losses.stall, "s"), (losses.interval, "s")),
+        ),
+        "time_redone": (
+            "[expected failures] × [work lost by each, about half an interval]",
+            (failures, (losses.work_lost_by_failure, "s")),
+        ),
+        "time_restarting": (
+            "[expected failures] × [restart of each]",
+            (failures, (losses.restart_of_failure, "s")),
+        ),
+    }
+    return tuple(
+        _STEPS.line_from_template(name, template, terms, values[name], "daly-2006")
+        for name, (template, terms) in templates.items()
     )
 
 

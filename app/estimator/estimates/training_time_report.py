@@ -171,15 +171,20 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
     time = modeled_time(run_error_interval(result.model, result.gpu), result.seconds)
-    chance = probability_of_no_failure(result.failures)
-    none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
-    none = "more than 99.9%" if chance > 0.999 else none
     return OutputValue(
         result.failures,
         (time.low or result.seconds) / result.mtbf_bounds.high,
         (time.high or result.seconds) / result.mtbf_bounds.low,
-        f"The chance of none is {none}; one every {format_value(result.mtbf, 's')} on average.",
+        describe_expected_failures(result.failures, result.mtbf),
     )
+
+
+def describe_expected_failures(failures: float, mtbf: float) -> str:
+    """Return the chance that none of the failures happens, and the time between two [s]."""
+    chance = probability_of_no_failure(failures)
+    none = "less than 0.1%" if chance < 0.001 else format_value(chance, "%")
+    none = "more than 99.9%" if chance > 0.999 else none
+    return f"The chance of none is {none}; one every {format_value(mtbf, 's')} on average."
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
