@@ -49,12 +49,10 @@ class PlanCalendar:
         return sum(date.weekday() not in self.weekdays_off for date in days)
 
     def next_reading_day(self, day: dt.date) -> dt.date | None:
-        """Return the next day whose list may have pages; None without an exam day or such a day.
+        """Return the next day whose list may have pages; None if there is none before the exam.
 
         Days off, days of a mock exam and the eve of the exam have none.
         """
-        if self.exam is None:
-            return None
         days = (day + n * _DAY for n in range(1, self.days_left(day) - 1))
         return next((d for d in days if not self.is_off(d) and d not in self.mocks), None)
 

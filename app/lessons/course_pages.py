@@ -312,8 +312,9 @@ def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> 
         listed = find_next_page(library, todays.day_list, read, route)
         if listed.is_listed and listed.topic:
             return listed
-        if (coming := build_next_list(ctx)) is not None:
-            following = find_next_page(library, coming.day_list, (), route)
+        has_exam_day = ctx.learner.plan_calendar(ctx.day).exam is not None
+        if has_exam_day and (coming := build_next_list(ctx)) is not None:
+            following = find_next_page(library, coming, (), route)
             if following.is_listed:
                 return following
     left_out = {s for s, topic in library.topics.items() if not sections_on_route(topic, route)}

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -26,7 +26,7 @@ from app.study_plan.day_list import (
     make_day_list,
     measure_task_progress,
 )
-from app.study_plan.facts import LearnerFacts
+from app.study_plan.facts import LearnerFacts, ReadingFact
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
 _log = logging.getLogger("headroom")
@@ -103,13 +103,15 @@ def planned_route(ctx: RequestContext) -> Route:
     return choose_route(course, facts, calendar, minutes, learner.page_route)
 
 
-def build_next_list(ctx: RequestContext) -> store.ListAndEstimate | None:
+def build_next_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) -> DayList | None:
     """Return the list of the next day that may have pages, as what is known now would make it.
 
-    None if no such day is left before the exam, and without an exam day.
+    What is `assumed` counts as read, and mock exams until then as sat.
+    None if no such day is left before the exam, and before something was read or answered.
     """
     day = ctx.learner.plan_calendar(ctx.day).next_reading_day(ctx.day)
-    return _build_unsaved_list(ctx, day) if day else None
+    made = _build_unsaved_list(ctx, day, assumed) if day else None
+    return made.day_list if made else None
 
 
 def load_todays_list(ctx: RequestContext) -> store.ListAndEstimate | None:
@@ -141,16 +143,19 @@ def _newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     return found
 
 
-def _build_unsaved_list(ctx: RequestContext, day: dt.date) -> store.ListAndEstimate | None:
+def _build_unsaved_list(
+    ctx: RequestContext, day: dt.date, assumed: Sequence[ReadingFact] = ()
+) -> store.ListAndEstimate | None:
     """Make the list of `day` from what is known now, after the last one or in its place.
 
-    For a later day, the mock exams until then count as sat. None until something was read or
-    answered, and while a first placement test is unfinished.
+    None until something was read or answered, and while a first placement test is unfinished.
     """
     newest, db, learner, library = _newest_list(ctx), ctx.db, ctx.learner, ctx.library
     if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
         return None
     facts = store.load_learner_facts(db, learner, library, day)
+    if day > ctx.day:
+        facts = dataclasses.replace(facts, last_sat=day, readings=[*facts.readings, *assumed])
     course = cached_course_facts(library)
     if not (facts.readings or facts.answers):
         return None
@@ -171,8 +176,6 @@ def _build_unsaved_list(ctx: RequestContext, day: dt.date) -> store.ListAndEstim
             estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
-    if day > ctx.day:
-        facts = dataclasses.replace(facts, last_sat=day)
     day_list = make_day_list(
         course,
         facts,
@@ -183,11 +186,9 @@ def _build_unsaved_list(ctx: RequestContext, day: dt.date) -> store.ListAndEstim
         length=length,
         seed=learner.key,
     )
+    known = count_recalled_cards(db, learner.id)
     day_list = dataclasses.replace(
-        day_list,
-        ready=tuple(sorted(ready)),
-        known_cards=count_recalled_cards(db, learner.id),
-        made_for=made_for,
+        day_list, ready=tuple(sorted(ready)), known_cards=known, made_for=made_for
     )
     return store.ListAndEstimate(day_list, estimate)
 
@@ -215,8 +216,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    made = await run_in_threadpool(_make_list_to_store, ctx)
-    if made is None:
+    if (made := await run_in_threadpool(_make_list_to_store, ctx)) is None:
         return
     exam = cached_course_facts(ctx.library).exam
     try:

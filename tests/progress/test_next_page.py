@@ -14,6 +14,7 @@ from app.database.tables import DayListRow
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import Clock
+from tests.progress.test_placement import begin, give_up
 
 
 @pytest.fixture
@@ -108,3 +109,34 @@ def test_before_the_first_list_a_page_promises_no_other(rosa: TestClient):
 
     assert 'value="next"' not in with_exam_day
     assert 'value="next"' in rosa.get("/concepts/neural-networks").text
+
+
+def take_placement_test(browser: TestClient) -> str:
+    """Answer nothing of it, and return the address of its result."""
+    run, page, place = begin(browser), "", 0
+    while "See the result" not in page:
+        place += 1
+        page = give_up(browser, run, place)
+    return f"{run}/result"
+
+
+def test_after_todays_list_a_placement_test_names_the_pages_of_tomorrow(
+    reader: Reader, clock: Clock
+):
+    todays = reader.pages()
+    address = take_placement_test(reader.browser)
+    result = reader.browser.get(address).text
+    named = re.findall(r'<a href="(/concepts/[\w?=-]+)">Read', result)
+
+    assert re.search("Tomorrow.s list begins with", result)
+    assert "list stays as it is" in result
+    assert "Needed for" in result
+    assert named
+    assert not set(named) & set(todays)
+    for page in todays:
+        reader.read(page)
+    clock.tick(days=1)
+    assert reader.pages()[: len(named)] == named
+    later = reader.browser.get(address).text
+    assert "The first pages on your list" in later
+    assert "list stays as it is" not in later

@@ -97,4 +97,4 @@ def test_the_next_day_with_pages_is_no_day_off_no_mock_exam_and_not_the_eve() ->
     assert calendar.next_reading_day(day) == dt.date(2026, 3, 4)
     assert calendar.next_reading_day(dt.date(2026, 3, 4)) == dt.date(2026, 3, 5)
     assert calendar.next_reading_day(dt.date(2026, 3, 5)) is None
-    assert PlanCalendar(day).next_reading_day(day) is None
+    assert PlanCalendar(day).next_reading_day(day) == dt.date(2026, 3, 2)
