@@ -9,7 +9,12 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import CurrentLearner, ReadContext, WriteContext
+from app.accounts.current_learner import (
+    CurrentLearner,
+    ReadContext,
+    RequestContext,
+    WriteContext,
+)
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.library import PICTURES, Library
@@ -33,7 +38,12 @@ from app.questions.question_form import OpenQuestion, build_open_question, excer
 from app.spaced_repetition.added_cards import list_undeclined_cards_of_kind
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
-from app.study_plan.loader import DayListEnsured, load_todays_list, planned_route
+from app.study_plan.loader import (
+    DayListEnsured,
+    build_next_list,
+    load_todays_list,
+    planned_route,
+)
 from app.study_plan.score import ScoreEstimate
 from app.web.dependencies import CurrentLibrary, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
@@ -291,6 +301,41 @@ def find_next_page(
     return NextPage(library.topics.get(slug), route, bool(page_by_slug))
 
 
+def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> NextPage:
+    """Return the page to read next, on this day or the next one with pages.
+
+    It is the first unread page of today's list, then the first one of the next list if that were
+    made now. Without a list, and without an exam day, it is the first unread page of the course.
+    """
+    library, todays = ctx.library, load_todays_list(ctx)
+    if todays is not None:
+        listed = find_next_page(library, todays.day_list, read, route)
+        if listed.is_listed and listed.topic:
+            return listed
+        has_exam_day = ctx.learner.plan_calendar(ctx.day).exam is not None
+        if has_exam_day and (coming := build_next_list(ctx)) is not None:
+            following = find_next_page(library, coming, (), route)
+            if following.is_listed:
+                return following
+    left_out = {s for s, topic in library.topics.items() if not sections_on_route(topic, route)}
+    return find_next_page(library, None, left_out.union(read), route)
+
+
+def _find_page_after(
+    ctx: RequestContext, slug: str, sections_read: Mapping[str, Collection[str]], route: Route
+) -> NextPage:
+    """Return the next page for who reads a page: of today's list, so that nothing else is promised.
+
+    Without an exam day and with no page on the list, it is the next unread page of the course.
+    """
+    todays = load_todays_list(ctx)
+    read = _pages_read(ctx.library, sections_read) | {slug}
+    following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
+    if not following.is_listed and ctx.learner.plan_calendar(ctx.day).exam:
+        return NextPage(None, route, is_listed=False)
+    return following
+
+
 def _pages_read(library: Library, sections_read: Mapping[str, Collection[str]]) -> set[str]:
     """Return the pages of which every essential section is read."""
     return {
@@ -322,11 +367,8 @@ def show_course(
         for slug, topic in library.topics.items()
         if (page := measure_progress_if_on_route(topic, route, sections_read.get(slug, ())))
     }
-    read = _pages_read(library, sections_read) & pages.keys()
-    left_out = library.topics.keys() - pages
-    next_page = find_next_page(library, todays_list, read | left_out, route)
-    if next_page.topic is None:  # today's list is read
-        next_page = find_next_page(library, None, read | left_out, route)
+    every_read = _pages_read(library, sections_read)
+    read = every_read & pages.keys()
     progress = domain_progress(
         library,
         todays_list.ready if todays_list else (),
@@ -347,7 +389,7 @@ def show_course(
         ready={domain.domain.number: domain.count("ready") for domain in progress},
         progress=pages,
         read=read,
-        next=next_page,
+        next=load_next_page(ctx, every_read, route),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
         minutes={
@@ -369,7 +411,6 @@ def show_lesson(
     library, slug = ctx.library, page.topic.slug
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     read = _pages_read(library, sections_read)
-    todays, _ = load_todays_list(ctx) or (None, None)
     return ctx.page(
         "lessons/show.html",
         open_questions=_open_page_questions(ctx.library, page, ctx.learner.key, earlier_seeds),
@@ -385,7 +426,7 @@ def show_lesson(
             for slug_before in page.topic.requires
             if slug_before in library.topics and slug_before not in read
         ],
-        next=find_next_page(library, todays, read | {slug}, page.route),
+        next=_find_page_after(ctx, slug, sections_read, page.route),
         **_section_list_context(page, frozenset(sections_read.get(slug, ()))),
     )
 
@@ -399,7 +440,7 @@ def add_reading(
 ) -> Response:
     """Mark one section as read, or all; `then` says where to go on without htmx.
 
-    The `next` page is the one that `find_next_page` returns.
+    The `next` page is the one that the page named.
     """
     slug = page.topic.slug
     anchors = [s.anchor for s in page.titled_sections] or [""]
@@ -412,9 +453,8 @@ def add_reading(
     ctx.db.flush()
     address = "/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end"
     if then == "next":
-        todays, _ = load_todays_list(ctx) or (None, None)
-        read = _pages_read(ctx.library, store.load_sections_read_by_topic(ctx.db, ctx.learner.id))
-        address = find_next_page(ctx.library, todays, read | {slug}, page.route).address
+        sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
+        address = _find_page_after(ctx, slug, sections_read, page.route).address
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_toc.html",

@@ -17,7 +17,7 @@ from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.content.reading_routes import Route, reading_minutes_on_route
 from app.errors import ConflictError
-from app.lessons.course_pages import domain_progress, find_next_page
+from app.lessons.course_pages import domain_progress, load_next_page
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
@@ -151,7 +151,9 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         has_long_page=plan is not None
         and has_long_page(plan, learner.minutes_if_studying(ctx.day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        further=find_next_page(library, None, record.read, planned_route(ctx)),
+        further=load_next_page(ctx, record.read, planned_route(ctx))
+        if plan and plan.is_done
+        else None,
         target_questions=target_in_questions(plan, learner.target),
         **context,
     )

@@ -14,6 +14,7 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.accounts.learner_store import list_questions_in_past_exams
+from app.clock import to_milliseconds
 from app.content.course_facts import (
     cached_course_facts,
     domain_by_objective,
@@ -22,6 +23,7 @@ from app.content.course_facts import (
     unmet_exam_only_questions,
 )
 from app.content.library import Library
+from app.content.reading_routes import ESSENTIAL_SHARE
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
@@ -55,8 +57,9 @@ from app.quiz.selection import (
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import question_card_id
-from app.study_plan.day_list import PageToRead
-from app.study_plan.loader import StudyPlan, load_plan
+from app.study_plan.day_list import PageToRead, Task
+from app.study_plan.facts import ReadingFact
+from app.study_plan.loader import StudyPlan, build_next_list, load_plan
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
@@ -323,6 +326,12 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
     missed = [question_card_id(item) for item in scores if item not in right]
     added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
     plan = load_plan(ctx)
+    # A placement test counts from the next list on, unless today's was made after it.
+    counts = plan is None or plan.placement_minutes > 0 or scores.keys().isdisjoint(plan.answered)
+    coming = None
+    if plan is not None and not counts and state.mode == "placement":
+        coming = build_next_list(ctx, _assume_list_is_read(plan, ctx))
+    tasks = coming.tasks if coming else [task.task for task in plan.tasks] if plan else ()
     return ctx.page(
         "quiz/result.html",
         plan=plan,
@@ -333,18 +342,29 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         rows=rows,
         summary=summarize_run(ctx.library, scores, list(state.items)),
         topics=ctx.library.topics,
-        pages=_first_pages_of_list(plan, ctx.library),
+        counts=counts,
+        days_to_list=(coming.day - ctx.day).days if coming else 0,
+        day_of_list=coming.day if coming else ctx.day,
+        pages=_first_pages(tasks, ctx.library) if counts or coming else (),
         no_longer_missed=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.aside for card in added),
         token=new_submission_token(),
     )
 
 
-def _first_pages_of_list(plan: StudyPlan | None, library: Library) -> list[PageToRead]:
-    """Return the first pages of the day's list, at most three."""
-    tasks = plan.tasks if plan else ()
-    listed = [page for task in tasks for page in task.task.pages if page.slug in library.topics]
-    return listed[:3]
+def _assume_list_is_read(plan: StudyPlan, ctx: RequestContext) -> list[ReadingFact]:
+    """Return the unread pages of today's list as if they were read now."""
+    at = to_milliseconds(ctx.now)
+    return [
+        ReadingFact(page.slug, ESSENTIAL_SHARE if page.short else 1.0, ctx.day, at, 1.0)
+        for task in plan.tasks
+        for page in task.unread
+    ]
+
+
+def _first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
+    """Return the first pages of a list, at most three."""
+    return [page for task in tasks for page in task.pages if page.slug in library.topics][:3]
 
 
 def _run_scores(run: PracticeRunState) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -26,7 +26,7 @@ from app.study_plan.day_list import (
     make_day_list,
     measure_task_progress,
 )
-from app.study_plan.facts import LearnerFacts
+from app.study_plan.facts import LearnerFacts, ReadingFact
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
 
 _log = logging.getLogger("headroom")
@@ -71,7 +71,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
 
     A list that is not stored yet is made, but not stored: `ensure_day_list` does that.
     """
-    made = _find_or_make_list(ctx)
+    made = load_todays_list(ctx) or _build_unsaved_list(ctx, ctx.day)
     if made is None:
         return None
     day_list, course = made.day_list, cached_course_facts(ctx.library)
@@ -92,16 +92,26 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
 
 def planned_route(ctx: RequestContext) -> Route:
     """Return the route of the day's list; what it would be if there is none for the present plan."""
-    learner, day, made = ctx.learner, ctx.day, _find_or_make_list(ctx)
+    learner, day = ctx.learner, ctx.day
+    made = load_todays_list(ctx) or _build_unsaved_list(ctx, day)
     if made and made.day_list.route and made.day_list.made_for == _plan_choices_key(learner, day):
         return made.day_list.route
     course, calendar = cached_course_facts(ctx.library), learner.plan_calendar(day)
-    facts = LearnerFacts(day)
+    minutes, facts = learner.minutes_if_studying(day), LearnerFacts(day)
     if learner.id:
         facts = store.load_learner_facts(ctx.db, learner, ctx.library, day)
-    return choose_route(
-        course, facts, calendar, learner.minutes_if_studying(day), learner.page_route
-    )
+    return choose_route(course, facts, calendar, minutes, learner.page_route)
+
+
+def build_next_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) -> DayList | None:
+    """Return the list of the next day that may have pages, as what is known now would make it.
+
+    What is `assumed` counts as read, and mock exams until then as sat.
+    None if no such day is left before the exam, and before something was read or answered.
+    """
+    day = ctx.learner.plan_calendar(ctx.day).next_reading_day(ctx.day)
+    made = _build_unsaved_list(ctx, day, assumed) if day else None
+    return made.day_list if made else None
 
 
 def load_todays_list(ctx: RequestContext) -> store.ListAndEstimate | None:
@@ -112,8 +122,7 @@ def load_todays_list(ctx: RequestContext) -> store.ListAndEstimate | None:
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     """Return the cards on the stored list of the study day; None without one."""
-    todays = load_todays_list(ctx)
-    if todays is None:
+    if (todays := load_todays_list(ctx)) is None:
         return None
     by_kind = {task.kind: task.cards for task in todays.day_list.tasks}
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
@@ -128,26 +137,25 @@ def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskPro
 def _newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
     if "newest list" not in ctx.found:
-        learner_id = ctx.learner.id
-        newest = store.load_newest_list(ctx.db, learner_id, ctx.day) if learner_id else None
+        newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day) if ctx.learner.id else None
         ctx.found["newest list"] = newest
     found: store.ListAndEstimate | None = ctx.found["newest list"]
     return found
 
 
-def _find_or_make_list(ctx: RequestContext) -> store.ListAndEstimate | None:
-    return load_todays_list(ctx) or _build_unsaved_list(ctx)
-
-
-def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
-    """Make the list of the day from what is known now, after the last one or in its place.
+def _build_unsaved_list(
+    ctx: RequestContext, day: dt.date, assumed: Sequence[ReadingFact] = ()
+) -> store.ListAndEstimate | None:
+    """Make the list of `day` from what is known now, after the last one or in its place.
 
     None until something was read or answered, and while a first placement test is unfinished.
     """
-    newest, db, learner, library, day = _newest_list(ctx), ctx.db, ctx.learner, ctx.library, ctx.day
+    newest, db, learner, library = _newest_list(ctx), ctx.db, ctx.learner, ctx.library
     if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
         return None
     facts = store.load_learner_facts(db, learner, library, day)
+    if day > ctx.day:
+        facts = dataclasses.replace(facts, last_sat=day, readings=[*facts.readings, *assumed])
     course = cached_course_facts(library)
     if not (facts.readings or facts.answers):
         return None
@@ -161,9 +169,7 @@ def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
             undone = count_unfinished_in_a_row(undone, _load_task_progress(ctx, last))
         facts = dataclasses.replace(facts, undone=undone)
         if last.route == "short" and last.made_for == made_for:
-            length = (
-                "short"  # essentials first: to change it from day to day would lengthen the way
-            )
+            length = "short"  # to change it from day to day would lengthen the way
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
         if before and estimate and before.questions == estimate.questions and not has_sat:
             shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
@@ -180,11 +186,9 @@ def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
         length=length,
         seed=learner.key,
     )
+    known = count_recalled_cards(db, learner.id)
     day_list = dataclasses.replace(
-        day_list,
-        ready=tuple(sorted(ready)),
-        known_cards=count_recalled_cards(db, learner.id),
-        made_for=made_for,
+        day_list, ready=tuple(sorted(ready)), known_cards=known, made_for=made_for
     )
     return store.ListAndEstimate(day_list, estimate)
 
@@ -203,7 +207,7 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
         same = todays.day_list.made_for == _plan_choices_key(ctx.learner, ctx.day)
         if same or any(task.done for task in _load_task_progress(ctx, todays.day_list)):
             return None
-    return _build_unsaved_list(ctx)
+    return _build_unsaved_list(ctx, ctx.day)
 
 
 async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
@@ -212,8 +216,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    made = await run_in_threadpool(_make_list_to_store, ctx)
-    if made is None:
+    if (made := await run_in_threadpool(_make_list_to_store, ctx)) is None:
         return
     exam = cached_course_facts(ctx.library).exam
     try:

@@ -153,8 +153,7 @@ _LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
 
 
 def _day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None:
-    values = {"learner": learner.id, "exam": exam}
-    at = db.connection().scalar(_LAST_SAT, values)
+    at = db.connection().scalar(_LAST_SAT, {"learner": learner.id, "exam": exam})
     return learner.study_day(from_milliseconds(at)) if at else None
 
 

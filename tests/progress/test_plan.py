@@ -255,6 +255,18 @@ def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock,
     assert 'value="today"' not in page
 
 
+def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=10)
+
+    calendar, _, below = reader.get("/plan").text.partition('id="todays"')
+    cell = calendar.partition('aria-current="date"')[2].partition('role="cell"')[0]
+
+    assert cell.count("Mock exam") == 1
+    assert ">today\N{RIGHT SINGLE QUOTATION MARK}s list</small>" in cell
+    assert "minutes, with the mock exam" in below.replace("\xa0", " ")
+
+
 def test_a_changed_plan_renews_a_list_on_which_nothing_was_begun(
     reader: TestClient, session: Session, library: Library
 ):

@@ -88,3 +88,13 @@ def test_a_move_that_is_impossible_says_why(subtests: pytest.Subtests) -> None:
     ):
         with subtests.test(message), pytest.raises(ValueError, match=message):
             move_mock_exam_day(planned, moved, wrong, BEGIN)
+
+
+def test_the_next_day_with_pages_is_no_day_off_no_mock_exam_and_not_the_eve() -> None:
+    day, exam = dt.date(2026, 3, 1), dt.date(2026, 3, 7)  # Sunday to Saturday
+    calendar = PlanCalendar(day, exam, (dt.date(2026, 3, 3),), frozenset({0}))
+
+    assert calendar.next_reading_day(day) == dt.date(2026, 3, 4)
+    assert calendar.next_reading_day(dt.date(2026, 3, 4)) == dt.date(2026, 3, 5)
+    assert calendar.next_reading_day(dt.date(2026, 3, 5)) is None
+    assert PlanCalendar(day).next_reading_day(day) == dt.date(2026, 3, 2)

@@ -1,0 +1,142 @@
+"""The page that is announced in the evening is the first one on the next morning's list."""
+
+import json
+import re
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlmodel import Session, col, select
+
+from app.content.course_facts import cached_course_facts
+from app.content.library import Library, LiveLibrary
+from app.database.tables import DayListRow
+from app.main import create_app
+from app.settings import Settings
+from tests.conftest import Clock
+from tests.progress.test_placement import begin, give_up
+
+
+@pytest.fixture
+def app(settings: Settings, clock: Clock, live_shipped: LiveLibrary) -> FastAPI:
+    return create_app(settings, clock, live_shipped)
+
+
+class Reader:
+    """A learner who does nothing but read the pages of each list."""
+
+    def __init__(self, browser: TestClient, session: Session) -> None:
+        self.browser = browser
+        self.session = session
+
+    def set_exam_day(self) -> None:
+        self.browser.post("/plan", data={"exam_day": "2026-06-23", "minutes_a_day": "45"})
+
+    def load_list(self) -> DayListRow:
+        self.browser.get("/")  # makes the list
+        self.session.rollback()
+        return self.session.exec(select(DayListRow).order_by(col(DayListRow.day).desc())).first()
+
+    def pages(self) -> list[str]:
+        tasks = json.loads(self.load_list().tasks)["tasks"]
+        return [
+            f"/concepts/{page['slug']}{'?route=short' if page['short'] else ''}"
+            for task in tasks
+            for page in task["pages"]
+        ]
+
+    def drop_other_tasks(self) -> None:
+        row = self.load_list()
+        day_list = json.loads(row.tasks)
+        day_list["tasks"] = [task for task in day_list["tasks"] if task["pages"]]
+        row.tasks = json.dumps(day_list)
+        self.session.add(row)
+        self.session.commit()
+        # Without a write of the learner, an unchanged page would be sent from the cache.
+        self.set_exam_day()
+
+    def read(self, address: str) -> str:
+        path, _, query = address.partition("?")
+        sent = self.browser.post(f"{path}/readings?{query}", data={"then": "next"})
+        assert sent.status_code == 303
+        return sent.headers["location"]
+
+    def named_on_course(self) -> str:
+        page = self.browser.get("/course").text
+        return re.search(r'<a class="btn main" href="([^"]+)" data-key="c">Next page', page)[1]
+
+    def named_on_today(self) -> str:
+        return re.search(r'the next page, <a href="([^"]+)">', self.browser.get("/").text)[1]
+
+
+@pytest.fixture
+def reader(rosa: TestClient, session: Session, shipped: Library) -> Reader:
+    reader = Reader(rosa, session)
+    reader.set_exam_day()
+    rosa.post(f"/concepts/{shipped.syllabus.topics[0]}/readings")
+    return reader
+
+
+def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
+    reader: Reader, clock: Clock, shipped: Library
+):
+    course, announced_pages = list(cached_course_facts(shipped).pages), []
+    for _evening in range(7):  # the mock exam of the seventh day is never sat
+        pages = reader.pages()
+        for page, following in zip(pages, [*pages[1:], "/"], strict=True):
+            assert reader.named_on_course() == page
+            assert reader.read(page) == following
+        reader.drop_other_tasks()
+
+        announced = reader.named_on_course()
+        assert reader.named_on_today() == announced
+        announced_pages.append(announced)
+        clock.tick(days=1)
+        while not reader.pages():
+            assert reader.named_on_course() == announced
+            clock.tick(days=1)
+
+        assert reader.pages()[0] == announced
+    assert announced_pages != sorted(
+        announced_pages, key=lambda page: course.index(page[10:].partition("?")[0])
+    )
+
+
+def test_before_the_first_list_a_page_promises_no_other(rosa: TestClient):
+    rosa.post("/plan", data={"exam_day": "2026-06-23", "minutes_a_day": "45"})
+    with_exam_day = rosa.get("/concepts/neural-networks").text
+    rosa.post("/plan", data={"exam_day": "", "minutes_a_day": "45"})
+
+    assert 'value="next"' not in with_exam_day
+    assert 'value="next"' in rosa.get("/concepts/neural-networks").text
+
+
+def take_placement_test(browser: TestClient) -> str:
+    """Answer nothing of it, and return the address of its result."""
+    run, page, place = begin(browser), "", 0
+    while "See the result" not in page:
+        place += 1
+        page = give_up(browser, run, place)
+    return f"{run}/result"
+
+
+def test_after_todays_list_a_placement_test_names_the_pages_of_tomorrow(
+    reader: Reader, clock: Clock
+):
+    todays = reader.pages()
+    address = take_placement_test(reader.browser)
+    result = reader.browser.get(address).text
+    named = re.findall(r'<a href="(/concepts/[\w?=-]+)">Read', result)
+
+    assert re.search("Tomorrow.s list begins with", result)
+    assert "list stays as it is" in result
+    assert "Needed for" in result
+    assert named
+    assert not set(named) & set(todays)
+    for page in todays:
+        reader.read(page)
+    clock.tick(days=1)
+    assert reader.pages()[: len(named)] == named
+    later = reader.browser.get(address).text
+    assert "The first pages on your list" in later
+    assert "list stays as it is" not in later
