@@ -57,10 +57,11 @@
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
+    const map = document.getElementById("keys");
     if (key === "enter" && target.form && target.form !== hit?.form) return; // its own form is sent
     if (event.repeat && (gone || hit || key === "?")) return event.preventDefault();
     if (gone) location.assign(gone);
-    else if (key === "?") document.getElementById("keys").togglePopover();
+    else if (key === "?") map.open ? map.close() : map.showModal();
     else if (hit && !hit.disabled) hit.click();
     else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
     else return;

@@ -1,10 +1,11 @@
-// Search, and the forms of a card, open over the page, so that nobody loses their place.
-// Without this script the same links lead to pages.
+// Search, the forms of a card and the shortcuts open over the page, so that nobody loses
+// their place. Without this script the links lead to pages.
 {
   const search = document.getElementById("search");
   const overlay = document.getElementById("overlay");
   document.addEventListener("click", (event) => {
     if (event.target.matches("dialog")) event.target.close(); // beside what it holds
+    if (event.target.closest("[data-keymap]")) document.getElementById("keys").showModal();
     const link = event.target.closest("[data-search]");
     if (!link || !search || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();

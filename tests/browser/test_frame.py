@@ -32,6 +32,28 @@ def test_keys_lead_to_the_parts_of_the_app(page: Page, server: Server) -> None:
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 
+def test_the_shortcuts_are_read_to_their_end_by_keyboard(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.goto(server.url + PAGE)
+    keymap = page.get_by_role("dialog", name="Keyboard shortcuts")
+    page.keyboard.press("?")
+    expect(keymap.get_by_role("button", name="Close")).to_be_focused()
+    last = keymap.get_by_role("link", name="settings")
+    expect(last).not_to_be_in_viewport()
+
+    page.keyboard.press("End")
+    expect(last).to_be_in_viewport()
+    assert page.evaluate("scrollY") == 0
+    page.keyboard.press("Tab")
+    expect(last).to_be_focused()
+    page.keyboard.press("?")
+    expect(keymap).to_be_hidden()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(keymap).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(keymap).to_be_hidden()
+
+
 def test_the_first_tab_shows_a_small_link_to_the_content(page: Page, server: Server) -> None:
     page.goto(server.url)
 

@@ -45,6 +45,7 @@ def test_on_a_phone_the_search_is_closed_by_a_button_that_stays_in_view(
 
 def test_a_card_is_written_from_anywhere_and_the_place_is_kept(page: Page, server: Server) -> None:
     page.goto(server.url + PAGE)
+    title = page.title()
     page.keyboard.press("n")
     overlay = page.locator("#overlay")
     expect(overlay.get_by_label("Front")).to_be_focused()
@@ -56,6 +57,7 @@ def test_a_card_is_written_from_anywhere_and_the_place_is_kept(page: Page, serve
     page.keyboard.press("Escape")
     expect(overlay).to_be_hidden()
     assert page.url == server.url + PAGE
+    assert page.title() == title
 
 
 def test_a_card_of_the_course_is_corrected_while_it_is_reviewed(page: Page, server: Server) -> None:

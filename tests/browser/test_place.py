@@ -133,3 +133,21 @@ def test_on_a_phone_the_answer_of_a_card_with_a_drawing_comes_into_view(
 
     expect(page.locator("#answer > div").first).to_be_in_viewport(ratio=0.2)
     context.close()
+
+
+def test_without_scripts_an_answer_in_a_text_leads_back_to_what_was_recorded(
+    browser: Browser, server: Server
+) -> None:
+    context = browser.new_context(java_script_enabled=False, service_workers="block")
+    page = context.new_page()
+    page.goto(f"{server.url}/concepts/interconnects?route=short")
+    question = page.locator(".inst .question").first
+    question.get_by_role("button", name="I don\N{RIGHT SINGLE QUOTATION MARK}t know").click()
+    page.locator(".turns").get_by_role("link", name="Back to the page").click()
+
+    recorded = page.get_by_text("1 attempt, missed last time").bounding_box()
+    frame = page.locator("header.top").bounding_box()
+    assert recorded
+    assert frame
+    assert frame["y"] + frame["height"] <= recorded["y"] < 200
+    context.close()
