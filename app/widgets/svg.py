@@ -381,11 +381,13 @@ def _axis_from_zero(largest: float, unit: str, factor: float = 1.0, min_step: fl
 def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     """Return an axis of powers of ten around two positive values.
 
+    Times are in the unit of those in its middle, so that a few minutes leave seconds in seconds.
+
     >>> [round(t) for t in logarithmic_axis(3, 400, "").ticks]
     [1, 10, 100, 1000]
     """
     low, high = max(low, 1e-30), max(high, low * 1.0001, 1e-30)
-    word, factor = readable_unit(high, unit)
+    word, factor = readable_unit(math.sqrt(low * high) if unit == "s" else high, unit)
     first = math.floor(math.log10(low / factor) + 1e-9)
     last = max(math.ceil(math.log10(high / factor) - 1e-9), first + 1)
     decades = range(first, last + 1, max(1, (last - first + 5) // 6))

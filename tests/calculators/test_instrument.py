@@ -99,6 +99,8 @@ def test_an_untouched_form_shows_its_defaults_as_people_write_them():
     values = {n: f.value for n, f in fields_by_name(build_calculator_form(ENTRY, {})).items()}
     assert values["overhead"] == "4"
     assert values["context"] == "8,192"
+    cost = fields_by_name(build_calculator_form(require_estimate("cost"), {"priced_in": "2026"}))
+    assert cost["priced_in"].value == "2026"
     assert values["paged"] == "yes"
 
 

@@ -346,6 +346,16 @@ def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) 
                 assert (change.becomes == "Fits.") is (lead in {"Fits.", "Tight."})
 
 
+def test_a_deployment_counts_its_spare_and_names_what_is_answered() -> None:
+    card = {"model": "llama-3.1-8b", "gpu": "l40s", "requests_per_second": "2"}
+    said = ask("deployment", card).verdict.text
+    assert "L40S, 1 spare replica included, answer all requests" in said
+    assert (
+        "L40S answers all requests"
+        in ask("deployment", card, spare="0", requests_per_second="0.2").verdict.text
+    )
+
+
 def test_a_size_says_which_shape_is_assumed_of_it() -> None:
     (note,) = (n for n in ask("inference-memory", {"model": "7B"}).notes if "is a size" in n)
     assert note.startswith("7B is a size, not a model: a dense one like Llama 3 is counted, with ")

@@ -27,7 +27,7 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.units import NBSP, format_number, format_value, round_estimate
+from app.estimator.units import NBSP, format_count, format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
 
@@ -130,7 +130,10 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     if result.gpus is None:
         return Verdict("no", "No number of GPUs serves it.", objections.text)
     verb = "answers" if result.gpus == 1 else "answer"
-    parts = [f"{format_number(result.gpus)} {result.gpu.name} {verb} all users"]
+    asking = "users" if result.inputs.requests_per_second is None else "requests"
+    spare = result.inputs.spare
+    kept = f", {format_count(spare, 'spare replica')} included," if spare else ""
+    parts = [f"{format_number(result.gpus)} {result.gpu.name}{kept} {verb} all {asking}"]
     cost, power = (
         result.find_figure(_CAPACITY, "cost_per_month"),
         result.find_figure("power-cooling", "site_power"),

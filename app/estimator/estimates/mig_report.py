@@ -305,7 +305,7 @@ def build_bar(result: MigResult) -> StackedBar:
 def build_profiles_table(result: MigResult) -> ResultTable:
     card, starts = (
         result.card,
-        tuple(zip(result.instances, result.start_slices or (), strict=False)),
+        tuple(zip(result.instances, result.start_slices or ("no room",) * 64, strict=False)),
     )
     rows = tuple(
         (
@@ -315,7 +315,7 @@ def build_profiles_table(result: MigResult) -> ResultTable:
             f"{profile.compute_slices} of {card.compute_slices}",
             f"{profile.memory_slices} of {card.memory_slices}",
             str(max_more_instances(card, profile)),
-            ", ".join(str(start) for p, start in starts if p is profile) or "–",
+            ", ".join(str(start) for p, start in starts if p is profile) or "not asked for",
         )
         for profile in card.profiles
     )

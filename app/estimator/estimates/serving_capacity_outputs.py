@@ -140,7 +140,7 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
     rate = modeled_rate(result.measurements.error_interval_name("saturated"), value)
     note = "Whatever the targets." if result.has_targets else ""
     if int(result.profile.max_reserved_batch) < int(result.profile.max_batch):
-        note = f"{note} Room for whole answers is kept, so fewer run at once.".strip()
+        note = f"{note} While requests wait, engines keep room for each whole answer, so fewer run at once.".strip()
     return dataclasses.replace(rate, note=note)
 
 
@@ -209,7 +209,7 @@ def _requests_in_memory(result: CapacityResult) -> OutputValue:
         return OutputValue(most, unbounded=True)
     mean = format_number(round(profile.traffic.mean_context))
     whole = format_number(requests.prompt + requests.answer)
-    note = f"Of {mean} tokens on average; {format_number(full)} of {whole}."
+    note = f"At {mean} tokens each, the mean while answering; {format_number(full)} at {whole}."
     return OutputValue(most, note=note, unbounded=True)
 
 

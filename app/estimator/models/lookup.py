@@ -390,8 +390,8 @@ def unread_sizes_warning(model: Architecture) -> str:
 
 def describe_assumed_shape(inputs: Any, model: Architecture) -> tuple[str, ...]:
     """Return what is assumed of a model of which only the size is given; empty for others."""
-    typed, config = getattr(inputs, "model", ""), getattr(inputs, "config", "")
-    if not is_parameter_count(typed) or config:
+    typed, pasted = (str(getattr(inputs, name, "")) for name in ("model", "config"))
+    if pasted or not is_parameter_count(typed):
         return ()
     ((layer, layers),) = model.layer_counts
     heads, kv_heads = layer.mixer.heads, layer.mixer.kv_heads
