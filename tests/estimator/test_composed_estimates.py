@@ -349,10 +349,11 @@ def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one(
     faster = run_estimate("parallelism-plan", typed)
     assert faster.verdict.lead == "May not fit."
     assert faster["step_time"].value < parts["Layout"]["step_time"].value
-    assert f"One that needs {faster['memory'].words} may not fit" in run.verdict.text
-    assert "3.5% less: the parallelism plan picks it with usable memory set to 95%." in (
+    assert f"needs {faster['memory'].words} on each GPU and may run out of memory" in (
         run.verdict.text
     )
+    assert "Another has 3.5% shorter steps" in run.verdict.text
+    assert "set the usable memory of the parallelism plan to 95%." in run.verdict.text
     for name, gpu, gpus in (
         ("qwen3-32b", "h200", "1024"),
         ("llama-3.1-70b", "b200", "64"),
