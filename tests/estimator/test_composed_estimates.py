@@ -337,6 +337,13 @@ def test_every_number_of_gpus_that_is_listed_for_a_batch_has_a_layout(subtests):
             assert listed == tuple(divided)
 
 
+def test_the_power_of_a_run_is_counted_for_as_long_as_it_lasts():
+    run = run_estimate("training-run", {"model": "llama-3.1-8b", "tokens": "2T", "gpus": "96"})
+    power = next(section for section in run.sections if section.name == "power-cooling")
+    assert power.inputs.duration == run["time"].value
+    assert power.estimate["energy"].value == pytest.approx(run["energy"].value)
+
+
 def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one():
     typed = {"model": "llama-3.1-8b", "tokens": "2T", "gpus": "96"}
     run = run_estimate("training-run", typed | {"deadline": "30"})

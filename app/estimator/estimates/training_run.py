@@ -151,6 +151,10 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
                 machines = float(power.estimate["machines_typical"].value or 0)
                 time_inputs["watts_per_gpu"] = machines / gpus
             time = run.add("Time", "training-time", time_inputs)
+            if power:
+                run.sections.remove(power)
+                seconds = min(max(float(time.estimate["time"].value or 0), 60.0), 1e10)
+                add_power_section(run, system, nodes, duration=seconds)
             run.try_to_add("Network", "fabric", {"system": system.id, "nodes": nodes})
             run.try_to_add("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
