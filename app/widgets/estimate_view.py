@@ -301,6 +301,8 @@ def _other_calculator_links(
         model = lookup.find_model(values["model"])
         values["weights"] = resolve_published_or_fp8(model, values["weights"])
     shown = {entry.name, *(section.name for section in estimate.sections)}
+    if values.get("method", "full") != "full":
+        shown.add("accelerator-choice")  # Which counts only training of all parameters.
     others = (other for other in registry.entries() if other.name not in shown)
     return tuple(
         TextLink(
@@ -317,7 +319,10 @@ def _shared_inputs(
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared = {}
-    counterparts = _COUNTERPARTS.get(other.name, {}) if "context" in specs else {}
+    asked = next((name for name in ("context", "sequence") if name in specs), "")
+    counterparts = _COUNTERPARTS.get((other.name, asked), {})
+    if (other.name, asked) == ("accelerator-choice", "sequence"):
+        shared["job"] = "training"
     for name, spec in given_inputs.input_specs(other.inputs).items():
         source = name if values.get(name) is not None else counterparts.get(name, name)
         mine, value = specs.get(source), values.get(source)
@@ -329,10 +334,11 @@ def _shared_inputs(
     return shared
 
 
-_COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
-    "latency": {"prompt": "context", "batch": "concurrent"},
+_COUNTERPARTS: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("latency", "context"): {"prompt": "context", "batch": "concurrent"},
+    ("accelerator-choice", "sequence"): {"days": "deadline", "only": "gpu"},
 }
-"""Inputs of a calculator, and those of another name that mean the same where a context is asked.
+"""Inputs of a calculator, and those of another name that mean the same where an input is asked.
 
 A prompt as long as the context is the longest that takes the memory of it.
 """
