@@ -301,6 +301,8 @@ def _other_calculator_links(
         model = lookup.find_model(values["model"])
         values["weights"] = resolve_published_or_fp8(model, values["weights"])
     shown = {entry.name, *(section.name for section in estimate.sections)}
+    if values.get("method", "full") != "full":
+        shown.add("accelerator-choice")  # Which counts only training of all parameters.
     others = (other for other in registry.entries() if other.name not in shown)
     return tuple(
         TextLink(
@@ -317,7 +319,10 @@ def _shared_inputs(
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared = {}
-    wanted = given_inputs.input_specs(other.inputs)
+    wanted, same = given_inputs.input_specs(other.inputs), _SAME
+    if other.name == "accelerator-choice" and "sequence" in specs:
+        shared["job"] = "training"
+        same = _SAME | _SAME_OF_TRAINING
     for name, spec in wanted.items():
         if name == "context" and name not in specs:
             if length := _length_of_sequence(values):
@@ -325,7 +330,7 @@ def _shared_inputs(
             continue
         if name == "prompt" and "context" in wanted:
             continue  # A part of the context, which has the whole.
-        source = next((n for n in (name, *_SAME.get(name, ())) if values.get(n) is not None), name)
+        source = next((n for n in (name, *same.get(name, ())) if values.get(n) is not None), name)
         mine, value = specs.get(source), values.get(source)
         if mine is None or value is None or mine.kind != spec.kind:
             continue
@@ -337,7 +342,8 @@ def _shared_inputs(
     return shared
 
 
-_SAME: Mapping[str, tuple[str, ...]] = {
+_SAME_OF_TRAINING = {"days": ("deadline",), "only": ("gpu",)}
+_SAME: dict[str, tuple[str, ...]] = {
     "batch": ("concurrent", "sequences"),
     "concurrent": ("batch", "sequences"),
     "sequences": ("concurrent", "batch"),

@@ -4,7 +4,9 @@ import math
 from typing import Any, NamedTuple
 
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.training.step_time import LOST
+from app.estimator.models.lookup import find_model
+from app.estimator.training.step_time import LOST, find_usual_plan
+from app.estimator.training.training_plan import USUAL_SOFTWARE, TrainingPlan, find_software
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, config_as_input
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, build_query
@@ -234,27 +236,49 @@ def _read_zero_stage(inputs: CaseInputs, framework: str) -> str:
 def train_gpu_hours(inputs: CaseInputs) -> CalculatorQuery:
     """GPU-hours of a published run, restarts included.
 
-    If the source gives a layout, it is used. Lost time is the usual share of booked time,
-    unless the case states it.
+    If the source gives a layout, it is used; else the usual one of such runs. Lost time is the
+    usual share of booked time, unless the case states it.
     """
-    share = inputs.read_number("lost", LOST)
-    if inputs.has("gpus"):
-        tokens = inputs.read_number("tokens")
-        lost = {"other_time": share, **_NEVER_FAILS}
-        setting = _read_run(inputs)
-        return build_query("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
-    framework = inputs.read_any("framework")
-    return build_query(
-        "accelerator-choice",
-        "gpu_hours",
-        job="training",
-        model=inputs.read_model(),
-        only=inputs.read_gpu_id(),
-        tokens=inputs.read_number("tokens"),
+    lost = {"other_time": inputs.read_number("lost", LOST), **_NEVER_FAILS}
+    tokens = inputs.read_number("tokens")
+    setting = _read_run(inputs) if inputs.has("gpus") else _read_usual_run(inputs)
+    return build_query("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
+
+
+def _read_usual_run(inputs: CaseInputs) -> dict[str, Any]:
+    """Return the fastest of the usual layouts on a usual cluster."""
+    name, gpu = inputs.read_model(), inputs.read_gpu_id()
+    model, framework = find_model(name), inputs.read_any("framework")
+    software = find_software(_FRAMEWORKS[framework] if framework else USUAL_SOFTWARE, model)
+    sequence = min(model.max_context or 4096, 8192)
+    plan = TrainingPlan(
+        sequence=sequence,
+        micro_batch=8192 // sequence,
         number_format=_read_number_format(inputs),
-        software=framework and _FRAMEWORKS[framework],
-        lost=share,
+        recompute="selective",
+        software=software,
     )
+    plan = find_usual_plan(model, find_accelerator(gpu), plan, _USUAL_GPUS, _USUAL_BATCH)
+    return {
+        "model": name,
+        "gpu": gpu,
+        "gpus": plan.gpus,
+        "tensor_parallel": plan.tensor,
+        "pipeline_parallel": plan.pipeline,
+        "expert_parallel": plan.expert,
+        "interleave": plan.chunks,
+        "sequence": plan.sequence,
+        "micro_batch": plan.micro_batch,
+        "global_batch": plan.global_batch,
+        "number_format": plan.number_format,
+        "recompute": plan.recompute,
+        "zero": str(plan.zero),
+        "sequence_parallel": plan.sequence_parallel,
+        "software": software.id,
+    }
+
+
+_USUAL_GPUS, _USUAL_BATCH = 1024, 4e6  # The batch is in tokens.
 
 
 # One share covers all lost time, in place of failures and checkpoints.

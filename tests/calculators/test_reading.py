@@ -3,7 +3,7 @@
 import itertools
 import re
 from html import unescape
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
 
@@ -184,3 +184,15 @@ def test_links_to_other_calculators_take_the_weights_along_and_repeat_no_section
     assert onward
     assert "/calculators/training-time" not in onward[0]
     assert "/calculators/kv-cache" in onward[0]
+
+
+def test_a_training_run_leads_on_to_the_choice_for_the_same_training(client):
+    run = "/calculators/training-run?model=llama-3.1-8b&tokens=2T&gpu=h100-sxm5-80&deadline=20"
+    found = re.search(r'href="(/calculators/accelerator-choice\?[^"]*)"', client.get(run).text)
+    assert found
+    typed = parse_qs(urlsplit(unescape(found[1])).query)
+    carried = {"job": "training", "tokens": "2000000000000", "days": "20", "only": "h100-sxm5-80"}
+    assert {name: typed[name][0] for name in carried} == carried
+    assert typed["model"] == ["llama-3.1-8b"]
+    # The choice counts training of all parameters only.
+    assert "/calculators/accelerator-choice" not in client.get(f"{run}&method=lora").text

@@ -13,6 +13,7 @@ from app.estimator.estimates.accelerator_choice import RANKS as RANKS_OFFERED
 from app.estimator.estimates.accelerator_choice import AcceleratorChoiceInputs, rank_gpus
 from app.estimator.hardware.catalog import list_accelerators
 from app.estimator.inputs import InvalidInputsError, parse_inputs
+from app.estimator.registry import run_estimate
 
 RANKS = st.sampled_from([rank for rank, _ in RANKS_OFFERED if rank != "cost"])
 MODELS = st.sampled_from(["llama-3.1-8b", "llama-3.1-70b", "mixtral-8x7b", "7B"])
@@ -196,7 +197,10 @@ def test_training_needs_gpus_for_states_and_for_time():
     )
     many = {c.gpu.id: c.count for c in hasty.candidates}
     few = {c.gpu.id: c.count for c in patient.candidates}
-    assert all(many[key] >= few[key] for key in few)
+    # In 30 days it would take more of the slowest than the batch can be divided over.
+    assert 0 < len(many) < len(few)
+    assert all(many[key] >= few[key] for key in many)
+    assert reason("l4", job="training", tokens=1e13, days=30 * 86400.0) is not None
 
 
 def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
@@ -211,8 +215,51 @@ def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
 
 def test_hours_follow_from_the_share_of_time_that_is_lost():
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
-    (lost,), (none,) = (found(**training, lost=share).candidates for share in (0.5, 0.0))
+    # With twice the time it takes as many GPUs.
+    (lost,), (none,) = (
+        found(**training, lost=share, days=days * 86400.0).candidates
+        for share, days in ((0.5, 60), (0.0, 30))
+    )
+    assert lost.count == none.count
     assert lost.gpu_hours == pytest.approx(2 * none.gpu_hours)
+
+
+def test_choice_plan_and_run_say_the_same_of_one_training(subtests: pytest.Subtests) -> None:
+    for model, gpu, tokens, software in [
+        ("llama-3.1-8b", "h100-sxm5-80", "2T", "usual"),
+        ("llama-3.1-8b", "h100-sxm5-80", "2T", "tuned"),
+        ("llama-3.1-70b", "h100-sxm5-80", "2T", "usual"),
+        ("llama-3.1-70b", "mi300x", "1T", "usual"),
+        ("mixtral-8x7b", "b200-sxm", "2T", "usual"),
+        ("llama-3.1-8b", "a100-sxm4-40", "1T", "eager"),
+        ("qwen3-32b", "h200-sxm5-141", "3T", "usual"),
+    ]:
+        with subtests.test(model=model, gpu=gpu, software=software):
+            run = {"model": model, "tokens": tokens, "software": software}
+            choice = run_estimate(
+                "accelerator-choice", {**run, "job": "training", "days": "30", "only": gpu}
+            )
+            whole = run_estimate("training-run", {**run, "gpu": gpu, "deadline": "30"})
+            for figure, same in (
+                ("gpus", "gpus"),
+                ("gpu_hours", "gpu_hours"),
+                ("duration", "time"),
+            ):
+                assert choice[figure].value == pytest.approx(whole[same].value, rel=1e-9), figure
+            plan = next(section for section in whole.sections if section.name == "parallelism-plan")
+            assert choice["need"].value == plan.estimate["memory"].value
+
+
+def test_of_many_gpus_each_has_the_hours_of_its_own_run() -> None:
+    training = {"job": "training", "model": "llama-3.1-8b", "tokens": 2e12}
+    for candidate in found(**training, lost=0.2).candidates[::7]:
+        typed = {"model": "llama-3.1-8b", "tokens": "2T", "gpu": candidate.gpu.id}
+        typed["gpus"] = str(candidate.count)
+        run = run_estimate("parallelism-plan", typed)
+        while flip := run.find_flip("usable_memory"):
+            run = run_estimate("parallelism-plan", {**typed, **flip.typed_values})
+        rate = run["tokens_per_second_per_gpu"].value * 0.8
+        assert candidate.gpu_hours == pytest.approx(2e12 / rate / 3600, rel=1e-9)
 
 
 def test_the_hours_are_of_the_software_that_is_named():

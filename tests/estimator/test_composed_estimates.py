@@ -359,6 +359,13 @@ def test_every_number_of_gpus_that_is_listed_for_a_batch_has_a_layout(subtests):
             assert listed == tuple(divided)
 
 
+def test_the_power_of_a_run_is_counted_for_as_long_as_it_lasts():
+    run = run_estimate("training-run", {"model": "llama-3.1-8b", "tokens": "2T", "gpus": "96"})
+    power = next(section for section in run.sections if section.name == "power-cooling")
+    assert power.inputs.duration == run["time"].value
+    assert power.estimate["energy"].value == pytest.approx(run["energy"].value)
+
+
 def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one():
     typed = {"model": "llama-3.1-8b", "tokens": "2T", "gpus": "96"}
     run = run_estimate("training-run", typed | {"deadline": "30"})
@@ -371,10 +378,11 @@ def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one(
     faster = run_estimate("parallelism-plan", typed)
     assert faster.verdict.lead == "May not fit."
     assert faster["step_time"].value < parts["Layout"]["step_time"].value
-    assert f"One that needs {faster['memory'].words} may not fit" in run.verdict.text
-    assert "3.5% less: the parallelism plan picks it with usable memory set to 95%." in (
+    assert f"needs {faster['memory'].words} on each GPU and may run out of memory" in (
         run.verdict.text
     )
+    assert "Another has 3.5% shorter steps" in run.verdict.text
+    assert "set the usable memory of the parallelism plan to 95%." in run.verdict.text
     for name, gpu, gpus in (
         ("qwen3-32b", "h200", "1024"),
         ("llama-3.1-70b", "b200", "64"),

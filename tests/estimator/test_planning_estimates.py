@@ -20,6 +20,7 @@ BESIDE = {
     ("accelerator-choice", "tokens"): {"job": "training"},
     ("accelerator-choice", "days"): {"job": "training"},
     ("accelerator-choice", "lost"): {"job": "training"},
+    ("accelerator-choice", "sequence"): {"job": "training"},
     ("accelerator-choice", "number_format"): {"job": "training"},
     ("accelerator-choice", "software"): {"job": "training"},
     ("accelerator-choice", "cooling"): {"rank": "speed"},

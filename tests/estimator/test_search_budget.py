@@ -103,6 +103,23 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     assert [(c.step.total, c.memory) for c in found.ranked] == sorted(slow)[:10]
 
 
+def test_the_best_layout_alone_is_the_first_of_all(subtests: pytest.Subtests) -> None:
+    for name, gpu_id, gpus, batch in (
+        ("llama-3.1-8b", "h100-sxm5-80", 96, 1920),
+        ("llama-3.1-70b", "l40s", 2048, 2048),
+        ("mixtral-8x7b", "mi300x", 288, 2016),
+        ("deepseek-v3", "b200-sxm", 512, 2048),
+    ):
+        with subtests.test(model=name, gpu=gpu_id):
+            model, gpu = find_model(name), find_accelerator(gpu_id)
+            for software in ("tuned", "compiled", "eager"):
+                job = TrainingJob(gpus, 4096, batch, software=software)
+                links = gpu_interconnect(gpu)
+                every = search_layouts(model, gpu, job, links).ranked
+                assert every
+                assert search_layouts(model, gpu, job, links, max_ranked=1).ranked == every[:1]
+
+
 def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=256, sequence=8192, global_batch=1024)

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from app.estimator.common_inputs import (
@@ -13,16 +13,24 @@ from app.estimator.common_inputs import (
     input_error,
     model_input,
     number_format_input,
+    sequence_input,
     sequences_at_once_input,
     training_software_input,
     weights_input,
 )
+from app.estimator.estimates.composition import first_system_with_gpu
 from app.estimator.estimates.inference_memory import (
     NEWEST,
     GpuMemoryUse,
     InferenceMemoryInputs,
     gpu_memory_use,
     plausible_memory_range,
+)
+from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs, compute_sure_run
+from app.estimator.estimates.training_run import (
+    GpuCounts,
+    guess_gpus,
+    search_plan_for_deadline,
 )
 from app.estimator.hardware.catalog import (
     Accelerator,
@@ -42,7 +50,6 @@ from app.estimator.models.number_formats import FORMATS, WeightFormat, resolve_w
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
-from app.estimator.training.step_time import LOST, gpu_hours_per_token
 from app.estimator.units import format_number, format_value, split_number_and_unit
 
 _TRAINING = InputGroup("Training", "training-memory")
@@ -110,15 +117,16 @@ class AcceleratorChoiceInputs:
         limits=(3600.0, 1e9),
         help="Within which the tokens have to be done.",
     )
+    sequence: int = sequence_input(group="Training", advanced=True)
     number_format: str = number_format_input(group="Training", advanced=True)
     software: str = training_software_input(group="Training")
-    lost: float = _TRAINING.add_folded_input(
-        LOST,
+    lost: float | None = _TRAINING.add_folded_input(
+        None,
         "Time lost",
         unit="%",
         limits=(0.0, 0.9),
         help="Share of the booked time that is no progress: restarts, checkpoints, "
-        "evaluation, slower steps.",
+        "evaluation, slower steps; left empty: as training-time counts them.",
         topic="cluster-components",
     )
     only: str | None = _ACCELERATOR.add_folded_input(
@@ -377,7 +385,8 @@ class GpuCandidate:
     """An accelerator that can do the job.
 
     The time per output token is that of serving, the GPU-hours are those of a whole training;
-    each is None for the other job, and if the rates of the GPU are not known.
+    each is None for the other job, and if the rates of the GPU are not known. `useful_share` is
+    the share of the time of a training that is progress.
     """
 
     gpu: Accelerator
@@ -386,6 +395,7 @@ class GpuCandidate:
     seconds_per_token: float | None
     gpu_hours: float | None
     price: float | None
+    useful_share: float = 1.0
 
     @property
     def total_power(self) -> float | None:
@@ -434,22 +444,24 @@ class GpuRanking:
 
 USABLE_MEMORY_SHARE = 0.9  # What an engine may use.
 
-# Model states of mixed-precision AdamW [B per parameter], and the share of memory
-# that they may take; activations need the rest.
+# Model states of mixed-precision AdamW [B per parameter], and the share of memory that they
+# take on the fewest GPUs that are tried; activations need the rest.
 STATE_BYTES, MEMORY_SHARE_FOR_STATES = 16.0, 0.6
 
 _GPUS_OF_SERVER = 8
 
 
-def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
-    """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
+def rank_gpus(
+    inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | None = None
+) -> GpuRanking:
+    """Evaluate every GPU, or these; raises InvalidInputsError for invalid or missing prices."""
     model = find_model(inputs.model)
     prices = parse_prices_by_gpu(inputs)
     memory_by_group = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
     form = resolve_weight_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[ExcludedGpu] = []
-    for gpu in list_gpus():
+    for gpu in list_gpus() if gpus is None else gpus:
         why = find_objection(inputs, gpu)
         memory = memory_by_group.get(_memory_group_key(gpu, form), {})
         tried = why or _find_candidate(inputs, model, gpu, memory, prices.get(gpu.id))
@@ -598,41 +610,86 @@ def time_per_token_on_gpus(
     return decode_time(placed, inputs.concurrent, inputs.context).total
 
 
-@functools.lru_cache(maxsize=2048)
-def _gpu_hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
-    """GPU-hours for one token of a run without lost time [h]; None if unknown."""
+class TrainingOnGpus(NamedTuple):
+    """The training in the layout that a training run has on this number of GPUs.
+
+    `run_time` is that of the whole run, infinite if no layout fits; `lossless_time` is without
+    what is lost.
+    """
+
+    gpus: int
+    memory: float = 0.0
+    run_time: float = math.inf
+    lossless_time: float = math.inf
+
+
+@functools.lru_cache(maxsize=4096)
+def _train_on_gpus(inputs: ParallelismPlanInputs) -> TrainingOnGpus:
+    """Raise ValueError or TypeError if the rates of the GPU are not known."""
     try:
-        return gpu_hours_per_token(
-            find_model(model), find_accelerator(gpu), number_format, software
-        )
-    except (ValueError, TypeError):
-        return None
+        run = compute_sure_run(inputs, find_model(inputs.model), find_accelerator(inputs.gpu))
+    except InvalidInputsError:  # Failures leave no time to work.
+        run = None
+    if run is None:
+        return TrainingOnGpus(inputs.gpus)
+    return TrainingOnGpus(inputs.gpus, run.memory, run.seconds, run.lossless_seconds)
 
 
 def _find_training_candidate(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
 ) -> GpuCandidate | str:
+    """Return the fewest GPUs that train in time, found as a training run finds them."""
     if gpu.peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
         return f"It does not compute in {inputs.number_format.upper()}."
-    each = _gpu_hours_per_token(inputs.model, gpu.id, inputs.number_format, inputs.software)
-    if each is None or not math.isfinite(each):
+    plan_inputs = ParallelismPlanInputs(
+        model=inputs.model,
+        gpu=gpu.id,
+        tokens=inputs.tokens,
+        sequence=inputs.sequence,
+        number_format=inputs.number_format,
+        software=inputs.software,
+    )
+
+    def train(gpus: int) -> TrainingOnGpus:
+        training = _train_on_gpus(dataclasses.replace(plan_inputs, gpus=gpus))
+        if inputs.lost is None:
+            return training
+        return training._replace(run_time=training.lossless_time / (1 - inputs.lost))
+
+    system = first_system_with_gpu(gpu)
+    counts = GpuCounts(
+        system.gpus if system else largest_sales_unit_size(gpu),
+        least=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
+    )
+    try:
+        first = counts.round_up(guess_gpus(plan_inputs, inputs.days))
+        found = search_plan_for_deadline(train, {first: train(first)}, first, counts, inputs.days)
+    except (ValueError, TypeError):
         return "Its 16-bit rate is not published, so its speed is not known."
-    hours = each * inputs.tokens / (1 - inputs.lost)
-    capacity = gpu.capacity * MEMORY_SHARE_FOR_STATES
-    states = model.parameters * STATE_BYTES
-    count = max(1, math.ceil(states / capacity), math.ceil(hours * 3600 / inputs.days))
-    board = largest_sales_unit_size(gpu)
-    count = -(-count // board) * board
-    return GpuCandidate(gpu, count, states / count, None, hours, price)
+    count = format_value(found.gpus, "GPU")
+    if math.isinf(found.run_time):
+        return f"No layout fits on {count}."
+    if found.run_time > inputs.days:
+        verb = "take" if found.gpus > 1 else "takes"
+        return f"{count} {verb} {format_value(found.run_time, 's')}."
+    hours = found.run_time * found.gpus / 3600
+    useful_share = found.lossless_time / found.run_time
+    return GpuCandidate(gpu, found.gpus, found.memory, None, hours, price, useful_share)
 
 
 def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
-    """Return nearby input values for which another GPU is the best."""
+    """Return nearby input values for which another GPU is the best.
+
+    For training, only those are tried that are among the first now.
+    """
     changes = []
+    gpus = None
+    if result.inputs.job == "training":
+        gpus = [candidate.gpu for candidate in result.candidates[:_FRONT_RUNNERS]]
     for variation in _list_variations(result):
         changed: dict[str, Any] = {variation.field: variation.value}
         try:
-            other = rank_gpus(dataclasses.replace(result.inputs, **changed))
+            other = rank_gpus(dataclasses.replace(result.inputs, **changed), gpus)
         except InvalidInputsError:
             continue
         best = _describe_best(other)
@@ -642,6 +699,8 @@ def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
             changes.append(VerdictFlip(variation.field, label, now, then, best))
     return tuple(changes)
 
+
+_FRONT_RUNNERS = 5
 
 NO_GPU = "No GPU of the catalog does it."
 

@@ -17,7 +17,6 @@ from app.estimator.estimates.accelerator_choice import (
     GpuRanking,
     describe_gpu_count,
     find_flips,
-    largest_sales_unit_size,
     list_non_gpu_accelerators,
     most_lacking_bytes,
     rank_gpus,
@@ -314,15 +313,13 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
     inputs = result.inputs
     if best.gpu_hours is None:
         return _serving_steps(inputs, best, result.memory_by_gpu_count[best.count])
-    unit_size = largest_sales_unit_size(best.gpu)
-    useful_share = 1 - inputs.lost
     states = (
         f"{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
         f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})"
     )
     return (
         FormulaStep(
-            "GPUs for the states",
+            "Fewest GPUs tried",
             "parameters × 16 B ÷ (memory × share for states)",
             states,
             result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES),
@@ -336,18 +333,17 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
             "[tokens] ÷ ([tokens per second of a GPU] × (1 − [time lost])) ÷ 3,600",
             (
                 inputs.tokens,
-                inputs.tokens / (best.gpu_hours * 3600 * useful_share),
-                (inputs.lost, "%"),
+                inputs.tokens / (best.gpu_hours * 3600 * best.useful_share),
+                (1 - best.useful_share, "%"),
             ),
             best.gpu_hours,
             "megatron-2021",
         ),
-        _STEPS.line(
-            "gpus",
-            "the more of both, in whole boards",
-            f"⌈max({states}, {format_term(best.gpu_hours)} ÷ "
-            f"{format_term(inputs.days / 3600)}, 1) ÷ {unit_size}⌉ × {unit_size}",
-            best.count,
+        _STEPS.line_from_template(
+            "duration",
+            "[GPU-hours] ÷ [GPUs, the fewest whole systems that are in time] × 3,600",
+            (best.gpu_hours, best.count),
+            best.gpu_hours / best.count * 3600,
             "megatron-2021",
         ),
         *_power_steps(best),
@@ -419,9 +415,9 @@ def _build_exclusion_count_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
 def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
     memory = best.gpu.capacity
     if result.inputs.job == "training":
-        limit, text = memory * MEMORY_SHARE_FOR_STATES, "for states"
+        limit, text = best.gpu.engine_visible_memory, "visible"
         parts: tuple[BarSegment, ...] = (
-            BarSegment("optimizer", "Weights, gradients, optimizer", best.needed_bytes_per_gpu),
+            BarSegment("optimizer", "States and activations", best.needed_bytes_per_gpu),
         )
     else:
         memory_use = result.memory_by_gpu_count[best.count]
@@ -452,11 +448,9 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
         notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."
     if inputs.job == "training":
         notes.append(
-            "Training is mixed-precision AdamW with states sharded over all GPUs, at "
-            "the speed of the best usual layout on 1,024 GPUs; parallelism-plan finds the "
-            "layout and the hours of a cluster. training-time says other GPU-hours for the "
-            "same run, because it takes the number of GPUs, the layout and the lost time "
-            "that you give it."
+            "Training is mixed-precision AdamW in the fastest layout that surely fits, which "
+            "parallelism-plan finds and training-run takes: for the same number of GPUs they say "
+            "the same GPU-hours."
         )
     else:
         notes.append(

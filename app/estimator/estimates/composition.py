@@ -209,9 +209,12 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
     return ""
 
 
-def add_power_section(composer: SectionComposer, system: System, nodes: int) -> SubEstimate | None:
+def add_power_section(
+    composer: SectionComposer, system: System, nodes: int, **changed: Any
+) -> SubEstimate | None:
     """Add power and racks of whole systems."""
-    return composer.try_to_add("Power", "power-cooling", {"system": system.id, "nodes": nodes})
+    values = {"system": system.id, "nodes": nodes, **changed}
+    return composer.try_to_add("Power", "power-cooling", values)
 
 
 def add_cost_section(

@@ -137,7 +137,7 @@ _SLACK = 1.5
 
 
 def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
-    """Return targets instead of those that even one request misses: half again what it takes.
+    """Return targets instead of those that even one request misses: 1.5 times what it takes.
 
     At just what one request takes, each replica would answer one at a time.
     """

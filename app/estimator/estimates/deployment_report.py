@@ -162,8 +162,8 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
         for field, value in result.relaxed_targets.items()
     ]
     return (
-        "Even one request misses the targets on this hardware, so it is sized for half again what "
-        f"one takes: {' and '.join(changes)}."
+        "Even one request alone misses the targets on this hardware. It is sized for 1.5 times "
+        f"what one request takes: {' and '.join(changes)}."
     )
 
 

@@ -319,6 +319,15 @@ class TransientsByStage(NamedTuple):
     stages: tuple[TransientBytesPerToken, ...]
 
 
+_Key = tuple[object, ...]
+
+
+@functools.lru_cache(maxsize=64)
+def _transients_of_searches(*_job: object) -> dict[_Key, TransientsByStage]:
+    """Return what searches of this job found on any number of GPUs, and on any GPU."""
+    return {}
+
+
 class LayoutMemoryChecker:
     """Memory checks for the layouts of one job.
 
@@ -335,7 +344,7 @@ class LayoutMemoryChecker:
             self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
-        self._per_token: dict[tuple[object, ...], TransientsByStage] = {}
+        self._per_token = _transients_of_searches(model, job.sequence, job.software)
 
     @property
     def fits_sharded_states(self) -> bool:
@@ -468,6 +477,12 @@ class RankedLayout(NamedTuple):
     step: StepTime
 
 
+@functools.lru_cache(maxsize=64)
+def _times_of_searches(*_job: object) -> dict[_Key, AllLayersTime]:
+    """Return the times of layers that searches of this job found on any number of GPUs."""
+    return {}
+
+
 class _LayoutSearch:
     """State of a search: the best layouts so far, and the work done."""
 
@@ -488,7 +503,10 @@ class _LayoutSearch:
         self._memory = LayoutMemoryChecker(
             model, job, gpu.engine_visible_memory * job.usable_memory_share
         )
-        self._times: dict[tuple[object, ...], AllLayersTime] = {}
+        self._times: dict[_Key, AllLayersTime] = {}
+        self._times_of_searches = _times_of_searches(
+            model, gpu, fabric, job.sequence, job.number_format, job.software
+        )
         self._ranked: list[RankedLayout] = []
 
     @property
@@ -508,14 +526,25 @@ class _LayoutSearch:
             self._model, family.pipeline, family.chunks_per_stage
         )
         fullest_stage_share = fullest_stage_layers / self._model.layers
+
+        def is_too_slow(micro_batch: MicroBatch, recompute: Recompute) -> bool:
+            if len(self._ranked) < self._max_ranked:
+                return False
+            times = self._layer_times(family, micro_batch, recompute)
+            stage_slots = micro_batch.per_step + bubble_micro_batches
+            min_seconds = stage_slots * times.time_without_gather * fullest_stage_share
+            return min_seconds > self._ranked[-1].seconds
+
+        if self._max_ranked == 1:  # Memory is checked only of what may be the fastest.
+            kept = tuple(m for m in family.micro_batches if not is_too_slow(m, "none"))
+            if not kept:
+                return
+            family = dataclasses.replace(family, micro_batches=kept)
         for fitting in self._memory.fitting_micro_batches(family):
             self.fitting_count += 1
-            times = self._layer_times(family, fitting)
-            stage_slots = fitting.micro_batch.per_step + bubble_micro_batches
-            min_seconds = stage_slots * times.time_without_gather * fullest_stage_share
-            is_full = len(self._ranked) >= self._max_ranked
-            if is_full and min_seconds > self._ranked[-1].seconds:
+            if is_too_slow(fitting.micro_batch, fitting.recompute):
                 continue
+            times = self._layer_times(family, fitting.micro_batch, fitting.recompute)
             plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
             self._timing_work += _WORK_OF_STEP
             step = build_step_time(self._model, self._rates, self._fabric, plan, times)
@@ -523,13 +552,17 @@ class _LayoutSearch:
             bisect.insort(self._ranked, ranked)
             del self._ranked[self._max_ranked :]
 
-    def _layer_times(self, family: MicroBatchFamily, fitting: FittingMicroBatch) -> AllLayersTime:
-        micro_batch, recompute = fitting.micro_batch, fitting.recompute
+    def _layer_times(
+        self, family: MicroBatchFamily, micro_batch: MicroBatch, recompute: Recompute
+    ) -> AllLayersTime:
         key = (family.tensor, family.context, family.expert, micro_batch.sequences, recompute)
         times = self._times.get(key)
         if times is None:
-            plan = family.build_plan(self._job, micro_batch, recompute)
-            times = all_layers_time(self._model, self._rates, self._fabric, plan)
+            times = self._times_of_searches.get(key)
+            if times is None:
+                plan = family.build_plan(self._job, micro_batch, recompute)
+                times = all_layers_time(self._model, self._rates, self._fabric, plan)
+                self._times_of_searches[key] = times
             self._times[key] = times
             self._timing_work += _WORK_OF_LAYER * len(self._model.layer_counts)
         return times
@@ -553,7 +586,8 @@ def search_layouts(
     Every combination of tensor, pipeline, context and expert parallelism that
     divides the cluster and the model is tried, with micro-batch, interleaving, recomputation
     and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
-    that fits is ranked.
+    that fits is ranked. If only the best is asked for, slower ones aren't checked for memory, so
+    that those that fit are not counted.
     """
     splits = tuple(list_splits(model, fabric, job))
     search = _LayoutSearch(model, gpu, job, fabric, max_ranked)
@@ -754,6 +788,28 @@ def _search_full_and_halved_clusters(
     return searches
 
 
+def compute_sure_run(
+    inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
+) -> TrainingTimeResult | None:
+    """Return the whole run in the best layout that surely fits, as training-run plans it.
+
+    None if no layout fits; if none surely fits, the best stays.
+    """
+    fabric, job = _plan_fabric(inputs, gpu), requested_job(inputs, model)
+    ranked = search_layouts(model, gpu, job, fabric, max_ranked=1).ranked
+    while ranked and judge_layout_memory(ranked[0], gpu).lead == UNSURE_LEAD:
+        ranked = search_layouts(model, gpu, job, fabric, _MAX_RANKED).ranked
+        sure = find_sure_layout(ranked, gpu, job.usable_memory_share)
+        if sure is None:
+            break
+        job = dataclasses.replace(job, usable_memory_share=sure.percent / 100)
+        ranked = search_layouts(model, gpu, job, fabric, max_ranked=1).ranked
+    if not ranked:
+        return None
+    plan, step = ranked[0].plan, ranked[0].step
+    return compute_run(model, gpu, training_time_inputs(inputs, plan), plan, step)
+
+
 def judge_layout_memory(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict:
     """Return the verdict on the memory of a layout, as `training-memory` gives it."""
     limit, plan = gpu.engine_visible_memory, candidate.plan
@@ -764,30 +820,48 @@ def judge_layout_memory(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict
 
 
 def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
-    return (*_find_sure_layout(result), *_find_too_few_gpus(result))
+    return (*_find_less_usable_memory(result), *_find_too_few_gpus(result))
 
 
-def _find_sure_layout(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+class SureLayout(NamedTuple):
+    """A layout that surely fits, and the usable percentage of memory that leaves it the best."""
+
+    candidate: LayoutCandidate
+    percent: int
+
+
+def find_sure_layout(
+    ranked: tuple[LayoutCandidate, ...], gpu: Accelerator, usable_memory: float
+) -> SureLayout | None:
+    """Return the best of the layouts that surely fit; None if the first does, or none."""
+    if not ranked or judge_layout_memory(ranked[0], gpu).lead != UNSURE_LEAD:
+        return None
+    for candidate in ranked[1:]:
+        percent = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
+        if (
+            candidate.plan.gpus == ranked[0].plan.gpus
+            and percent < 100 * usable_memory
+            and judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD
+        ):
+            return SureLayout(candidate, percent)
+    return None
+
+
+def _find_less_usable_memory(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     """Return the usable share of memory that leaves the best of the layouts that surely fit."""
-    best, gpu = result.best_layout, result.gpu
-    if best is None or judge_layout_memory(best, gpu).lead != UNSURE_LEAD:
+    usable_memory = result.inputs.usable_memory
+    sure = find_sure_layout(result.ranked, result.gpu, usable_memory)
+    if sure is None:
         return ()
-    for candidate in result.ranked:
-        if candidate.plan.gpus != best.plan.gpus:
-            continue
-        if judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD:
-            share = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
-            if share >= 100 * result.inputs.usable_memory:
-                continue
-            now, then = (f"{percent:g}%" for percent in (100 * result.inputs.usable_memory, share))
-            slower = format_value(candidate.step.total / best.step.total - 1, "%")
-            becomes = (
-                f"A layout with micro-batch {candidate.plan.micro_batch} fits for sure: "
-                f"{format_value(candidate.memory, 'B')}, and each step takes {slower} longer."
-            )
-            label = input_specs(ParallelismPlanInputs)["usable_memory"].label
-            return (VerdictFlip("usable_memory", label, now, then, becomes),)
-    return ()
+    slower = sure.candidate.step.total / result.ranked[0].step.total - 1
+    becomes = (
+        f"A layout with micro-batch {sure.candidate.plan.micro_batch} fits for sure: "
+        f"{format_value(sure.candidate.memory, 'B')}, and each step takes "
+        f"{format_value(slower, '%')} longer."
+    )
+    label = input_specs(ParallelismPlanInputs)["usable_memory"].label
+    now, then = (f"{percent:g}%" for percent in (100 * usable_memory, sure.percent))
+    return (VerdictFlip("usable_memory", label, now, then, becomes),)
 
 
 def _find_too_few_gpus(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:

@@ -1,9 +1,10 @@
 """`training-run`: inputs, and the sections from memory to cost."""
 
 import dataclasses
+import functools
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import COST, NETWORK
@@ -27,13 +28,15 @@ from app.estimator.estimates.training_time import (
     round_to_systems,
 )
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import reuse_input
 from app.estimator.memory.model_states import build_trained_weights
+from app.estimator.memory.parallel_layout import default_batch_tokens
 from app.estimator.models.lookup import find_model
 from app.estimator.result import SubEstimate
 from app.estimator.training.run_costs import GPU_MTBF, WRITE_BANDWIDTH, checkpoint_bytes
-from app.estimator.training.step_time import LOST, gpu_hours_per_token
-from app.estimator.training.training_plan import find_software
+from app.estimator.training.step_time import LOST, find_usual_plan, step_time
+from app.estimator.training.training_plan import TrainingPlan, find_software
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,10 +80,14 @@ class TrainingRunInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuCounts:
-    """The numbers of GPUs that a run may have: whole systems, and those that divide its batch."""
+    """The numbers of GPUs that a run may have: whole systems, and those that divide its batch.
+
+    None has fewer than the `least`.
+    """
 
     system_gpus: int
     of_batch: tuple[int, ...] = ()
+    least: float = 1.0
 
     def round_up(self, gpus: float) -> int:
         """Return the next larger number of GPUs, or the largest.
@@ -90,9 +97,19 @@ class GpuCounts:
         >>> GpuCounts(8).round_up(17)
         24
         """
+        gpus = max(gpus, self.least)
         if not self.of_batch:
             return round_to_systems(gpus, self.system_gpus)
         return next((count for count in self.of_batch if count >= gpus), self.of_batch[-1])
+
+
+class TimedPlan(Protocol):
+    @property
+    def run_time(self) -> float:
+        """Return the time of the whole run [s]; infinite if no layout fits."""
+
+
+PlanT = TypeVar("PlanT", bound=TimedPlan)
 
 
 class SurePlan(NamedTuple):
@@ -132,7 +149,7 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     system = choose_system(gpu, inputs.system)
     run = SectionComposer(inputs)
     counts = _list_gpu_counts(run, system)
-    layout = _choose_and_add_layout(run, gpu, counts)
+    layout = _choose_and_add_layout(run, counts)
     gpus = layout.gpus
     nodes = math.ceil(gpus / system.gpus) if system else 0
     if layout.inputs is not None:
@@ -151,6 +168,10 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
                 machines = float(power.estimate["machines_typical"].value or 0)
                 time_inputs["watts_per_gpu"] = machines / gpus
             time = run.add("Time", "training-time", time_inputs)
+            if power:
+                run.sections.remove(power)
+                seconds = min(max(float(time.estimate["time"].value or 0), 60.0), 1e10)
+                add_power_section(run, system, nodes, duration=seconds)
             run.try_to_add("Network", "fabric", {"system": system.id, "nodes": nodes})
             run.try_to_add("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
@@ -213,9 +234,7 @@ _MOST_SEARCHES = 4
 _LARGE = 4096  # Where no layout fits on so many, the batch is too small, not the memory.
 
 
-def _choose_and_add_layout(
-    composer: SectionComposer, gpu: Accelerator, counts: GpuCounts
-) -> ChosenLayout:
+def _choose_and_add_layout(composer: SectionComposer, counts: GpuCounts) -> ChosenLayout:
     """Choose the layout and the GPUs, and add the section that they are from.
 
     Adapters are trained in copies: on one GPU, or with states divided over all.
@@ -224,21 +243,23 @@ def _choose_and_add_layout(
     if inputs.method != "full":
         gpus = inputs.gpus or _count_gpus_for_adapters(composer)
         return ChosenLayout(_adapter_layout(gpus), gpus)
-    gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs, gpu))
-    chosen = _compute_sure_plan(composer, gpus)
+    gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs))
+    compute_plan = functools.partial(_compute_sure_plan, composer)
+    chosen = compute_plan(gpus)
     plans = {gpus: chosen}
     if not inputs.gpus:
         limit = inputs.deadline or math.inf
-        chosen = _search_plan_for_deadline(composer, plans, chosen, counts, limit)
+        chosen = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
+    gpus = chosen.plan.inputs.gpus
     time = chosen.plan.estimate["time"]
     later: list[SurePlan | None] = [None, None]
     if inputs.gpus and math.isinf(chosen.run_time):
-        found = _search_plan_for_deadline(composer, plans, chosen, counts, math.inf)
+        found = search_plan_for_deadline(compute_plan, plans, gpus, counts, math.inf)
         later[0] = found if math.isfinite(found.run_time) else None
     for number, seconds in enumerate((chosen.run_time, time.high)):
         if inputs.deadline and seconds and inputs.deadline < seconds < math.inf:
             limit = inputs.deadline * chosen.run_time / seconds
-            found = _search_plan_for_deadline(composer, plans, chosen, counts, limit)
+            found = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
             later[number] = found if found.run_time <= limit else None
     composer.sections.append(chosen.plan)
     figures = chosen.plan.estimate
@@ -273,19 +294,19 @@ def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:
     return SurePlan(plan, None if plan is first else first)
 
 
-def _search_plan_for_deadline(
-    composer: SectionComposer,
-    plans: dict[int, SurePlan],
-    first: SurePlan,
+def search_plan_for_deadline(
+    compute_plan: Callable[[int], PlanT],
+    plans: dict[int, PlanT],
+    gpus: int,
     counts: GpuCounts,
     limit: float,
-) -> SurePlan:
+) -> PlanT:
     """Return the plan on the fewest whole systems that take no longer than the limit [s].
 
-    GPU-hours hardly depend on the number of GPUs, so a few searches from the first plan are
-    enough. `plans` are those that were computed, by their GPUs; new ones are added.
+    GPU-hours hardly depend on the number of GPUs, so a few searches from the first number are
+    enough. `plans` are those that were computed, by their GPUs; new ones are added. If none is
+    in time, the plan is one on the most GPUs.
     """
-    gpus = first.plan.inputs.gpus
     for _ in range(_MOST_SEARCHES):
         seconds = plans[gpus].run_time
         if math.isinf(seconds) and gpus >= _LARGE:
@@ -295,23 +316,47 @@ def _search_plan_for_deadline(
         if growth <= 1 and gpus in plans:
             break
         if gpus not in plans:
-            plans[gpus] = _compute_sure_plan(composer, gpus)
+            plans[gpus] = compute_plan(gpus)
     fitting = [n for n, plan in plans.items() if math.isfinite(plan.run_time)]
     in_time = [n for n in fitting if plans[n].run_time <= limit]
     return plans[min(in_time) if in_time else max(fitting or plans)]
 
 
-def _gpus_for_deadline(inputs: TrainingRunInputs, gpu: Accelerator) -> float:
+def _gpus_for_deadline(inputs: TrainingRunInputs) -> float:
     """Return about how many GPUs would meet the deadline in the usual layout."""
     if inputs.deadline is None:
         return USUAL_GPUS
     try:
-        gpu_hours = gpu_hours_per_token(
-            find_model(inputs.model), gpu, inputs.number_format, inputs.software
-        )
+        return guess_gpus(inputs, inputs.deadline)
     except (ValueError, TypeError, KeyError):
         return USUAL_GPUS
-    return gpu_hours * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
+
+
+@functools.lru_cache(maxsize=2048)
+def guess_gpus(inputs: TrainingRunInputs | ParallelismPlanInputs, seconds: float) -> float:
+    """Return about how many GPUs train in this time in the usual layout.
+
+    Raises ValueError or TypeError if the rates of the GPU are not known.
+    """
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    sequence = min(inputs.sequence, _TOKENS_AT_ONCE)
+    wanted = TrainingPlan(
+        sequence=sequence,
+        micro_batch=_TOKENS_AT_ONCE // sequence,
+        number_format=inputs.number_format,
+        software=find_software(inputs.software, model),
+    )
+    gpus, batch = float(_FIRST_GUESS), default_batch_tokens(inputs.tokens)
+    for _ in range(2):  # The speed depends on the number of GPUs as well.
+        plan = find_usual_plan(model, gpu, wanted, max(USUAL_GPUS, round(gpus)), batch)
+        step = step_time(model, gpu, gpu_interconnect(gpu), plan)
+        gpus = inputs.tokens / plan.tokens * step.total * plan.gpus / (1 - LOST) / seconds
+    return gpus
+
+
+_FIRST_GUESS = 512
+# Shorter sequences are batched, because products with few rows use a GPU poorly.
+_TOKENS_AT_ONCE = 8192
 
 
 def _memory_inputs(

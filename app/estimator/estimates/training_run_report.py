@@ -176,10 +176,11 @@ def _faster_layout_text(result: _RunResult) -> str:
         float(plan.estimate["step_time"].value or 0) for plan in (sure, unsure)
     )
     memory, share = unsure.estimate["memory"].words, unsure.inputs.usable_memory
+    faster = format_value(1 - unsure_seconds / seconds, "%")
     return (
-        f"The layout fits for sure. One that needs {memory} may not fit, and each of its steps "
-        f"would take {format_value(1 - unsure_seconds / seconds, '%')} less: the parallelism plan "
-        f"picks it with usable memory set to {format_value(share, '%')}."
+        f"This layout surely fits. Another has {faster} shorter steps, but needs "
+        f"{memory} on each GPU and may run out of memory: to see it, set the usable memory of the "
+        f"parallelism plan to {format_value(share, '%')}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Time of one optimizer step, part by part; pipeline bubble; GPU-hours of a run."""
+"""Time of one optimizer step, part by part; pipeline bubble; the usual layout of a run."""
 
 import dataclasses
 import math
@@ -11,9 +11,9 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
 from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.training.training_plan import (
+    Recompute,
     TrainingPlan,
     count_parameters_per_gpu_before_zero,
-    find_software,
     fullest_stage_memory,
     has_free_places_for_head,
     layers_of_fullest_stage,
@@ -436,30 +436,38 @@ def pipeline_bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> 
 # (3 to 15 % for restarts alone).
 LOST = 0.16
 
-# GPUs of the usual cluster for a run of this size, and its batch.
-_CLUSTER = 1024
-_TOKENS_PER_STEP = 4_000_000
-# Tokens of a micro-batch. Shorter sequences are batched, because products with few rows
-# use a GPU poorly.
-_TOKENS_AT_ONCE = 8192
 _DEEPEST = 64  # Pipeline stages.
 
 
-def usual_plans(
-    model: Architecture, gpu: Accelerator, number_format: str, software: str
-) -> tuple[TrainingPlan, ...]:
-    """Return the usual layouts of runs of this size, one per tensor parallelism.
+def find_usual_plan(
+    model: Architecture, gpu: Accelerator, plan: TrainingPlan, gpus: int, tokens_per_step: float
+) -> TrainingPlan:
+    """Return the fastest of the usual layouts of a run, one per tensor parallelism.
 
     Each has the fewest pipeline stages with which it fits in memory, and the least
-    recomputation for that.
+    recomputation for that, from that of `plan`; all have its other values.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> model, a100 = find_model("llama-2-7b"), find_accelerator("a100-sxm4-80")
+    >>> plan = TrainingPlan(sequence=4096, recompute="selective")
+    >>> plan = find_usual_plan(model, a100, plan, 1024, 4e6)
+    >>> seconds = step_time(model, a100, gpu_interconnect(a100), plan).total
+    >>> 1.4e5 < 2e12 * seconds / plan.tokens * plan.gpus / 3600 / (1 - LOST) < 2.3e5
+    True
     """
-    widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
     found = [
-        _find_fewest_stages(model, gpu, _usual_plan(model, number_format, software, tensor))
-        for tensor in widths
+        _find_fewest_stages(
+            model, gpu, dataclasses.replace(plan, tensor=tensor), gpus, tokens_per_step
+        )
+        for tensor in (1, 2, 4, 8)
+        if not model.heads or model.heads % tensor == 0
     ]
-    fitting = [one.plan for one in found if one.fits]
-    return tuple(fitting or (one.plan for one in found))
+    fabric = gpu_interconnect(gpu)
+    return min(
+        [one.plan for one in found if one.fits] or [one.plan for one in found],
+        key=lambda plan: step_time(model, gpu, fabric, plan).total * plan.gpus / plan.tokens,
+    )
 
 
 class UsualPlan(NamedTuple):
@@ -468,13 +476,15 @@ class UsualPlan(NamedTuple):
 
 
 def _find_fewest_stages(
-    model: Architecture, gpu: Accelerator, plan_without_pipeline: TrainingPlan
+    model: Architecture, gpu: Accelerator, plan: TrainingPlan, gpus: int, tokens_per_step: float
 ) -> UsualPlan:
     """Return the plan with the fewest stages that fits, or with the most if none does."""
     pipeline = 1
     while True:
-        plan = _with_pipeline_stages(model, plan_without_pipeline, pipeline)
-        for tried in (plan, dataclasses.replace(plan, recompute="full")):
+        staged = _with_pipeline_stages(model, plan, pipeline, gpus, tokens_per_step)
+        recomputes: tuple[Recompute, ...] = (plan.recompute, "selective", "full")
+        for recompute in dict.fromkeys(recomputes):
+            tried = dataclasses.replace(staged, recompute=recompute)
             if fullest_stage_memory(model, tried).total <= gpu.engine_visible_memory:
                 return UsualPlan(tried, fits=True)
         if pipeline == _DEEPEST:
@@ -482,56 +492,16 @@ def _find_fewest_stages(
         pipeline *= 2
 
 
-def _usual_plan(
-    model: Architecture, number_format: str, software: str, tensor: int
-) -> TrainingPlan:
-    """Return what all usual plans of one tensor parallelism have in common."""
-    sequence = min(model.max_context or 4096, 8192)
-    return TrainingPlan(
-        tensor=tensor,
-        sequence=sequence,
-        micro_batch=max(1, _TOKENS_AT_ONCE // sequence),
-        number_format=number_format,
-        recompute="selective",
-        software=find_software(software, model),
-    )
-
-
 def _with_pipeline_stages(
-    model: Architecture, plan_without_pipeline: TrainingPlan, pipeline: int
+    model: Architecture, plan: TrainingPlan, pipeline: int, gpus: int, tokens_per_step: float
 ) -> TrainingPlan:
-    """Return the plan on the usual cluster with `pipeline` stages."""
-    data = max(1, _CLUSTER // (plan_without_pipeline.tensor * pipeline))
-    sequences = _TOKENS_PER_STEP / plan_without_pipeline.sequence
-    batches = max(1, round(sequences / data / plan_without_pipeline.micro_batch))
+    data = max(1, gpus // (plan.tensor * pipeline))
+    batches = max(1, round(tokens_per_step / plan.sequence / data / plan.micro_batch))
     return dataclasses.replace(
-        plan_without_pipeline,
+        plan,
         pipeline=pipeline,
         data=data,
         expert=min(math.gcd(model.experts, 64), data) if model.is_routed else 1,
         chunks=2 if pipeline > 1 else 1,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
     )
-
-
-def gpu_hours_per_token(
-    model: Architecture, gpu: Accelerator, number_format: str, software: str
-) -> float:
-    """Accelerator-hours to train on a token with the best usual layout [h].
-
-    1 / rate per GPU / 3600, in a run without lost time. `software`: its id, or `USUAL_SOFTWARE`.
-
-    >>> from app.estimator.models.lookup import find_model
-    >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.training.training_plan import USUAL_SOFTWARE
-    >>> a100 = find_accelerator("a100-sxm4-80")
-    >>> each = gpu_hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL_SOFTWARE)
-    >>> 1.4e5 < 2e12 * each / (1 - LOST) < 2.3e5
-    True
-    """
-    fabric = gpu_interconnect(gpu)
-    rate = max(
-        plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
-        for plan in usual_plans(model, gpu, number_format, software)
-    )
-    return 1 / rate / 3600
