@@ -102,7 +102,7 @@ def format_estimate_markdown(
         markdown_table(
             ("Section", "Calculator", "Verdict"),
             [
-                (s.heading, s.name, f"{s.estimate.verdict.lead} {s.estimate.verdict.text}")
+                (s.full_heading, s.name, f"{s.estimate.verdict.lead} {s.estimate.verdict.text}")
                 for s in estimate.sections
             ],
         ),

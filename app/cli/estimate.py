@@ -207,7 +207,7 @@ def _section_text(section: SubEstimate) -> str:
     figures = [f for name in entry.first if (f := result.find_figure(name)) and f.applies]
     return "\n".join(
         (
-            f"{section.heading} ({entry.name})",
+            f"{section.full_heading} ({entry.name})",
             textwrap.fill(verdict, _WIDTH, initial_indent="  ", subsequent_indent="  "),
             _figure_lines(figures),
         )

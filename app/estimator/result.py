@@ -294,6 +294,12 @@ class SubEstimate:
     name: str
     inputs: Any
     estimate: "Estimate"
+    counted_with: str = ""
+
+    @property
+    def full_heading(self) -> str:
+        """Return the heading with what the section counts with instead of what was asked."""
+        return f"{self.heading}, with {self.counted_with}" if self.counted_with else self.heading
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -274,7 +274,7 @@ def _section_view(section: SubEstimate) -> SectionView:
     entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
     query = encode_inputs_query(given_inputs.inputs_to_query(section.inputs))
     return SectionView(
-        heading=section.heading,
+        heading=section.full_heading,
         title=entry.title,
         sign=VERDICT_ICONS[verdict.status],
         lead=verdict.lead,
@@ -318,8 +318,9 @@ def _shared_inputs(
     other: EstimateSpec, specs: Mapping[str, InputSpec], values: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
-    shared = {}
     wanted, same = given_inputs.input_specs(other.inputs), _SAME
+    # Where no targets are asked, nobody set those that another calculator has by default.
+    shared = {name: "" for name, spec in wanted.items() if spec.clearable and name not in specs}
     if other.name == "accelerator-choice" and "sequence" in specs:
         shared["job"] = "training"
         same = _SAME | _SAME_OF_TRAINING

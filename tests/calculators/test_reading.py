@@ -146,7 +146,7 @@ def test_links_to_other_calculators_take_the_load_along(client):
         page = unescape(client.get(f"/calculators/{asked}").text)
         line = re.search(r"<p class=\"small\">Other calculators.*?</p>", page, re.DOTALL)
         found = re.search(rf'href="/calculators/{other}\?([^"]*)"', line[0])
-        return dict(parse_qsl(found[1]))
+        return dict(parse_qsl(found[1], keep_blank_values=True))
 
     # One conversation of 7,000 + 1,000 tokens at home stays one of 8,000.
     cards = "gpu=rtx-3090&tensor_parallel=2&engine=llama.cpp&weights=gguf-q4-k-m"
@@ -161,6 +161,7 @@ def test_links_to_other_calculators_take_the_load_along(client):
         "1000",
         "1",
     ]
+    assert served["tpot_target"] == ""  # Nobody asked for one.
     # Users are those of all replicas, so that memory is not asked to hold them in one.
     users = "serving-capacity?model=8B&gpu=l40s&concurrent=500&prompt_tokens=3000&output_tokens=500"
     memory = links_of(users, "inference-memory")

@@ -215,6 +215,11 @@ def test_the_page_links_each_section_to_its_calculator_without_a_script(client):
 
 def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
     long = {"model": "Qwen/Qwen3-235B-A22B-FP8", "concurrent": "20", "prompt_tokens": "30k"}
+    # Of themselves, long prompts are no reason for more GPUs.
+    usual = run_estimate("deployment", long)
+    assert usual["fits"].value is True
+    assert f"first token within {usual['ttft_p95'].words}" in usual.verdict.text
+    long["ttft_target"] = "2 s"
     service = run_estimate("deployment", long)
     (change,) = service.changes
 
@@ -222,6 +227,11 @@ def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
     assert f"first token within {change.flips_at}, not 2\u00a0s" in service.verdict.text
     assert service.verdict.lead.endswith("GPUs, later than the targets.")
     assert service["fits"].value is False
+    assert usual["gpus"].value < service["gpus"].value
+    section = _section(service, "serving-capacity")
+    assert section.full_heading == f"Latency, with first token within {change.flips_at}"
+    decides = f"target of {change.flips_at} for the first token decides"
+    assert decides in section.estimate.verdict.text
     later = run_estimate("deployment", {**long, **change.typed_values})
     assert later["fits"].value is True
     assert later["gpus"].value == service["gpus"].value

@@ -360,6 +360,22 @@ def test_more_drafts_of_a_models_own_module_keep_and_speed_up_as_published() -> 
     assert plain / fast == pytest.approx(1.5, rel=0.1)
 
 
+def test_given_replicas_without_targets_lead_with_the_most_that_they_put_out() -> None:
+    card = next(q for q in EXAMPLE_QUESTIONS if "from a rack" in q.question)
+    answer = registry.run_estimate(card.estimate, card.typed)
+    most = answer["saturated_throughput"].words
+    assert answer.verdict.text.startswith(f"At most {most} of output")
+    assert f"{answer['throughput'].words} at this load" in answer.verdict.text
+    assert "At most" not in ask(card.estimate, **{**card.typed, "tpot_target": "50"}).verdict.text
+
+
+def test_the_working_of_llama_cpp_divides_no_layer() -> None:
+    cards = {"gpu": "rtx-3090", "tensor_parallel": 2, "engine": "llama.cpp", "context": 8000}
+    answer = ask("inference-memory", model="llama-3.3-70b", weights="gguf-q4-k-m", **cards)
+    step = next(step for step in answer.steps if step.figure == "activations")
+    assert "MLP width + 4" in step.formula
+
+
 def test_a_rack_as_a_system_is_not_too_dense_for_a_place_that_nobody_chose() -> None:
     rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     assert "Too dense" not in ask("deployment", **rack).verdict.text

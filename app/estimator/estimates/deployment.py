@@ -30,7 +30,7 @@ from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import resolve_published_or_fp8
 from app.estimator.result import SubEstimate
-from app.estimator.units import NBSP, parse_quantity
+from app.estimator.units import NBSP, format_value, parse_quantity
 
 
 def _usual_shared_gpus(inputs: Any) -> int:
@@ -105,6 +105,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     relaxed = _relax_targets(capacity)
     if relaxed:
         capacity = run.compute_section("Latency", "serving-capacity", {**resolved, **relaxed})
+        capacity = dataclasses.replace(capacity, counted_with=_describe_targets(relaxed))
     estimate = capacity.estimate
     weights = {
         "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
@@ -144,10 +145,29 @@ def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
     if capacity.estimate["gpus"].value is not None:
         return {}
     return {
-        change.field: f"{_SLACK * parse_quantity(change.flips_at.replace(NBSP, ' '), 's'):.3g} s"
+        change.field: f"{_SLACK * parse_quantity(change.flips_at.replace(NBSP, ' '), 's'):.2g} s"
         for change in capacity.estimate.changes
         if change.field.endswith("_target")
     }
+
+
+TARGET_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
+
+
+def format_target(value: str) -> str:
+    """Format a target as it is typed in seconds.
+
+    >>> format_target("0.062 s").replace(NBSP, " ")
+    '62 ms'
+    """
+    return format_value(parse_quantity(value, "s"), "s")
+
+
+def _describe_targets(targets: Mapping[str, str]) -> str:
+    """Return targets as a list in words, such as “first token within 3.2 s”."""
+    return " and ".join(
+        f"{TARGET_LABELS[field]} within {format_target(value)}" for field, value in targets.items()
+    )
 
 
 # Engines of the memory by those of the speed.

@@ -4,9 +4,11 @@ from typing import Any, NamedTuple
 
 from app.estimator.estimates.composition import LEFT_OUT, NOTE, section_output
 from app.estimator.estimates.deployment import (
+    TARGET_LABELS,
     DeploymentInputs,
     DeploymentResult,
     compute_deployment,
+    format_target,
 )
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
 from app.estimator.estimates.serving_capacity_report import (
@@ -27,7 +29,7 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.units import NBSP, format_count, format_number, format_value, round_estimate
+from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
 
@@ -145,6 +147,9 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
         parts.append(f"{power.words} at the site")
     count = f"{format_number(result.gpus)} GPUs." if result.gpus > 1 else "One GPU."
     text = f"{', '.join(parts)}. "
+    first_token = result.find_figure(_CAPACITY, "ttft_p95")
+    if result.inputs.ttft_target is None and first_token is not None:
+        text += f"95 of 100 requests get their first token within {first_token.words}. "
     if not result.relaxed_targets:
         return Verdict(objections.status, count, f"{text}{objections.text}".strip())
     late = f"{count.removesuffix('.')}, later than the targets."
@@ -152,12 +157,9 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     return Verdict("no", late, text.strip())
 
 
-_TARGET_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
-
-
 def _describe_relaxed_targets(result: DeploymentResult) -> str:
     changes = [
-        f"{_TARGET_LABELS[field]} within {value.replace(' ', NBSP)}, not "
+        f"{TARGET_LABELS[field]} within {format_target(value)}, not "
         f"{format_value(getattr(result.inputs, field), 's')}"
         for field, value in result.relaxed_targets.items()
     ]
@@ -172,9 +174,9 @@ def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     return tuple(
         VerdictFlip(
             field,
-            f"Target: {_TARGET_LABELS[field].removeprefix('time ')}",
+            f"Target: {TARGET_LABELS[field].removeprefix('time ')}",
             format_value(getattr(result.inputs, field), "s"),
-            value.replace(" ", NBSP),
+            format_target(value),
             "Met by what is counted here.",
         )
         for field, value in result.relaxed_targets.items()

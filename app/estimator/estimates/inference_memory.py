@@ -436,6 +436,7 @@ def _temporary_and_overhead_bytes(
         active = activation_bytes(model, tokens, sequences, sharing)
         return TemporaryAndOverhead(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
     engine = engine_memory(inputs, inputs.engine)
+    sharing = 1 if inputs.engine == LLAMA_CPP else sharing  # Its layers are on one GPU each.
     active = profiled_peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
     return TemporaryAndOverhead(active, engine.bytes_outside_framework(gpus))
 

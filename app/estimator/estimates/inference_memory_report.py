@@ -504,12 +504,14 @@ def _activations_step(
             tokens = inputs.step_tokens or engine.step_tokens
             width, each = profiled_mlp_width(model), "bytes of the sampler"
             sampled = f"{format_term(engine.sampler_bytes_per_logit)} B"
+        is_whole = inputs.engine == LLAMA_CPP
         formula = (
-            "tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × hidden size), and sequences × "
-            f"vocabulary × {each}"
+            f"tokens × 2 B × (3 × MLP width{'' if is_whole else ' ÷ GPUs'} + 4 × hidden size), and "
+            f"sequences × vocabulary × {each}"
         )
+        divisor = "" if is_whole else f" ÷ {gpus}"
         numbers = (
-            f"{format_term(tokens)} × 2 B × (3 × {format_term(width)} ÷ {gpus} + 4 × "
+            f"{format_term(tokens)} × 2 B × (3 × {format_term(width)}{divisor} + 4 × "
             f"{format_term(model.hidden)}), {format_term(sequences)} × "
             f"{format_term(model.vocabulary)} × {sampled}"
         )

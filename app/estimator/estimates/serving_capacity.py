@@ -64,10 +64,10 @@ from app.estimator.serving.step_time import (
 _TARGETS = InputGroup("Targets", "batching-and-latency")
 
 
-def _latency_target_field(default: float, label: str, help_text: str) -> Any:
+def _latency_target_field(default: float | None, label: str, help_text: str) -> Any:
     text = f"{help_text} Empty: no target."
-    limits = (1e-4, 3600.0)
-    return _TARGETS.add_input(default, label, unit="ms", limits=limits, help=text, clearable=True)
+    spec = {"unit": "ms", "limits": (1e-4, 3600.0), "clearable": default is not None}
+    return _TARGETS.add_input(default, label, help=text, **spec)
 
 
 MOST_REPLICAS = 100_000
@@ -192,7 +192,7 @@ class ServingCapacityInputs:
     prompt_variation: float = _length_variation_field("Variation of prompts")
     answer_variation: float = _length_variation_field("Variation of answers")
     ttft_target: float | None = _latency_target_field(
-        2.0, "Target: first token", "The longest wait for the first token."
+        None, "Target: first token", "The longest wait for the first token."
     )
     tpot_target: float | None = _latency_target_field(
         0.05, "Target: per token", "The longest time per token, averaged over an answer."

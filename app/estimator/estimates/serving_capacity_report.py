@@ -46,7 +46,7 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.serving.step_time import find_acceptance
-from app.estimator.units import format_count, format_number, format_value
+from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 
 def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
@@ -168,7 +168,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     decides = _describe_deciding_target(result)
     times = _times_text(result, result.operating_point)
-    text = f"{copies}. {times}{decides}{_describe_other_acceptances(result)}"
+    text = f"{_describe_most_output(result)}{copies}. {times}{decides}{_describe_other_acceptances(result)}"
     text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
     profile, share = result.profile, inputs.memory_utilization
     lacking = lacking_memory_text(
@@ -178,6 +178,17 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if lacking and verdict.status == "fits":
         return dataclasses.replace(verdict, status="tight")
     return verdict
+
+
+def _describe_most_output(result: CapacityResult) -> str:
+    """Return the output of given replicas, saturated and at this load; empty with targets."""
+    saturated, loaded = result.saturated_token_rate or 0.0, result.output_token_rate or 0.0
+    if result.has_targets or not result.inputs.replicas or not 0 < loaded < saturated:
+        return ""
+    most, now = (
+        format_value(round_estimate(rate, "token/s"), "token/s") for rate in (saturated, loaded)
+    )
+    return f"At most {most} of output, when requests always wait; {now} at this load. "
 
 
 def _describe_full_memory(result: CapacityResult) -> str:
