@@ -415,7 +415,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         report=report,
         drawn=draw_report_charts(report, paper, state.target, state.time_limit_seconds),
         paper=paper,
-        missed_card_count=_count_missed_questions_with_card(ctx, paper),
+        numbers_with_card=_numbers_with_card(ctx, paper),
         again=to_repeat,
         practicable={
             "missed": len(_practicable_items(ctx, report.missed)),
@@ -471,11 +471,15 @@ def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[
     return sorted(rows, key=lambda row: index_by_item.get(row.item, len(index_by_item)))
 
 
-def _count_missed_questions_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> int:
-    """Return how many of the missed questions became cards of the learner."""
-    card_ids = [question_card_id(m.item) for m in paper if m.score < 1]
-    added = load_added_cards(ctx.db, ctx.learner.id, card_ids).values()
-    return sum(not a.aside and is_source_in_course(ctx.library, a.card) for a in added)
+def _numbers_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> list[int]:
+    """Return the numbers of the missed and open questions that are among the learner's cards."""
+    number_by_card = {question_card_id(m.item): m.number for m in paper if m.score < 1}
+    added = load_added_cards(ctx.db, ctx.learner.id, [*number_by_card]).values()
+    return sorted(
+        number_by_card[a.card]
+        for a in added
+        if not a.aside and is_source_in_course(ctx.library, a.card)
+    )
 
 
 def _load_sitting_closing_overdue(ctx: RequestContext, sitting: int) -> SittingState:

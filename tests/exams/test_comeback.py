@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
@@ -101,6 +102,22 @@ def test_the_report_says_how_many_come_back(rosa, right) -> None:
 
     assert "<p>4 now in" in html
     assert 'href="/flashcards/deck#own"' in html
+
+
+def test_the_report_marks_the_questions_that_come_back(rosa) -> None:
+    sitting = begin(rosa)
+    save(rosa, sitting, 2, flag="yes")
+    finish(rosa, sitting)
+
+    html = rosa.get(f"{sitting}/report").text
+    rows = re.findall(r'<li value="(\d)">.*?</li>', html, re.DOTALL)
+    marked = [
+        row for row in re.findall(r"<li value=.*?</li>", html, re.DOTALL) if "in your cards" in row
+    ]
+
+    assert sorted(rows) == ["1", "2", "3", "4", "5"]
+    assert sorted(row[11] for row in marked) == ["1", "2"]
+    assert "marked below. Blank ones after the last question" in html
 
 
 def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Session) -> None:
