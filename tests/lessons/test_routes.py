@@ -97,6 +97,19 @@ def test_a_page_on_the_short_route_folds_the_rest(client: TestClient):
     assert "skipped" not in client.get("/concepts/weights").text
 
 
+def test_a_page_that_takes_as_long_on_both_routes_offers_no_choice(
+    client: TestClient, folder: Path
+):
+    page = folder / "topics/weights/concept.md"
+    page.write_text(page.read_text().replace("[two-bytes-each]", "[try-it]"))
+
+    full, short = (client.get(f"/concepts/weights{query}").text for query in ("", "?route=short"))
+
+    assert "Essentials: " not in full + short
+    assert "<span>3\xa0minutes</span>" in full
+    assert '<details class="skipped">' in short
+
+
 def test_the_course_says_what_each_route_costs(client: TestClient):
     full, short = (client.get(f"/course{query}").text for query in ("", "?route=short"))
 
