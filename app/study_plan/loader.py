@@ -15,7 +15,7 @@ from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import Route
 from app.database.engine import write_in_own_transaction
-from app.spaced_repetition.review_log import count_recalled_cards
+from app.spaced_repetition.review_log import count_recalled_cards, count_started_cards
 from app.spaced_repetition.todays_queue import CardsOnDayList
 from app.study_plan import store
 from app.study_plan.day_list import (
@@ -47,7 +47,7 @@ class StudyPlan:
     pages_read: int
     pages: int
     cards_known: int
-    cards: int
+    cards_started: int
     placement_minutes: float
 
     @property
@@ -85,7 +85,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
         pages_read=len(course.pages.keys() & done.essentials),
         pages=len(course.pages),
         cards_known=day_list.known_cards,
-        cards=len(ctx.library.cards),
+        cards_started=day_list.started_cards,
         placement_minutes=day_list.placement_minutes,
     )
 
@@ -184,6 +184,7 @@ def _build_unsaved_list(ctx: RequestContext) -> store.ListAndEstimate | None:
         day_list,
         ready=tuple(sorted(ready)),
         known_cards=count_recalled_cards(db, learner.id),
+        started_cards=count_started_cards(db, learner.id),
         made_for=made_for,
     )
     return store.ListAndEstimate(day_list, estimate)
