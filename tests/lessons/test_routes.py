@@ -136,6 +136,16 @@ def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: 
     assert list_questions_on_folded_sections(live_shipped.current()) == ()
 
 
+def test_what_to_know_for_the_exam_is_essential(shipped: Library):
+    sections = [(t.slug, s) for t in shipped.topics.values() if not t.level for s in t.sections]
+    boxes = [(page, s) for page, s in sections if "What to know for the exam." in s.plain]
+
+    assert len(boxes) > 50
+    assert [page for page, s in boxes if not s.essential] == []
+    # Of the first page, the box takes every section for granted.
+    assert all(s.essential for page, s in sections if page == "ai-ml-deep-learning")
+
+
 def test_a_section_that_an_objective_names_is_essential(
     shipped: Library, subtests: pytest.Subtests
 ):
