@@ -620,6 +620,7 @@ _rated = (LOG.c.learner_id == bindparam("learner"), LOG.c.rating > 0, ~_is_undon
 _REVIEW_DAYS = (
     select(LOG.c.card, func.count(LOG.c.study_day.distinct())).where(*_rated).group_by(LOG.c.card)
 )
+_STARTED = select(func.count(LOG.c.card.distinct())).where(*_rated)
 _RECALLED = select(func.count(LOG.c.card.distinct())).where(
     *_rated, LOG.c.rating > 1, LOG.c.recall.is_not(None)
 )
@@ -629,6 +630,11 @@ def count_review_days_by_card(db: Session, learner_id: int, card: str = "") -> d
     """Return on how many study days each card was rated, or one card. Else reads the whole log."""
     days = _REVIEW_DAYS.where(LOG.c.card == card) if card else _REVIEW_DAYS
     return {row[0]: row[1] for row in db.connection().execute(days, {"learner": learner_id})}
+
+
+def count_started_cards(db: Session, learner_id: int) -> int:
+    """Return how many cards were ever rated. Reads the whole log."""
+    return db.connection().scalar(_STARTED, {"learner": learner_id}) or 0
 
 
 def count_recalled_cards(db: Session, learner_id: int) -> int:

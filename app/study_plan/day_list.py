@@ -72,9 +72,9 @@ class DayList:
 
     `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
     `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
-    the cards that were ever recalled on a later day. `made_for` are the choices of the learner.
-    `placement_minutes` are those that a placement test took before the list was made. `route` is
-    that of the day on all pages; None in lists that were stored before it was.
+    the cards that were ever recalled on a later day, `started_cards` those that were ever rated.
+    `made_for` are the choices of the learner, `placement_minutes` those of a placement test before
+    the list was made. `route` is that of the day; None in lists that were stored before it was.
     """
 
     day: dt.date
@@ -82,6 +82,7 @@ class DayList:
     undone: Mapping[str, int] = dataclasses.field(default_factory=dict)
     ready: tuple[str, ...] = ()
     known_cards: int = 0
+    started_cards: int = 0
     made_for: str = ""
     placement_minutes: float = 0.0
     route: Route | None = None

@@ -15,7 +15,7 @@ from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import Route
 from app.database.engine import write_in_own_transaction
-from app.spaced_repetition.review_log import count_recalled_cards
+from app.spaced_repetition.review_log import count_recalled_cards, count_started_cards
 from app.spaced_repetition.todays_queue import CardsOnDayList
 from app.study_plan import store
 from app.study_plan.day_list import (
@@ -47,13 +47,13 @@ class StudyPlan:
     pages_read: int
     pages: int
     cards_known: int
-    cards: int
+    cards_started: int
     placement_minutes: float
 
     @property
     def minutes_today(self) -> int:
         """The minutes of the placement test and the whole list, as its tasks show them."""
-        parts = [self.placement_minutes] + [task.task.minutes for task in self.tasks]
+        parts = (self.placement_minutes, *(progress.task.minutes for progress in self.tasks))
         return sum(map(round_minutes, parts))
 
     @property
@@ -85,7 +85,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
         pages_read=len(course.pages.keys() & done.essentials),
         pages=len(course.pages),
         cards_known=day_list.known_cards,
-        cards=len(ctx.library.cards),
+        cards_started=day_list.started_cards,
         placement_minutes=day_list.placement_minutes,
     )
 
@@ -106,8 +106,7 @@ def planned_route(ctx: RequestContext) -> Route:
 def build_next_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) -> DayList | None:
     """Return the list of the next day that may have pages, as what is known now would make it.
 
-    What is `assumed` counts as read, and mock exams until then as sat.
-    None if no such day is left before the exam, and before something was read or answered.
+    What is `assumed` counts as read, and mock exams until then as sat. None if no such day is left.
     """
     day = ctx.learner.plan_calendar(ctx.day).next_reading_day(ctx.day)
     made = _build_unsaved_list(ctx, day, assumed) if day else None
@@ -186,9 +185,9 @@ def _build_unsaved_list(
         length=length,
         seed=learner.key,
     )
-    known = count_recalled_cards(db, learner.id)
+    known, begun = count_recalled_cards(db, learner.id), count_started_cards(db, learner.id)
     day_list = dataclasses.replace(
-        day_list, ready=tuple(sorted(ready)), known_cards=known, made_for=made_for
+        day_list, ready=(*sorted(ready),), known_cards=known, started_cards=begun, made_for=made_for
     )
     return store.ListAndEstimate(day_list, estimate)
 

@@ -77,7 +77,7 @@ def test_a_code_makes_a_session_of_its_own(rosa: TestClient, phone: TestClient, 
     assert (mine.device, its.device) == ("Firefox on Linux", "Safari on iPhone")
     html = rosa.get("/settings").text.replace("\xa0", " ")
     assert "Safari on iPhone" in html
-    assert "last active on June 9, 2026" in html
+    assert "last answer or change on June 9, 2026" in html
 
 
 def test_the_same_questions_are_drawn_in_each_browser(rosa: TestClient, phone: TestClient):

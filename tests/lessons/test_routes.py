@@ -97,6 +97,19 @@ def test_a_page_on_the_short_route_folds_the_rest(client: TestClient):
     assert "skipped" not in client.get("/concepts/weights").text
 
 
+def test_a_page_that_takes_as_long_on_both_routes_offers_no_choice(
+    client: TestClient, folder: Path
+):
+    page = folder / "topics/weights/concept.md"
+    page.write_text(page.read_text().replace("[two-bytes-each]", "[try-it]"))
+
+    full, short = (client.get(f"/concepts/weights{query}").text for query in ("", "?route=short"))
+
+    assert "Essentials: " not in full + short
+    assert "<span>3\xa0minutes</span>" in full
+    assert '<details class="skipped">' in short
+
+
 def test_the_course_says_what_each_route_costs(client: TestClient):
     full, short = (client.get(f"/course{query}").text for query in ("", "?route=short"))
 
@@ -121,6 +134,16 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
 
 def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveLibrary):
     assert list_questions_on_folded_sections(live_shipped.current()) == ()
+
+
+def test_what_to_know_for_the_exam_is_essential(shipped: Library):
+    sections = [(t.slug, s) for t in shipped.topics.values() if not t.level for s in t.sections]
+    boxes = [(page, s) for page, s in sections if "What to know for the exam." in s.plain]
+
+    assert len(boxes) > 50
+    assert [page for page, s in boxes if not s.essential] == []
+    # Of the first page, the box takes every section for granted.
+    assert all(s.essential for page, s in sections if page == "ai-ml-deep-learning")
 
 
 def test_a_section_that_an_objective_names_is_essential(

@@ -434,6 +434,17 @@ def grade_next(browser: TestClient, rating: str, address: str = "/flashcards?tas
     return True
 
 
+def test_recalled_cards_are_counted_among_those_that_were_started(reader: TestClient, clock: Clock):
+    assert "recalled on a later day</dt><dd>0</dd>" in text_of(reader, "/progress")
+    assert grade_next(reader, "4")
+    assert grade_next(reader, "4")
+
+    clock.tick(days=1)
+    assert "recalled on a later day</dt><dd>0 of 2, as of this morning</dd>" in text_of(
+        reader, "/progress"
+    )
+
+
 def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClient):
     count = int(found[1]) if (found := re.search(r"Learn (\d+) card", text_of(reader))) else 0
     assert count > 1

@@ -65,6 +65,20 @@ def test_the_link_to_the_estimate_leads_into_its_fold(client: TestClient):
     assert page.partition('id="how"')[0].rpartition("<")[2].startswith("div")
 
 
+def test_a_score_without_answers_says_what_it_assumes(
+    rosa: TestClient, session: Session, clock: Clock, library: Library
+):
+    assumption = "Until your answers count, a beginner is assumed."
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    assert all(assumption in rosa.get(page).text for page in ("/", "/progress"))
+    question = next(iter(library.questions.values()))
+    Desk(session, clock).answers([question.id], 1.0, question.topic)
+
+    clock.tick(days=1)
+
+    assert not any(assumption in rosa.get(page).text for page in ("/", "/progress"))
+
+
 def test_no_pass_mark_is_printed(client: TestClient):
     page = client.get("/progress").text
 
