@@ -318,11 +318,10 @@ def _shared_inputs(
     other: EstimateSpec, specs: Mapping[str, InputSpec], values: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
+    shared: dict[str, str] = {}
     wanted, same = given_inputs.input_specs(other.inputs), _SAME
-    # Where no targets are asked, nobody set those that another calculator has by default.
-    shared = {name: "" for name, spec in wanted.items() if spec.clearable and name not in specs}
-    if other.name == "accelerator-choice" and "sequence" in specs:
-        shared["job"] = "training"
+    is_choice_for_training = other.name == "accelerator-choice" and "sequence" in specs
+    if is_choice_for_training:
         same = _SAME | _SAME_OF_TRAINING
     for name, spec in wanted.items():
         if name == "context" and name not in specs:
@@ -340,7 +339,9 @@ def _shared_inputs(
         value = dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
         if spec.kind != "choice" or value in dict(spec.choices):
             shared[name] = given_inputs.format_typed_value(spec, value)
-    return shared
+    # Where no targets are asked, nobody set those that another calculator has by default.
+    unset = {name: "" for name, spec in wanted.items() if spec.clearable and name not in specs}
+    return shared | unset | ({"job": "training"} if is_choice_for_training else {})
 
 
 _SAME_OF_TRAINING = {"days": ("deadline",), "only": ("gpu",)}
