@@ -475,7 +475,7 @@ def _parse_grep_count(text: str, message: str) -> int:
 _Alternatives = Sequence[Sequence[re.Pattern[str]]]
 
 
-class Span(NamedTuple):
+class MatchSpan(NamedTuple):
     """Where a match begins and ends in its line."""
 
     start: int
@@ -490,7 +490,7 @@ def _list_matches(line: str, alternatives: _Alternatives) -> list[str]:
     return [text for text in matches if text]
 
 
-def _find_span(line: str, alternatives: _Alternatives, position: int = 0) -> Span | None:
+def _find_span(line: str, alternatives: _Alternatives, position: int = 0) -> MatchSpan | None:
     """Return the first and longest match, which has all pieces of an alternative in order."""
     spans = []
     for pieces in alternatives:
@@ -504,7 +504,7 @@ def _find_span(line: str, alternatives: _Alternatives, position: int = 0) -> Spa
             start = matches[0].start() if start is None else start
             end = matches[-1].end()
         else:
-            spans.append(Span(start or 0, end))
+            spans.append(MatchSpan(start or 0, end))
     return min(spans, key=lambda span: (span.start, -span.end), default=None)
 
 

@@ -510,23 +510,23 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
 
 
-class Acceptance(NamedTuple):
-    """The probability that a proposed token is kept, and others that are as likely [1]."""
+class AcceptanceRate(NamedTuple):
+    """The assumed probability that a draft token is accepted, and its likely range [1]."""
 
     assumed: float
     low: float
     high: float
 
 
-def _acceptance_around(assumed: float) -> Acceptance:
-    """Return an acceptance with its range.
+def _acceptance_around(assumed: float) -> AcceptanceRate:
+    """Return an acceptance rate with its range.
 
-    Heads and texts differ by that much: of code and of sums more is kept than of prose.
+    Heads and texts differ by that much: more drafts are accepted in code and math than in prose.
 
     >>> [round(value, 2) for value in _acceptance_around(0.8)]
     [0.8, 0.6, 0.9]
     """
-    return Acceptance(assumed, max(0.0, assumed - 0.2), min(1.0, assumed + 0.1))
+    return AcceptanceRate(assumed, max(0.0, assumed - 0.2), min(1.0, assumed + 0.1))
 
 
 # Public EAGLE-3 heads of Llama: 2.77 and 2.88 tokens a step of 7 drafts, with the heads of yuhuili
@@ -538,22 +538,24 @@ _HEAD_ACCEPTANCE = _acceptance_around(0.65)
 # and 3.4 of 7. SGLang's test of V3-0324 on 8 H200 requires more than 2.8 of 3 on GSM8K and on one
 # prompt (test_deepseek_v3_mtp.py); of 7, 3.2 are published for MT-bench, HumanEval and GSM8K
 # (huggingface.co/nebius/MTP-DeepSeek-V3-0324).
-_MODULE_ACCEPTANCE = Acceptance(0.875, 0.85, 0.90)
+_MODULE_ACCEPTANCE = AcceptanceRate(0.875, 0.85, 0.90)
 _LATER_ACCEPTANCE = _acceptance_around(0.65)
 
 
-def find_acceptance(typed: float | None, model: Architecture, draft_tokens: int) -> Acceptance:
-    """Return the acceptance that was typed, or the usual one of what proposes tokens."""
+def find_acceptance(typed: float | None, model: Architecture, draft_tokens: int) -> AcceptanceRate:
+    """Return the typed acceptance rate, or the usual one of an MTP module or an EAGLE head."""
     if typed is not None:
         return _acceptance_around(typed)
     if not model.prediction_module_count or not draft_tokens:
         return _HEAD_ACCEPTANCE
     pairs = zip(_MODULE_ACCEPTANCE, _LATER_ACCEPTANCE, strict=True)
-    return Acceptance(*(_equal_acceptance(first, later, draft_tokens) for first, later in pairs))
+    return AcceptanceRate(
+        *(_equal_acceptance(first, later, draft_tokens) for first, later in pairs)
+    )
 
 
 def _equal_acceptance(first: float, later: float, draft_tokens: int) -> float:
-    """Return the acceptance that, alike for all drafts, keeps as many tokens as two [1].
+    """Return the one rate for all drafts that accepts as many tokens as these two rates do [1].
 
     >>> round(_equal_acceptance(0.875, 0.65, 1), 4), round(_equal_acceptance(0.875, 0.65, 3), 4)
     (0.875, 0.7686)
