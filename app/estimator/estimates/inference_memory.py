@@ -785,7 +785,7 @@ def _start_flips(result: InferenceMemoryResult) -> Flips:
 
 
 def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    """Return a flip with the fewer sequences without which vLLM refuses what fits with it."""
+    """Return a flip with fewer sequences as a second change, if vLLM would not start otherwise."""
     if not flip.becomes.startswith(("Fits", "May fit", "The fewest")):
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values}

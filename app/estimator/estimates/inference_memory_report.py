@@ -411,7 +411,7 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
 
 
 def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
-    """Return what fits as refused, if vLLM doesn't start with the sequences that it has."""
+    """Return the verdict, or that vLLM refuses to start if it has more sequences than blocks."""
     inputs, blocks = result.inputs, result.limits.cached_blocks
     most = find_most_startable_sequences(result.model, inputs, result.gpu)
     if most is None or verdict.status == "no":

@@ -322,12 +322,6 @@ class TransientsByStage(NamedTuple):
 _Key = tuple[object, ...]
 
 
-@functools.lru_cache(maxsize=64)
-def _transients_of_searches(*_job: object) -> dict[_Key, TransientsByStage]:
-    """Return what searches of this job found on any number of GPUs, and on any GPU."""
-    return {}
-
-
 class LayoutMemoryChecker:
     """Memory checks for the layouts of one job.
 
@@ -344,7 +338,7 @@ class LayoutMemoryChecker:
             self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
-        self._per_token = _transients_of_searches(model, job.sequence, job.software)
+        self._per_token: dict[_Key, TransientsByStage] = {}
 
     @property
     def fits_sharded_states(self) -> bool:
@@ -477,12 +471,6 @@ class RankedLayout(NamedTuple):
     step: StepTime
 
 
-@functools.lru_cache(maxsize=64)
-def _times_of_searches(*_job: object) -> dict[_Key, AllLayersTime]:
-    """Return the times of layers that searches of this job found on any number of GPUs."""
-    return {}
-
-
 class _LayoutSearch:
     """State of a search: the best layouts so far, and the work done."""
 
@@ -504,9 +492,6 @@ class _LayoutSearch:
             model, job, gpu.engine_visible_memory * job.usable_memory_share
         )
         self._times: dict[_Key, AllLayersTime] = {}
-        self._times_of_searches = _times_of_searches(
-            model, gpu, fabric, job.sequence, job.number_format, job.software
-        )
         self._ranked: list[RankedLayout] = []
 
     @property
@@ -558,11 +543,8 @@ class _LayoutSearch:
         key = (family.tensor, family.context, family.expert, micro_batch.sequences, recompute)
         times = self._times.get(key)
         if times is None:
-            times = self._times_of_searches.get(key)
-            if times is None:
-                plan = family.build_plan(self._job, micro_batch, recompute)
-                times = all_layers_time(self._model, self._rates, self._fabric, plan)
-                self._times_of_searches[key] = times
+            plan = family.build_plan(self._job, micro_batch, recompute)
+            times = all_layers_time(self._model, self._rates, self._fabric, plan)
             self._times[key] = times
             self._timing_work += _WORK_OF_LAYER * len(self._model.layer_counts)
         return times
