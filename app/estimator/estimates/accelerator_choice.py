@@ -623,7 +623,7 @@ class TrainingOnGpus(NamedTuple):
     lossless_time: float = math.inf
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=256)
 def _train_on_gpus(inputs: ParallelismPlanInputs) -> TrainingOnGpus:
     """Raise ValueError or TypeError if the rates of the GPU are not known."""
     try:

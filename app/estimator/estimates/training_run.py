@@ -332,7 +332,7 @@ def _gpus_for_deadline(inputs: TrainingRunInputs) -> float:
         return USUAL_GPUS
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=256)
 def guess_gpus(inputs: TrainingRunInputs | ParallelismPlanInputs, seconds: float) -> float:
     """Return about how many GPUs train in this time in the usual layout.
 

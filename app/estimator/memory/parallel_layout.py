@@ -251,7 +251,7 @@ def stage_parameters_per_gpu(
     return ParameterShare(dense, experts)
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=2048)
 def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     """Return why `gpus` cannot share each layer of `model`; None if they can.
 
@@ -400,13 +400,13 @@ def loadable_gpu_counts(
     return tuple(n for n in counts if quantization_block_problem(model, weights, n, 1) is None)
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=512)
 def tensor_parallel_choices(model: Architecture, limit: int = 64) -> tuple[int, ...]:
     """Return the numbers of GPUs up to `limit` that can share each layer."""
     return tuple(n for n in range(1, limit + 1) if tensor_parallel_problem(model, n) is None)
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=512)
 def _describe_possible_gpu_counts(model: Architecture) -> str:
     counts = [
         n

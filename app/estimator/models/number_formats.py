@@ -259,7 +259,7 @@ def resolve_published_or_fp8(model: Architecture, format_name: str) -> str:
     return PUBLISHED if model.quantization else "fp8"
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat:
     """Return the format called `format_name`; for `published` that of the model's checkpoint.
 
@@ -292,7 +292,7 @@ def suggest_other_weight_format(model: Architecture, rejected_format: str) -> st
     return f", in which {model.name} is published: choose another format of weights"
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=512)
 def _published_format(model: Architecture) -> WeightFormat:
     """Return the format of a checkpoint: an equal one from the catalog if there is one."""
     widths = published_widths(model)
@@ -323,7 +323,7 @@ def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Archit
     )
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesBySplit:
     """Return the bytes of `model` in the format called `format_name`.
 
@@ -479,7 +479,7 @@ _MXFP4_EXPERTS = "MXFP4_MOE"
 _EIGHT_EXPERTS = 8
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     """Bytes of the tensors of a GGUF file in a mixture such as `Q4_K_M`.
 
