@@ -32,7 +32,7 @@
 // Who leaves a page of the course for a detour finds the way back to the section at hand.
 {
   const place = document.getElementById("way-back");
-  const reading = /\/concepts\/[^/]+$/.test(location.pathname);
+  const reading = /\/concepts\/[^/]+$/.test(location.pathname) && document.querySelector(".prose");
   if (reading) {
     addEventListener("pagehide", () => {
       const heads = [...document.querySelectorAll(".prose > h2[id]")];

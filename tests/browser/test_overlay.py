@@ -93,3 +93,11 @@ def test_after_today_no_way_back_to_an_earlier_page_is_offered(page: Page, serve
 
     expect(page.locator("#way-back")).to_be_attached()
     expect(page.locator("#way-back a")).to_have_count(0)
+
+
+def test_a_page_that_does_not_exist_is_no_place_to_come_back_to(page: Page, server: Server) -> None:
+    page.goto(server.url + "/concepts/no-such-page")
+    page.goto(server.url + "/glossary")
+
+    expect(page.locator("#way-back")).to_be_attached()
+    expect(page.locator("#way-back a")).to_have_count(0)
