@@ -3,6 +3,7 @@
 import bisect
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -70,8 +71,9 @@ class ParallelismPlanInputs:
         kind="count",
         unit="sequence",
         limits=(1, 10**7),
-        help="Sequences per optimizer step; left empty: about eight million tokens, less "
-        "in a run shorter than a thousand such steps, in a multiple of the GPUs.",
+        help="Sequences per optimizer step; left empty: about eight million tokens, or 1,024 for "
+        "each GPU if that is more, less in a run shorter than a thousand such steps, in as many "
+        "sequences as the GPUs can share.",
         term="batch-size",
         topic="parallelism",
     )
@@ -689,20 +691,43 @@ _MAX_WORK_OF_FEWEST_GPUS = 10_000  # See `MAX_WORK`.
 
 
 def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
-    max_default_batch, gpus = round(default_batch_tokens() / inputs.sequence), inputs.gpus
-    default_batch = max(
-        1,
-        min(max_default_batch, gpus),
-        round(default_batch_tokens(inputs.tokens) / inputs.sequence),
-    )
-    return TrainingJob(
+    job = TrainingJob(
         gpus=inputs.gpus,
         sequence=inputs.sequence,
-        global_batch=inputs.global_batch or _round_batch(default_batch, inputs.gpus),
+        global_batch=inputs.global_batch or _round_batch(default_batch(inputs), inputs.gpus),
         number_format=inputs.number_format,
         software=find_software(inputs.software, model).id,
         usable_memory_share=inputs.usable_memory,
     )
+    if inputs.global_batch:
+        return job
+    fabric = _plan_fabric(inputs, find_accelerator(inputs.gpu))
+    return dataclasses.replace(job, global_batch=_find_batch_to_share(model, fabric, job))
+
+
+def default_batch(inputs: ParallelismPlanInputs) -> int:
+    """Return the default sequences of a step, before they are rounded for the GPUs."""
+    gpus = inputs.gpus
+    longest, own = default_batch_tokens(gpus), default_batch_tokens(gpus, inputs.tokens)
+    return max(1, min(round(longest / inputs.sequence), gpus), round(own / inputs.sequence))
+
+
+def _find_batch_to_share(model: Architecture, fabric: Interconnect, job: TrainingJob) -> int:
+    """Return a job's batch, or a larger one that its GPUs can share in some layout."""
+
+    def can_be_shared(batch: int) -> bool:
+        splits = list_splits(model, fabric, dataclasses.replace(job, global_batch=batch))
+        return next(splits, None) is not None
+
+    rounded, odd_factor = job.global_batch, _odd_factor(job.gpus)
+    doubled = (odd_factor << exponent for exponent in itertools.count())
+    larger = (batch for batch in doubled if 2 * batch > rounded)
+    return next(filter(can_be_shared, itertools.chain((rounded,), larger)))
+
+
+def _odd_factor(number: int) -> int:
+    """Return what is left of a number without its factors of two."""
+    return number // (number & -number)
 
 
 def _round_batch(batch: int, gpus: int) -> int:
@@ -715,7 +740,7 @@ def _round_batch(batch: int, gpus: int) -> int:
     """
     if batch >= gpus:
         return round(batch / gpus) * gpus
-    odd_factor = gpus // (gpus & -gpus)
+    odd_factor = _odd_factor(gpus)
     rounded = odd_factor if odd_factor <= batch else 1
     while 2 * rounded - batch < batch - rounded:
         rounded *= 2
