@@ -245,6 +245,10 @@ def test_choice_plan_and_run_say_the_same_of_one_training(subtests: pytest.Subte
                 ("duration", "time"),
             ):
                 assert choice[figure].value == pytest.approx(whole[same].value, rel=1e-9), figure
+            for figure, same in (("gpu_hours", "gpu_hours"), ("duration", "time")):
+                bounds = (choice[figure].low, choice[figure].high)
+                expected = (whole[same].low, whole[same].high)
+                assert bounds == pytest.approx(expected, rel=1e-9), figure
             plan = next(section for section in whole.sections if section.name == "parallelism-plan")
             assert choice["need"].value == plan.estimate["memory"].value
 
