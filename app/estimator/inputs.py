@@ -40,7 +40,9 @@ class InputSpec:
     offers, all if empty. `aliases` are values of other estimates and the choices they mean
     here. `count_field` is the field that takes the 8 of a GPU typed as
     `8x H100`. `usual` returns the value that counts if an optional field is empty.
-    `replaced_by` is a field instead of which this one counts only while it is empty.
+    `replaced_by` is a field instead of which this one counts only while it is empty. `quantity`
+    tells inputs of different estimates apart that have one name and mean different things: no
+    value is passed from one to the other.
     """
 
     label: str
@@ -60,6 +62,7 @@ class InputSpec:
     advanced: bool = False
     count_field: str = ""
     replaced_by: str = ""
+    quantity: str = ""
     usual: Callable[[Any], Any] | None = None
 
 

@@ -93,6 +93,7 @@ class AcceleratorChoiceInputs:
         "gpus",
         "Best is",
         choices=RANKS,
+        quantity="criterion of a ranking",
         help="What the ranking looks at first.",
         group="Job",
         topic=TOPIC,

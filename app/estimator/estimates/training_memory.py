@@ -157,6 +157,7 @@ class TrainingMemoryInputs:
         "Overhead per GPU",
         unit="GB",
         limits=(0.0, 1e12),
+        quantity="overhead of training",
         help="CUDA context, communication buffers, workspaces, fragmentation; left "
         "empty: 4 GB, or 1 GB for a GPU by itself.",
         topic="training-memory",
