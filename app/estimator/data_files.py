@@ -129,7 +129,7 @@ _INTERVALS = {
     "run": (0.75, 1.46),  # A whole run with a given layout.
     # Wider than one step by as much as “run” is than “training”: squares of logarithms add up.
     "run-unmeasured": (0.52, 1.95),
-    "gpu-hours": (0.70, 1.80),  # A whole run in a usual layout.
+    "gpu-hours": (0.70, 1.80),  # A whole run in a usual layout, which no calculator assumes.
     "decode": (0.79, 1.18),
     "prefill": (0.50, 3.3),  # Not measured without a server.
     "tpot": (0.75, 1.49),

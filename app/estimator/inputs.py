@@ -40,7 +40,9 @@ class InputSpec:
     offers, all if empty. `aliases` are values of other estimates and the choices they mean
     here. `count_field` is the field that takes the 8 of a GPU typed as
     `8x H100`. `usual` returns the value that counts if an optional field is empty.
-    `replaced_by` is a field instead of which this one counts only while it is empty.
+    `replaced_by` is a field instead of which this one counts only while it is empty. `quantity`
+    tells inputs of different estimates apart that have one name and mean different things: no
+    value is passed from one to the other.
     """
 
     label: str
@@ -60,7 +62,14 @@ class InputSpec:
     advanced: bool = False
     count_field: str = ""
     replaced_by: str = ""
+    quantity: str = ""
     usual: Callable[[Any], Any] | None = None
+
+    @property
+    def is_year(self) -> bool:
+        """Return whether the values are years, which have no commas."""
+        bounds = (self.minimum or 0, self.maximum or 0)
+        return self.kind == "count" and all(1900 <= bound <= 2100 for bound in bounds)
 
 
 def input_field(
@@ -236,6 +245,8 @@ def describe_range(field: InputSpec) -> str:
 
     >>> describe_range(InputSpec("GPUs", kind="count", minimum=1, maximum=8))
     '1 to 8'
+    >>> describe_range(InputSpec("Year", kind="count", minimum=2000, maximum=2100))
+    '2000 to 2100'
     """
     if field.kind == "choice":
         return _join_with_or(tuple(value for value, _ in field.choices))
@@ -399,6 +410,8 @@ def _format_bound(field: InputSpec, bound: float | None) -> str:
         bound = units.convert_unit(bound, field.unit, field.typed_unit)
         text = units.append_unit(units.format_number(bound), field.typed_unit)
         return text.replace(units.NBSP, " ")
+    if field.is_year:
+        return f"{bound:.0f}"
     unit = units.agree_unit(bound, field.unit) if bound != 1 else ""
     return f"{units.format_number(bound)} {unit}".rstrip()
 

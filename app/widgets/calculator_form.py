@@ -422,7 +422,7 @@ def _format_typed_value(spec: InputSpec, typed: str) -> str:
     if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(typed):
         return typed
     value = int(typed)
-    if spec.minimum and spec.maximum and _YEARS[0] <= spec.minimum <= spec.maximum <= _YEARS[1]:
+    if spec.is_year:
         return typed
     if spec.unit in _WRITTEN_SHORT and not spec.typed_unit:
         for size, letter in _SIZES_OF_COUNTS:
@@ -431,8 +431,6 @@ def _format_typed_value(spec: InputSpec, typed: str) -> str:
     return f"{value:,}"
 
 
-_YEARS = (1900, 2100)
-"""Between these bounds, a number is a year, which has no commas."""
 _NOT_USED = "not used"
 """Beside a field that another one replaces."""
 

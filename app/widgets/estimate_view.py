@@ -334,6 +334,8 @@ def _shared_inputs(
         mine, value = specs.get(source), values.get(source)
         if mine is None or value is None or mine.kind != spec.kind:
             continue
+        if mine.quantity != spec.quantity:
+            continue
         if mine.unit != spec.unit and (mine.unit, name) != ("sequence", "concurrent"):
             continue  # Users are more than the sequences of one replica.
         value = dict(spec.aliases).get(value, value) if spec.kind == "choice" else value

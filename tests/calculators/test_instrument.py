@@ -314,4 +314,4 @@ def test_one_of_something_is_never_several(subtests: pytest.Subtests) -> None:
                     assert not re.search(r"\b1 (?!ms)[A-Za-z]+s$", field.shown)
     plan = require_estimate("parallelism-plan")
     one = plan.compute(parse_inputs(plan.inputs, {"gpus": "8", "model": "8B", "global_batch": "1"}))
-    assert "1 sequence per step." in one.notes
+    assert "1 sequence with 4,096 tokens per step." in one.notes

@@ -8,9 +8,11 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import pytest
 
 from app.estimator import registry
+from app.estimator.inputs import input_specs
 from app.estimator.result import BarSegment, StackedBar
 from app.widgets.bar_charts import bar_legend, segment_styles
 from app.widgets.calculator_form import build_calculator_form
+from app.widgets.estimate_view import _SAME, _SAME_OF_TRAINING, _shared_inputs
 
 NAMES = [entry.name for entry in registry.entries()]
 
@@ -169,6 +171,94 @@ def test_links_to_other_calculators_take_the_load_along(client):
     assert "concurrent" not in memory
     assert "prompt" not in memory
     assert links_of(users, "latency")["prompt"] == "3000"
+
+
+# Inputs that mean the same under another label: the label of the one and of the other.
+SAME_UNDER_OTHER_LABELS = {
+    # A copy of the model answers its sequences for as many users; see `_SAME` in estimate_view.
+    frozenset({"Concurrent sequences", "Users at once"}),
+    frozenset({"Concurrent sequences", "Sequences at once"}),
+    frozenset({"Concurrent sequences", "Sequences"}),
+    frozenset({"Sequences at once", "Users at once"}),
+    frozenset({"Sequences at once", "Sequences"}),
+    frozenset({"Sequences", "Users at once"}),
+    frozenset({"Context", "Prompt"}),
+    frozenset({"Block", "Cache block"}),
+    # Degrees of parallelism, which serving names by what the GPUs do.
+    frozenset({"GPUs that share the model", "Tensor parallel"}),
+    frozenset({"Pipeline stages", "Pipeline parallel"}),
+    # The format of the weights that are stored, served, or changed to.
+    frozenset({"Weights", "Format"}),
+    frozenset({"Weights", "To"}),
+    frozenset({"Format", "To"}),
+    # Of a run that reads its data once.
+    frozenset({"Training tokens", "Tokens of the data set"}),
+    frozenset({"Training tokens", "Tokens to train on"}),
+    frozenset({"Tokens to train on", "Tokens of the data set"}),
+    frozenset({"Deadline", "Time for the training"}),
+    frozenset({"GPU", "Only this one"}),
+}
+COUNTED_IN = {frozenset({"sequence", ""})}  # Users, of whom each has one sequence.
+
+
+def test_inputs_of_one_name_mean_the_same_or_say_that_they_do_not():
+    by_name = {}
+    for entry in registry.entries():
+        for name, spec in input_specs(entry.inputs).items():
+            by_name.setdefault((name, spec.quantity), []).append((entry.name, spec))
+    for (name, _), specs in by_name.items():
+        for (one, spec), (other, its) in itertools.combinations(specs, 2):
+            both = f"{name} of {one} and {other}"
+            labels, units = frozenset({spec.label, its.label}), frozenset({spec.unit, its.unit})
+            assert len(labels) == 1 or labels in SAME_UNDER_OTHER_LABELS, both
+            assert len(units) == 1 or units in COUNTED_IN, both
+            assert {spec.kind, its.kind} in ({spec.kind}, {"count", "number"}), both
+
+
+def test_every_link_passes_on_only_what_means_the_same(subtests: pytest.Subtests):
+    """With a value in every field: what is carried has the label and unit of where it is from."""
+    examples = {
+        "count": 8,
+        "number": 8.0,
+        "system": "dgx-h100",
+        "model": "8B",
+        "gpu": "h100-sxm5-80",
+    }
+    for entry in registry.entries():
+        specs = input_specs(entry.inputs)
+        if "model" not in specs:
+            continue
+        values = {name: getattr(entry.inputs(), name) for name in specs}
+        values |= {n: examples[specs[n].kind] for n, value in values.items() if value is None}
+        for other in registry.entries():
+            targets = input_specs(other.inputs)
+            if other.name == entry.name or "model" not in targets:
+                continue
+            with subtests.test(link=f"{entry.name} to {other.name}"):
+                for name in _shared_inputs(other, specs, values):
+                    spec, names = targets[name], (name, *(_SAME | _SAME_OF_TRAINING).get(name, ()))
+                    sources = [specs[n] for n in names if n in specs]
+                    if spec.clearable or name == "job" or (name == "context" and not sources):
+                        continue  # Emptied, or the sum of prompt and answer.
+                    assert sources, name
+                    labels = frozenset({sources[0].label, spec.label})
+                    assert len(labels) == 1 or labels in SAME_UNDER_OTHER_LABELS, name
+                    assert sources[0].quantity == spec.quantity, name
+
+
+def test_tokens_of_a_micro_batch_are_not_those_of_a_training(client):
+    for path in (
+        "collectives?tokens=4096",
+        "serving-capacity?replicas=3",
+        "inference-memory?overhead=3",
+    ):
+        page = unescape(client.get(f"/calculators/{path}").text)
+        line = re.search(r"<p class=\"small\">Other calculators.*?</p>", page, re.DOTALL)
+        for link in re.findall(r'href="/calculators/([^"]*)"', line[0]):
+            carried = dict(parse_qsl(urlsplit(link).query))
+            assert "tokens" not in carried, link
+            if "storage" in link or "training" in link:
+                assert not {"replicas", "overhead"} & set(carried), link
 
 
 def test_links_to_other_calculators_take_the_weights_along_and_repeat_no_section(client):

@@ -114,6 +114,8 @@ def test_every_price_says_that_it_is_an_example():
         field = next(f for f in dataclasses.fields(CostInputs) if f.name == name)
         assert "example" in field.metadata["input"].help, name
     assert "2019" in estimate(priced_in=2019).notes[0]
+    with pytest.raises(InvalidInputsError, match=r"is too small: 2000 to 2100\."):
+        parse_inputs(CostInputs, {"priced_in": "1999"})
 
 
 def test_the_rent_that_stands_there_is_the_list_price_of_an_h100():

@@ -1,13 +1,18 @@
 """Estimates of time and capacity: published runs, and what every answer must keep."""
 
 import dataclasses
+import itertools
 import json
 
 import pytest
 
 from app.estimator import registry
 from app.estimator.estimates import parallelism_plan as search
-from app.estimator.estimates.parallelism_plan import TrainingJob, list_splits
+from app.estimator.estimates.parallelism_plan import (
+    ParallelismPlanInputs,
+    TrainingJob,
+    list_splits,
+)
 from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError, input_specs
@@ -239,6 +244,48 @@ def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
     after = registry.run_estimate("latency", {**setting, "batch": said_at})
     assert below["bound"].value == "memory"
     assert after["bound"].value != "memory"
+
+
+def test_gpus_can_share_the_batch_that_nobody_typed(subtests: pytest.Subtests) -> None:
+    # 16,384 GPUs and 8,192 tokens: a million tokens too few for 1,024 replicas of 16 GPUs.
+    counts = (8, 24, 72, 96, 512, 1000, 1536, 4096, 6144, 10008, 16384, 20000, 24576, 65536)
+    for model, gpus in itertools.product(("8B", "llama-3.1-405b", "deepseek-v3"), counts):
+        with subtests.test(model=model, gpus=gpus):
+            for sequence, tokens in itertools.product(
+                (2048, 4096, 8192, 32768, 131072), (1e9, 1e12)
+            ):
+                inputs = ParallelismPlanInputs(
+                    model=model, gpus=gpus, sequence=sequence, tokens=tokens
+                )
+                shape, gpu = find_model(model), find_accelerator(inputs.gpu)
+                job = search.requested_job(inputs, shape)
+                assert any(list_splits(shape, collectives.gpu_interconnect(gpu), job)), job
+                # Two thirds are left where it is rounded, as a short run has one for each GPU.
+                assert job.global_batch >= search.default_batch(inputs) * 2 / 3
+
+
+def test_a_large_cluster_has_as_many_tokens_for_each_gpu_as_published_runs() -> None:
+    run = {"model": "llama-3.1-405b", "tokens": "15.6T", "gpus": "16384"}
+    for sequence, batch in (("4096", 4096), ("8192", 2048)):
+        whole = registry.run_estimate("training-run", {**run, "sequence": sequence})
+        plan = next(s.estimate for s in whole.sections if s.name == "parallelism-plan")
+        assert plan["global_batch"].value == batch
+        note = f"{batch:,} sequences with 16,777,216 tokens per step, by default: about 17,000,000"
+        assert any(n.replace("\u00a0", " ").startswith(note) for n in plan.notes)
+        assert any(n.replace("\u00a0", " ").startswith(note) for n in whole.notes)
+        time = {**run, "sequence": sequence, "tensor_parallel": "8", "pipeline_parallel": "16"}
+        typed = {**time, "global_batch": str(batch)}
+        assert (
+            registry.run_estimate("training-time", time)["step_time"]
+            == registry.run_estimate("training-time", typed)["step_time"]
+        )
+        typed = {**run, "sequence": sequence, "global_batch": str(batch)}
+        typed_run = registry.run_estimate("training-run", typed)
+        assert typed_run["gpu_hours"].value == whole["gpu_hours"].value
+        assert not any("by default" in note for note in typed_run.notes)
+    # The card of Llama 3.1 says 30.84 million.
+    hours = registry.run_estimate("training-run", run)["gpu_hours"]
+    assert hours.low < 30.84e6 < hours.high
 
 
 def test_a_faster_network_never_slows_a_plan() -> None:

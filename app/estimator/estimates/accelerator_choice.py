@@ -26,7 +26,11 @@ from app.estimator.estimates.inference_memory import (
     gpu_memory_use,
     plausible_memory_range,
 )
-from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs, compute_sure_run
+from app.estimator.estimates.parallelism_plan import (
+    LayoutCosts,
+    ParallelismPlanInputs,
+    compute_sure_run,
+)
 from app.estimator.estimates.training_run import (
     GpuCounts,
     guess_gpus,
@@ -89,6 +93,7 @@ class AcceleratorChoiceInputs:
         "gpus",
         "Best is",
         choices=RANKS,
+        quantity="criterion of a ranking",
         help="What the ranking looks at first.",
         group="Job",
         topic=TOPIC,
@@ -545,7 +550,7 @@ def _find_candidate(
     if inputs.budget is not None and price is None:
         return "No price was given for it."
     if inputs.job == "training":
-        tried = _find_training_candidate(inputs, model, gpu, price)
+        tried = _find_training_candidate(inputs, gpu, price)
     else:
         tried = _find_serving_candidate(inputs, model, gpu, memory_by_gpu_count, price)
     if isinstance(tried, str):
@@ -623,11 +628,10 @@ class TrainingOnGpus(NamedTuple):
     lossless_time: float = math.inf
 
 
-@functools.lru_cache(maxsize=256)
-def _train_on_gpus(inputs: ParallelismPlanInputs) -> TrainingOnGpus:
-    """Raise ValueError or TypeError if the rates of the GPU are not known."""
+def _train_on_gpus(inputs: ParallelismPlanInputs, costs: LayoutCosts) -> TrainingOnGpus:
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     try:
-        run = compute_sure_run(inputs, find_model(inputs.model), find_accelerator(inputs.gpu))
+        run = compute_sure_run(inputs, model, gpu, costs)
     except InvalidInputsError:  # Failures leave no time to work.
         run = None
     if run is None:
@@ -635,8 +639,34 @@ def _train_on_gpus(inputs: ParallelismPlanInputs) -> TrainingOnGpus:
     return TrainingOnGpus(inputs.gpus, run.memory, run.seconds, run.lossless_seconds)
 
 
+@functools.lru_cache(maxsize=256)
+def _find_training_in_time(
+    inputs: ParallelismPlanInputs, limit: float, lost: float | None
+) -> TrainingOnGpus:
+    """Return the training on the fewest GPUs that take no longer than the limit [s].
+
+    `lost` is the typed share of time that is no progress. Raises ValueError or TypeError if the
+    rates of the GPU are not known.
+    """
+    model, gpu, costs = find_model(inputs.model), find_accelerator(inputs.gpu), LayoutCosts()
+
+    def train(gpus: int) -> TrainingOnGpus:
+        training = _train_on_gpus(dataclasses.replace(inputs, gpus=gpus), costs)
+        if lost is None:
+            return training
+        return training._replace(run_time=training.lossless_time / (1 - lost))
+
+    system = first_system_with_gpu(gpu)
+    counts = GpuCounts(
+        system.gpus if system else largest_sales_unit_size(gpu),
+        least=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
+    )
+    first = counts.round_up(guess_gpus(inputs, limit))
+    return search_plan_for_deadline(train, {first: train(first)}, first, counts, limit)
+
+
 def _find_training_candidate(
-    inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
+    inputs: AcceleratorChoiceInputs, gpu: Accelerator, price: float | None
 ) -> GpuCandidate | str:
     """Return the fewest GPUs that train in time, found as a training run finds them."""
     if gpu.peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
@@ -650,20 +680,8 @@ def _find_training_candidate(
         software=inputs.software,
     )
 
-    def train(gpus: int) -> TrainingOnGpus:
-        training = _train_on_gpus(dataclasses.replace(plan_inputs, gpus=gpus))
-        if inputs.lost is None:
-            return training
-        return training._replace(run_time=training.lossless_time / (1 - inputs.lost))
-
-    system = first_system_with_gpu(gpu)
-    counts = GpuCounts(
-        system.gpus if system else largest_sales_unit_size(gpu),
-        least=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
-    )
     try:
-        first = counts.round_up(guess_gpus(plan_inputs, inputs.days))
-        found = search_plan_for_deadline(train, {first: train(first)}, first, counts, inputs.days)
+        found = _find_training_in_time(plan_inputs, inputs.days, inputs.lost)
     except (ValueError, TypeError):
         return "Its 16-bit rate is not published, so its speed is not known."
     count = format_value(found.gpus, "GPU")

@@ -24,10 +24,12 @@ from app.estimator.estimates.accelerator_choice import (
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
+from app.estimator.estimates.training_time_report import run_error_interval
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import capacity_note, lacking_memory_text
+from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -199,10 +201,15 @@ def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> 
     )
 
 
-def _gpu_hours_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
+def _gpu_hours_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    return modeled_time("gpu-hours", best.gpu_hours)
+    return modeled_time(_training_error_interval(inputs, best), best.gpu_hours)
+
+
+def _training_error_interval(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> str:
+    """Return the name of the error interval of a training run, whose layout and hours these are."""
+    return run_error_interval(find_model(inputs.model), best.gpu)
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -229,7 +236,8 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
         return OutputValue(None, note="For training.", applies=False)
     if best.price is None:
         return _hourly_cost(inputs, best)
-    return modeled_time("gpu-hours", best.gpu_hours * best.price)
+    cost = best.gpu_hours * best.price
+    return modeled_time(_training_error_interval(inputs, best), cost)
 
 
 OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (

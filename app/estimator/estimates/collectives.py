@@ -69,6 +69,7 @@ class CollectivesInputs:
         8192,
         "Tokens per micro-batch",
         unit="token",
+        quantity="tokens of a micro-batch",
         limits=(1, 100_000_000),
         help="For the table of what each parallelism sends.",
         topic="parallelism",

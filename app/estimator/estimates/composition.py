@@ -154,8 +154,13 @@ class SectionComposer:
     def parse_section_inputs(self, name: str, values: Mapping[str, Any]) -> Any:
         """Return the inputs of a section; see `compute_section`."""
         inputs_type = require_estimate(name).inputs
-        specs = input_specs(inputs_type)
-        shared = {name: value for name, value in self._values.items() if name in specs}
+        own_type: type = type(self.inputs)
+        specs, own = input_specs(inputs_type), input_specs(own_type)
+        shared = {
+            name: value
+            for name, value in self._values.items()
+            if name in specs and specs[name].quantity == own[name].quantity
+        }
         # An emptied input is no value, where a missing one is the default.
         emptied = {name: "" for name in shared if shared[name] is None and specs[name].clearable}
         return parse_inputs(inputs_type, {**shared, **emptied, **values})

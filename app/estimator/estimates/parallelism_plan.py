@@ -3,8 +3,9 @@
 import bisect
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
@@ -70,8 +71,9 @@ class ParallelismPlanInputs:
         kind="count",
         unit="sequence",
         limits=(1, 10**7),
-        help="Sequences per optimizer step; left empty: about eight million tokens, less "
-        "in a run shorter than a thousand such steps, in a multiple of the GPUs.",
+        help="Sequences per optimizer step; left empty: about eight million tokens, or 1,024 for "
+        "each GPU if that is more, less in a run shorter than a thousand such steps, in as many "
+        "sequences as the GPUs can share.",
         term="batch-size",
         topic="parallelism",
     )
@@ -322,6 +324,21 @@ class TransientsByStage(NamedTuple):
 _Key = tuple[object, ...]
 
 
+def _never(*_: object) -> bool:
+    return False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayoutCosts:
+    """What searches for one job share on any number of the same GPUs, by what it depends on.
+
+    The times of all layers, and what each stage needs for each token.
+    """
+
+    layer_times: dict[_Key, AllLayersTime] = dataclasses.field(default_factory=dict)
+    bytes_per_token: dict[_Key, TransientsByStage] = dataclasses.field(default_factory=dict)
+
+
 class LayoutMemoryChecker:
     """Memory checks for the layouts of one job.
 
@@ -330,15 +347,21 @@ class LayoutMemoryChecker:
     Activation bytes per token are computed once for all micro-batches.
     """
 
-    def __init__(self, model: Architecture, job: TrainingJob, limit: float) -> None:
+    def __init__(
+        self,
+        model: Architecture,
+        job: TrainingJob,
+        limit: float,
+        costs: LayoutCosts | None = None,
+    ) -> None:
         self.work_done = 0
         self._model, self._job, self._limit = model, job, limit
+        self._per_token = (costs or LayoutCosts()).bytes_per_token
         self._recomputes = _RECOMPUTES
         if not FRAMEWORKS[SOFTWARE[job.software].framework].recomputes_products:
             self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
-        self._per_token: dict[_Key, TransientsByStage] = {}
 
     @property
     def fits_sharded_states(self) -> bool:
@@ -349,7 +372,13 @@ class LayoutMemoryChecker:
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
         return states / self._job.gpus <= self._limit
 
-    def fitting_micro_batches(self, family: MicroBatchFamily) -> Iterator[FittingMicroBatch]:
+    def fitting_micro_batches(
+        self, family: MicroBatchFamily, is_needless: Callable[[MicroBatch, Recompute], bool]
+    ) -> Iterator[FittingMicroBatch]:
+        """Yield the micro-batches that fit, each with the least recomputation.
+
+        One is left out if that and all that recomputes more is needless.
+        """
         self.work_done += 1
         resident = self._resident_bytes(family)
         if max(resident) > self._limit:
@@ -358,6 +387,8 @@ class LayoutMemoryChecker:
         for micro_batch in family.micro_batches:
             self.work_done += 1
             for index in range(start, len(self._recomputes)):
+                if all(is_needless(micro_batch, kind) for kind in self._recomputes[index:]):
+                    break
                 transient = self._transient_bytes(family, micro_batch, self._recomputes[index])
                 memory = max(map(float.__add__, resident, transient))
                 if memory <= self._limit:
@@ -369,7 +400,7 @@ class LayoutMemoryChecker:
 
     def has_fit(self, family: MicroBatchFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
-        return next(self.fitting_micro_batches(family), None) is not None
+        return next(self.fitting_micro_batches(family, _never), None) is not None
 
     def _resident_bytes(self, family: MicroBatchFamily) -> _BytesByStage:
         split_key = (family.tensor, family.pipeline, family.chunks_per_stage)
@@ -481,6 +512,7 @@ class _LayoutSearch:
         job: TrainingJob,
         fabric: Interconnect,
         max_ranked: int,
+        costs: LayoutCosts,
     ) -> None:
         older_kernels = SOFTWARE[job.software].older_attention
         self.fitting_count = 0
@@ -489,9 +521,10 @@ class _LayoutSearch:
         self._max_ranked = max_ranked
         self._rates = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
         self._memory = LayoutMemoryChecker(
-            model, job, gpu.engine_visible_memory * job.usable_memory_share
+            model, job, gpu.engine_visible_memory * job.usable_memory_share, costs
         )
         self._times: dict[_Key, AllLayersTime] = {}
+        self._known_times = costs.layer_times
         self._ranked: list[RankedLayout] = []
 
     @property
@@ -525,7 +558,9 @@ class _LayoutSearch:
             if not kept:
                 return
             family = dataclasses.replace(family, micro_batches=kept)
-        for fitting in self._memory.fitting_micro_batches(family):
+        # Those that fit are counted unless only the best is asked for.
+        is_needless = is_too_slow if self._max_ranked == 1 else _never
+        for fitting in self._memory.fitting_micro_batches(family, is_needless):
             self.fitting_count += 1
             if is_too_slow(fitting.micro_batch, fitting.recompute):
                 continue
@@ -543,8 +578,11 @@ class _LayoutSearch:
         key = (family.tensor, family.context, family.expert, micro_batch.sequences, recompute)
         times = self._times.get(key)
         if times is None:
-            plan = family.build_plan(self._job, micro_batch, recompute)
-            times = all_layers_time(self._model, self._rates, self._fabric, plan)
+            times = self._known_times.get(key)
+            if times is None:
+                plan = family.build_plan(self._job, micro_batch, recompute)
+                times = all_layers_time(self._model, self._rates, self._fabric, plan)
+                self._known_times[key] = times
             self._times[key] = times
             self._timing_work += _WORK_OF_LAYER * len(self._model.layer_counts)
         return times
@@ -562,6 +600,7 @@ def search_layouts(
     fabric: Interconnect,
     max_ranked: int = 10,
     max_work: int = MAX_WORK,
+    costs: LayoutCosts | None = None,
 ) -> LayoutSearchResult:
     """Return the best of all layouts that fit, or of those tried within the work limit.
 
@@ -569,10 +608,11 @@ def search_layouts(
     divides the cluster and the model is tried, with micro-batch, interleaving, recomputation
     and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
     that fits is ranked. If only the best is asked for, slower ones aren't checked for memory, so
-    that those that fit are not counted.
+    that those that fit are not counted. `costs` are known from searches for the same job on other
+    numbers of these GPUs, and added to; that they are known changes no result.
     """
     splits = tuple(list_splits(model, fabric, job))
-    search = _LayoutSearch(model, gpu, job, fabric, max_ranked)
+    search = _LayoutSearch(model, gpu, job, fabric, max_ranked, costs or LayoutCosts())
     tried_count = 0
     for split in splits:
         for family in split.families():
@@ -689,20 +729,43 @@ _MAX_WORK_OF_FEWEST_GPUS = 10_000  # See `MAX_WORK`.
 
 
 def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
-    max_default_batch, gpus = round(default_batch_tokens() / inputs.sequence), inputs.gpus
-    default_batch = max(
-        1,
-        min(max_default_batch, gpus),
-        round(default_batch_tokens(inputs.tokens) / inputs.sequence),
-    )
-    return TrainingJob(
+    job = TrainingJob(
         gpus=inputs.gpus,
         sequence=inputs.sequence,
-        global_batch=inputs.global_batch or _round_batch(default_batch, inputs.gpus),
+        global_batch=inputs.global_batch or _round_batch(default_batch(inputs), inputs.gpus),
         number_format=inputs.number_format,
         software=find_software(inputs.software, model).id,
         usable_memory_share=inputs.usable_memory,
     )
+    if inputs.global_batch:
+        return job
+    fabric = _plan_fabric(inputs, find_accelerator(inputs.gpu))
+    return dataclasses.replace(job, global_batch=_find_batch_to_share(model, fabric, job))
+
+
+def default_batch(inputs: ParallelismPlanInputs) -> int:
+    """Return the default sequences of a step, before they are rounded for the GPUs."""
+    gpus = inputs.gpus
+    longest, own = default_batch_tokens(gpus), default_batch_tokens(gpus, inputs.tokens)
+    return max(1, min(round(longest / inputs.sequence), gpus), round(own / inputs.sequence))
+
+
+def _find_batch_to_share(model: Architecture, fabric: Interconnect, job: TrainingJob) -> int:
+    """Return a job's batch, or a larger one that its GPUs can share in some layout."""
+
+    def can_be_shared(batch: int) -> bool:
+        splits = list_splits(model, fabric, dataclasses.replace(job, global_batch=batch))
+        return next(splits, None) is not None
+
+    rounded, odd_factor = job.global_batch, _odd_factor(job.gpus)
+    doubled = (odd_factor << exponent for exponent in itertools.count())
+    larger = (batch for batch in doubled if 2 * batch > rounded)
+    return next(filter(can_be_shared, itertools.chain((rounded,), larger)))
+
+
+def _odd_factor(number: int) -> int:
+    """Return what is left of a number without its factors of two."""
+    return number // (number & -number)
 
 
 def _round_batch(batch: int, gpus: int) -> int:
@@ -715,7 +778,7 @@ def _round_batch(batch: int, gpus: int) -> int:
     """
     if batch >= gpus:
         return round(batch / gpus) * gpus
-    odd_factor = gpus // (gpus & -gpus)
+    odd_factor = _odd_factor(gpus)
     rounded = odd_factor if odd_factor <= batch else 1
     while 2 * rounded - batch < batch - rounded:
         rounded *= 2
@@ -771,21 +834,21 @@ def _search_full_and_halved_clusters(
 
 
 def compute_sure_run(
-    inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
+    inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator, costs: LayoutCosts
 ) -> TrainingTimeResult | None:
     """Return the whole run in the best layout that surely fits, as training-run plans it.
 
-    None if no layout fits; if none surely fits, the best stays.
+    None if no layout fits; if none surely fits, the best stays. For `costs` see `search_layouts`.
     """
     fabric, job = _plan_fabric(inputs, gpu), requested_job(inputs, model)
-    ranked = search_layouts(model, gpu, job, fabric, max_ranked=1).ranked
+    ranked = search_layouts(model, gpu, job, fabric, max_ranked=1, costs=costs).ranked
     while ranked and judge_layout_memory(ranked[0], gpu).lead == UNSURE_LEAD:
-        ranked = search_layouts(model, gpu, job, fabric, _MAX_RANKED).ranked
+        ranked = search_layouts(model, gpu, job, fabric, _MAX_RANKED, costs=costs).ranked
         sure = find_sure_layout(ranked, gpu, job.usable_memory_share)
         if sure is None:
             break
         job = dataclasses.replace(job, usable_memory_share=sure.percent / 100)
-        ranked = search_layouts(model, gpu, job, fabric, max_ranked=1).ranked
+        ranked = search_layouts(model, gpu, job, fabric, max_ranked=1, costs=costs).ranked
     if not ranked:
         return None
     plan, step = ranked[0].plan, ranked[0].step

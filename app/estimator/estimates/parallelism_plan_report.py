@@ -11,6 +11,7 @@ from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     ParallelismPlanResult,
     compute_parallelism_plan,
+    default_batch,
     find_flips,
     judge_layout_memory,
 )
@@ -317,10 +318,22 @@ def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
     )
 
 
+def describe_batch(inputs: ParallelismPlanInputs, global_batch: int) -> str:
+    """Return the sequences and tokens of a step, and where they are from if nobody typed them."""
+    sequences = format_count(global_batch, "sequence")
+    tokens = format_count(global_batch * inputs.sequence, "token")
+    note = f"{sequences} with {tokens} per step"
+    if inputs.global_batch:
+        return f"{note}."
+    wanted = format_count(float(f"{default_batch(inputs) * inputs.sequence:.2g}"), "token")
+    gpus = format_count(inputs.gpus, "GPU")
+    return f"{note}, by default: about {wanted}, in as many sequences as {gpus} can share."
+
+
 def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
         describe_ranges(result.model, result.gpu),
-        f"{format_count(result.job.global_batch, 'sequence')} per step.",
+        describe_batch(result.inputs, result.job.global_batch),
         "Failures, checkpoints and evaluation cost as much time as in training-time.",
         "Tensor parallelism stays within the inner links.",
     ]

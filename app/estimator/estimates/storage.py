@@ -209,6 +209,7 @@ class StorageInputs:
         1,
         "Readers of the checkpoint",
         limits=(1, 100_000),
+        quantity="readers of a checkpoint",
         help="Data-parallel copies that each read all of it; 1 where it is read once "
         "and passed on.",
         term="data-parallelism",

@@ -95,7 +95,8 @@ class TrainingMemoryInputs:
         kind="count",
         limits=(1, 1_000_000),
         help="Left empty: one for each stage in Transformers and torchtune; otherwise about "
-        "eight million tokens, and at least one for each stage.",
+        "eight million tokens, or 1,024 for each GPU if that is more, and at least one for each "
+        "stage.",
         topic="parallelism",
     )
     recompute: str = common_inputs.recompute_input()
@@ -156,6 +157,7 @@ class TrainingMemoryInputs:
         "Overhead per GPU",
         unit="GB",
         limits=(0.0, 1e12),
+        quantity="overhead of training",
         help="CUDA context, communication buffers, workspaces, fragmentation; left "
         "empty: 4 GB, or 1 GB for a GPU by itself.",
         topic="training-memory",

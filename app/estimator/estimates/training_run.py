@@ -231,7 +231,7 @@ _LAYOUT = (
     "zero",
 )
 _MOST_SEARCHES = 4
-_LARGE = 4096  # Where no layout fits on so many, the batch is too small, not the memory.
+_LARGE = 4096  # Where no layout fits on so many, the states are not what is too large.
 
 
 def _choose_and_add_layout(composer: SectionComposer, counts: GpuCounts) -> ChosenLayout:
@@ -346,9 +346,11 @@ def guess_gpus(inputs: TrainingRunInputs | ParallelismPlanInputs, seconds: float
         number_format=inputs.number_format,
         software=find_software(inputs.software, model),
     )
-    gpus, batch = float(_FIRST_GUESS), default_batch_tokens(inputs.tokens)
+    gpus = float(_FIRST_GUESS)
     for _ in range(2):  # The speed depends on the number of GPUs as well.
-        plan = find_usual_plan(model, gpu, wanted, max(USUAL_GPUS, round(gpus)), batch)
+        count = max(USUAL_GPUS, round(gpus))
+        batch = default_batch_tokens(count, inputs.tokens)
+        plan = find_usual_plan(model, gpu, wanted, count, batch)
         step = step_time(model, gpu, gpu_interconnect(gpu), plan)
         gpus = inputs.tokens / plan.tokens * step.total * plan.gpus / (1 - LOST) / seconds
     return gpus

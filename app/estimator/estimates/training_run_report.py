@@ -1,7 +1,7 @@
 """`training-run`: verdict, figures and formula steps of a result."""
 
 from app.estimator.estimates.composition import LEFT_OUT, NOTE, section_output
-from app.estimator.estimates.parallelism_plan_report import UNDIVIDED_LEAD
+from app.estimator.estimates.parallelism_plan_report import UNDIVIDED_LEAD, describe_batch
 from app.estimator.estimates.training_run import (
     TrainingRunInputs,
     TrainingRunResult,
@@ -71,6 +71,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         steps=_build_steps(result),
         notes=(
             NOTE,
+            *_batch_notes(result),
             *_lost_time_notes(result),
             *_power_notes(result),
             *result.missing_notes,
@@ -79,6 +80,14 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         changes=_find_flips(result),
         sections=result.sections,
     )
+
+
+def _batch_notes(result: _RunResult) -> tuple[str, ...]:
+    """Return the batch of the layout, if nobody typed it."""
+    plan = result.find_section("parallelism-plan")
+    if plan is None or plan.inputs.global_batch or not plan.estimate["fits"].value:
+        return ()
+    return (describe_batch(plan.inputs, int(plan.estimate["global_batch"].value or 0)),)
 
 
 def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:

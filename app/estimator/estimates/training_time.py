@@ -106,9 +106,9 @@ class TrainingTimeInputs:
     global_batch: int | None = _batch_field(
         None,
         "Global batch",
-        "Sequences per optimizer step; left empty: about eight million tokens, less in a run "
-        "shorter than a thousand such steps, and at least a micro-batch for each stage; with "
-        "adapters only the latter.",
+        "Sequences per optimizer step; left empty: about eight million tokens, or 1,024 for each "
+        "GPU if that is more, less in a run shorter than a thousand such steps, and at least a "
+        "micro-batch for each stage; with adapters only the latter.",
         10**7,
     )
     number_format: str = common_inputs.number_format_input()

@@ -663,10 +663,12 @@ def _link_to_parallelism_plan(inputs: TrainingTimeInputs) -> tuple[EstimateLink,
     if inputs.method != "full":
         return ()
     specs = input_specs(require_estimate("parallelism-plan").inputs)
+    own = input_specs(TrainingTimeInputs)
     typed = {
         name: format_typed_value(spec, getattr(inputs, name))
         for name, spec in specs.items()
-        if getattr(inputs, name, None) is not None
+        if name in own and own[name].quantity == spec.quantity
+        if getattr(inputs, name) is not None
     }
     return (EstimateLink("parallelism-plan", "Faster layouts of this run", typed),)
 

@@ -180,20 +180,23 @@ def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batch_coun
     return min(micro_batch_count, chunks / v)
 
 
-# Default tokens of a step, typical of published runs.
-_USUAL_TOKENS = 8e6
+# Default tokens of a step, typical of published runs, and the fewest of them for a GPU: Llama 3
+# 405B on 16,384 GPUs, table 4 of its paper. With fewer, pipelines idle and gradients wait.
+_USUAL_TOKENS, _TOKENS_PER_GPU = 8e6, 1024
 
 
-def default_batch_tokens(run_tokens: float = math.inf) -> float:
+def default_batch_tokens(gpus: int, run_tokens: float = math.inf) -> float:
     """Return the default tokens of an optimizer step in a run on `run_tokens`.
 
-    Eight million, as in pretraining, or a thousandth of a shorter run: fine-tuning takes
-    hundreds of steps at least.
+    Eight million, as in pretraining, or 1,024 for each GPU if that is more; a thousandth of a
+    shorter run: fine-tuning takes hundreds of steps at least.
 
-    >>> default_batch_tokens(1e12), default_batch_tokens(100e6)
+    >>> default_batch_tokens(64, 1e12), default_batch_tokens(64, 100e6)
     (8000000.0, 100000.0)
+    >>> default_batch_tokens(16384)
+    16777216
     """
-    return min(_USUAL_TOKENS, run_tokens / 1000)
+    return min(max(_USUAL_TOKENS, _TOKENS_PER_GPU * gpus), run_tokens / 1000)
 
 
 def default_micro_batch_count(
@@ -204,7 +207,7 @@ def default_micro_batch_count(
     The default tokens of a step together, and at least one for every pipeline stage.
     """
     each = sequence * micro_batch * layout.data
-    return max(layout.pipeline, round(default_batch_tokens(run_tokens) / each))
+    return max(layout.pipeline, round(default_batch_tokens(layout.gpus, run_tokens) / each))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
