@@ -732,6 +732,29 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
         assert "refuses" not in answer.verdict.lead, change.field
 
 
+def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
+    subtests: pytest.Subtests,
+) -> None:
+    one = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    refused = registry.run_estimate("inference-memory", {**one, "concurrent": 4})
+    blocks = refused["cache_blocks"].value
+    for name in ("latency", "serving-capacity", "deployment"):
+        with subtests.test(name):
+            asked = one if name == "latency" else {**one, "concurrent": 4}
+            answer = registry.run_estimate(name, asked)
+            assert answer.verdict.status == "tight"
+            assert "vLLM refuses to start" in f"{answer.verdict.lead} {answer.verdict.text}"
+            start = answer.find_flip("max_sequences")
+            assert start
+            assert start.typed_values == {"max_sequences": f"{blocks}"}
+            sections = [section.estimate.verdict for section in answer.sections] or [answer.verdict]
+            assert any(f"Set at most {blocks}." in verdict.text for verdict in sections)
+            started = registry.run_estimate(name, {**asked, **start.typed_values})
+            assert started.verdict.status != "no"
+            assert "refuses" not in f"{started.verdict.lead} {started.verdict.text}"
+            assert started.find_flip("max_sequences") is None
+
+
 def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:
     # vLLM loaded 57.752 GiB on each of 8 GPUs (vllm-project/vllm, issue 6746).
     for name in ("meta-llama/Llama-3.1-405B-Instruct-FP8", "meta-llama/Llama-3.1-405B-FP8"):

@@ -58,6 +58,7 @@ class DeploymentInputs:
     tpot_target: float | None = reuse_input(ServingCapacityInputs, "tpot_target")
     spare: int = reuse_input(ServingCapacityInputs, "spare")
     memory_utilization: float = reuse_input(InferenceMemoryInputs, "memory_utilization")
+    max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     attention_parallel: int = reuse_input(ServingCapacityInputs, "attention_parallel")
     expert_parallel: int = reuse_input(ServingCapacityInputs, "expert_parallel")
     pipeline_parallel: int = reuse_input(ServingCapacityInputs, "pipeline_parallel")

@@ -145,12 +145,13 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         return Verdict("no", "Does not fit.", text)
     lacking = lacking_memory_text(result.most_lacking_bytes)
     fits = lacking or f"It fits in the memory of {where}."
-    return Verdict(
-        "tight" if lacking else "info",
-        _LEADS[result.bound],
+    text = (
         f"First token {then} {fits}{_describe_other_acceptances(result)} "
-        f"{result.placed.refusal or result.placed.published_fp8_warning}".strip(),
+        f"{result.placed.refusal or result.placed.published_fp8_warning}".strip()
     )
+    if refused := result.refused_start:
+        return Verdict("tight", "It fits, but vLLM refuses to start.", f"{text} {refused.text}")
+    return Verdict("tight" if lacking else "info", _LEADS[result.bound], text)
 
 
 def _describe_other_acceptances(result: LatencyResult) -> str:

@@ -20,6 +20,7 @@ from app.estimator.estimates.latency import validate_inputs
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
+from app.estimator.memory.inference_memory import RefusedStart
 from app.estimator.memory.parallel_layout import (
     default_shared_gpu_counts,
     serving_pipeline_problem,
@@ -49,6 +50,7 @@ from app.estimator.serving.replica import (
     operating_point_at_batch,
     operating_point_at_rate,
     profile_replica,
+    refused_start_of_replica,
     saturated_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
@@ -307,6 +309,13 @@ class CapacityResult:
     fewest_fitting_gpus: int | None = None
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
+
+    @property
+    def refused_start(self) -> RefusedStart | None:
+        """Return with how many sequences vLLM does not start; None if it does, or nothing fits."""
+        if not self.fits_memory:
+            return None
+        return refused_start_of_replica(self.profile.placed, self.inputs.memory_utilization)
 
     @property
     def has_targets(self) -> bool:

@@ -23,7 +23,7 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory_verdict import round_past_limit
+from app.estimator.memory_verdict import build_start_flips, round_past_limit
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
@@ -296,7 +296,14 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return _relaxed_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
     targets = _fewer_replicas_flip(result)
-    return (*_fp8_cache_flips(result), flips.load, *targets, *other, *flips.replicas)
+    return (
+        *build_start_flips(result.refused_start),
+        *_fp8_cache_flips(result),
+        flips.load,
+        *targets,
+        *other,
+        *flips.replicas,
+    )
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:

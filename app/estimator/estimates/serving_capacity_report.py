@@ -176,8 +176,19 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     )
     verdict = _build_load_verdict(result, f"{text} {lacking}".strip())
     if lacking and verdict.status == "fits":
-        return dataclasses.replace(verdict, status="tight")
-    return verdict
+        verdict = dataclasses.replace(verdict, status="tight")
+    return _add_refused_start(verdict, result)
+
+
+def _add_refused_start(verdict: Verdict, result: CapacityResult) -> Verdict:
+    """Return the verdict, or that vLLM does not start the replicas that would serve the load."""
+    refused = result.refused_start
+    if refused is None:
+        return verdict
+    text = f"{verdict.text} {refused.text}"
+    if verdict.status == "no":
+        return dataclasses.replace(verdict, text=text)
+    return Verdict("tight", "It fits, but vLLM refuses to start.", text)
 
 
 def _describe_most_output(result: CapacityResult) -> str:
