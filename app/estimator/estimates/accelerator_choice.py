@@ -48,7 +48,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS, WeightFormat, resolve_weight_format
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup, is_unpacked
+from app.estimator.serving.engine import ServingSetup, fp8_problem, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
 from app.estimator.units import format_number, format_value, split_number_and_unit
 
@@ -349,11 +349,13 @@ def _power_or_memory_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator
 
 
 def _number_format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    form = FORMATS["bf16"]
+    form, model, reason = FORMATS["bf16"], find_model(inputs.model), None
     if inputs.job != "training":
-        form = resolve_weight_format(find_model(inputs.model), inputs.weights)
-    needed = "fp8" if form.math == "fp8" else form.id
-    return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
+        form = resolve_weight_format(model, inputs.weights)
+        reason = fp8_problem(gpu, form, "vllm", has_experts=model.is_routed)
+    if not reason and (form.math == "fp8" or not gpu.lacks_format(form.id)):
+        return ""
+    return f"Cannot compute in {form.label}. {reason or ''}".strip()
 
 
 def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:

@@ -28,7 +28,8 @@ from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_te
 from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import capacity_note, lacking_memory_text
-from app.estimator.models.number_formats import weight_bytes_by_split
+from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -44,6 +45,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
+from app.estimator.serving.engine import weight_only_notes
 from app.estimator.units import format_number, format_value
 
 
@@ -462,6 +464,9 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."
         )
+    if best is not None and inputs.job == "serving":
+        form = resolve_weight_format(find_model(inputs.model), inputs.weights)
+        notes += weight_only_notes(best.gpu, form)
     if best is not None:
         notes.append(capacity_note(best.gpu))
     if best is not None and (doubtful := _unsourced_values(best.gpu)):

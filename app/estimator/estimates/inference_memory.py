@@ -55,6 +55,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
+    FORMATS,
     GGUF_CACHES,
     GGUF_FORMATS,
     gpu_weight_bytes,
@@ -65,7 +66,7 @@ from app.estimator.models.number_formats import (
     weight_bytes_by_split,
 )
 from app.estimator.result import Bounds, FieldChange, VerdictFlip
-from app.estimator.serving.engine import is_unpacked
+from app.estimator.serving.engine import fp8_problem, is_unpacked
 from app.estimator.units import format_number, format_value
 
 GENERAL, NEWEST = "general", "vllm-0.9"
@@ -511,13 +512,14 @@ def usable_memory(
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
     form = resolve_weight_format(model, inputs.weights)
-    needed = "fp8" if form.math == "fp8" else form.id
-    if gpu.lacks_format(needed):
+    reason = fp8_problem(gpu, form, inputs.engine, has_experts=model.is_routed)
+    if reason or (form.math != "fp8" and gpu.lacks_format(form.id)):
         raise input_error(
             "weights",
             inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{suggest_other_weight_format(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
+            f"{suggest_other_weight_format(model, inputs.weights)}; it has "
+            f"{dense_rate_formats(gpu)}. {reason or ''}".strip(),
         )
     for field, value, owner in (
         ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
@@ -910,7 +912,10 @@ def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
     is_gguf = inputs.engine == LLAMA_CPP
     lighter = []
     for name in _lighter_gguf_files(result.model) if is_gguf else _LIGHTER:
-        if not result.gpu.lacks_format(name):
+        form, has_experts = FORMATS.get(name), result.model.is_routed
+        if form is None or not fp8_problem(
+            result.gpu, form, inputs.engine, has_experts=has_experts
+        ):
             changed = dataclasses.replace(inputs, weights=name)
             use = gpu_memory_use(result.model, changed, inputs.tensor_parallel)
             lighter += [{"weights": name}] * (use.weights < _WORTH_IT * needed.weights)

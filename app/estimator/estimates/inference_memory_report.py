@@ -88,6 +88,7 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
+from app.estimator.serving.engine import weight_only_notes
 from app.estimator.units import format_count, format_number, format_value
 
 
@@ -396,7 +397,11 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         steps=_build_steps(result),
         pictures=(build_bar(gpu, memory_use, limit),),
         tables=(build_table(memory_use, whole),),
-        notes=(*build_notes(result.model, inputs, memory_use), capacity_note(gpu)),
+        notes=(
+            *weight_only_notes(gpu, resolve_weight_format(model, inputs.weights)),
+            *build_notes(result.model, inputs, memory_use),
+            capacity_note(gpu),
+        ),
         changes=find_flips(result),
         links=_link_to_mig(gpu, inputs.tensor_parallel),
     )

@@ -31,7 +31,7 @@ from app.estimator.models.number_formats import (
     suggest_other_weight_format,
 )
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup
+from app.estimator.serving.engine import ServingSetup, fp8_problem
 from app.estimator.serving.replica import (
     max_sequences,
     most_lacking_bytes,
@@ -158,10 +158,10 @@ def validate_inputs(
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
     check_gpu_rates(gpu)
     form = resolve_weight_format(model, weights)
-    if form.math == "fp8" and gpu.lacks_format("fp8"):
+    if reason := fp8_problem(gpu, form, engine, has_experts=model.is_routed):
         message = f"The {gpu.name} cannot compute in {form.label}"
         raise input_error(
-            "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}."
+            "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}. {reason}"
         )
     problem = shared_model_problem(model, tensor, engine)
     if problem:

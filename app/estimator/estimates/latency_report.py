@@ -34,7 +34,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import math_bits
+from app.estimator.serving.engine import math_bits, weight_only_notes
 from app.estimator.serving.replica import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
@@ -120,7 +120,11 @@ def estimate(inputs: LatencyInputs) -> Estimate:
         steps=_build_steps(result),
         pictures=(_build_roofline(inputs, placed),),
         tables=(_build_step_parts_table(result),),
-        notes=(*_build_notes(result), capacity_note(placed.gpu)),
+        notes=(
+            *weight_only_notes(placed.gpu, placed.weight_format),
+            *_build_notes(result),
+            capacity_note(placed.gpu),
+        ),
         changes=find_flips(result),
     )
 

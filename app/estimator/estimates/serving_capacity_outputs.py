@@ -27,10 +27,12 @@ from app.estimator.memory_verdict import build_start_flips, round_past_limit
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
+    FORMATS,
     GGUF_FORMATS,
     WEIGHT_CHOICES,
 )
 from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
+from app.estimator.serving.engine import fp8_problem
 from app.estimator.serving.replica import (
     OperatingPoint,
 )
@@ -329,7 +331,10 @@ def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return weights in FP8 instead of 16 bit, if fewer GPUs keep the targets with them."""
     inputs, placed = result.inputs, result.profile.placed
     is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits == 16
-    if not is_wide or placed.gpu.lacks_format("fp8") or inputs.simulate:
+    has_experts = placed.model.is_routed
+    if not is_wide or inputs.simulate:
+        return ()
+    if fp8_problem(placed.gpu, FORMATS["fp8"], inputs.engine, has_experts=has_experts):
         return ()
     if inputs.replicas and result.targets_met:
         return ()

@@ -31,6 +31,7 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
+from app.estimator.serving.engine import weight_only_notes
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
     BatchTiming,
@@ -115,6 +116,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         pictures=_build_pictures(result),
         tables=build_load_and_simulation_tables(result),
         notes=(
+            *weight_only_notes(profile.placed.gpu, profile.placed.weight_format),
             *_build_notes(result),
             *(closest_split_notes(given, inputs.tensor_parallel) if is_late else ()),
             *whole_expert_notes(given.expert_parallel, inputs.expert_parallel),
