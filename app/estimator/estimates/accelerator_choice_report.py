@@ -290,10 +290,17 @@ def _build_verdict(result: GpuRanking) -> Verdict:
             f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].count)}"
         )
     lacking = lacking_memory_text(most_lacking_bytes(result))
-    status: Status = "tight" if lacking else "fits"
-    return Verdict(
-        status, f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}. {lacking}".strip()
-    )
+    status: Status = "tight" if lacking or result.misses_preset else "fits"
+    lead = f"{describe_gpu_count(best.gpu, best.count)}."
+    text = f"{text}. {lacking}".strip()
+    if result.misses_preset and best.seconds_per_token:
+        reached, limit = (
+            format_value(seconds, "s")
+            for seconds in (best.seconds_per_token, result.inputs.slowest)
+        )
+        text = f"Slower than the preset target: {reached} per token, not {limit}. {text}"
+        lead = f"{lead.removesuffix('.')}, slower than the preset target."
+    return Verdict(status, lead, text)
 
 
 def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
