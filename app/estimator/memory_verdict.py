@@ -8,6 +8,7 @@ from typing import Any
 from app.estimator.formula_steps import extra_decimals_for_exact_sum
 from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
+from app.estimator.memory.inference_memory import RefusedStart
 from app.estimator.result import Status, Verdict, VerdictFlip
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
@@ -118,6 +119,18 @@ def lacking_memory_text(lacking_bytes: float) -> str:
     return (
         f"It fits by the central estimate; by the upper end of its range, each GPU lacks {lacking}."
     )
+
+
+MOST_SEQUENCES = ("max_sequences", "Most sequences of the engine")
+"""The field and the label of what vLLM calls max-num-seqs."""
+
+
+def build_start_flips(refused: RefusedStart | None) -> tuple[VerdictFlip, ...]:
+    """Return the most sequences with which vLLM starts, if it refuses those it has."""
+    if refused is None or not refused.most:
+        return ()
+    now, then = format_number(refused.sequences), format_number(refused.most)
+    return (VerdictFlip(*MOST_SEQUENCES, now, then, "vLLM starts."),)
 
 
 def _subtract_as_printed(limit: str, need: str) -> str:

@@ -59,9 +59,12 @@ def test_a_7b_model_in_4_bit_runs_on_a_small_card():
     assert counts["l4"] == 1
 
 
-def test_a_card_without_fp8_is_left_out_for_it():
-    assert reason("a100-sxm4-80", weights="fp8") == "Cannot compute in FP8."
+def test_a_card_that_cannot_even_unpack_fp8_is_left_out_for_it():
+    assert "compute capability 8.0" in reason("t4", weights="fp8")
+    assert reason("a100-sxm4-80", weights="fp8") is None
     assert reason("h100-sxm5-80", weights="fp8") is None
+    only = estimate(only="a100-sxm4-80", weights="fp8")
+    assert any("weight-only" in note for note in only.notes)
 
 
 def test_reasons_name_the_limit_that_was_set():

@@ -185,7 +185,7 @@ def test_a_system_with_other_gpus_is_refused_and_one_that_is_not_listed_left_out
 
 
 def test_targets_that_nothing_meets_end_a_deployment_with_its_memory_and_latency():
-    service = run_estimate("deployment", {"model": "70B", "gpu": "l4"})
+    service = run_estimate("deployment", {"model": "70B", "gpu": "l4", "tpot_target": "49 ms"})
 
     assert service.verdict.status == "no"
     assert list(sections_of(service)) == ["Weights", "Memory", "Latency"]

@@ -388,9 +388,15 @@ def test_what_cannot_be_is_refused_with_the_reason(subtests: pytest.Subtests) ->
         ("inference-memory", {"tensor_parallel": 3}, "tensor_parallel", "1, 2, 4"),
         (
             "inference-memory",
-            {"gpu": "A100", "weights": "fp8"},
+            {"gpu": "A100", "weights": "fp8", "engine": "trtllm"},
             "weights",
             "cannot compute in FP8",
+        ),
+        (
+            "inference-memory",
+            {"gpu": "T4", "weights": "fp8"},
+            "weights",
+            "compute capability 8.0",
         ),
         ("inference-memory", {"gpu": "T4"}, "weights", "cannot compute in BF16"),
         ("kv-cache", {"tensor_parallel": 5}, "tensor_parallel", "cannot be divided"),

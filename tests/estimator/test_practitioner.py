@@ -830,6 +830,41 @@ def test_the_time_of_a_run_names_the_layout_that_it_is_for() -> None:
     assert "tensor parallel 2, pipeline parallel 2, ZeRO 1" in late.verdict.text
 
 
+def test_a_target_that_nobody_set_refuses_no_hardware(subtests: pytest.Subtests) -> None:
+    # Llama 3.1 405B in BF16 reads 50.7 GB on each of 16 A100: 25 ms at 2.04 TB/s, and more than
+    # 50 ms with the exchanges between servers.
+    slow = {"model": "llama-3.1-405b", "gpu": "a100-sxm4-80", "weights": "bf16"}
+    said = "Slower than the preset target: "
+    for name in ("serving-capacity", "deployment"):
+        with subtests.test(name):
+            answer = ask(name, **slow, tensor_parallel=16)
+            assert answer.verdict.status == "tight"
+            assert said in f"{answer.verdict.lead} {answer.verdict.text}"
+            assert "per token, not 50\u00a0ms." in f"{answer.verdict.lead} {answer.verdict.text}"
+            assert number(answer, "gpus") > 0
+            assert answer["fits"].value is False
+            refused = ask(name, **slow, tensor_parallel=16, tpot_target="49 ms")
+            assert refused.verdict.status == "no"
+    alone = ask("serving-capacity", **slow, tensor_parallel=16, concurrent=1)
+    assert "1.5 times what one request takes" in alone.verdict.text
+    counted = alone.find_flip("tpot_target")
+    assert counted
+    same = ask("serving-capacity", **slow, tensor_parallel=16, concurrent=1, **counted.typed_values)
+    assert same["gpus"].value == alone["gpus"].value
+    assert same["fits"].value is True
+    # Nor do given replicas that could be faster.
+    few = {"model": "llama-3.1-70b", "gpu": "h100", "tensor_parallel": 4, "concurrent": 300}
+    assert ask("serving-capacity", **few, replicas=1).verdict.lead.startswith(said)
+    set_by_user = ask("serving-capacity", **few, replicas=1, tpot_target="49 ms")
+    assert set_by_user.verdict.lead == "Too slow."
+    card = {"model": "llama-3.1-70b", "only": "a40"}
+    choice = ask("accelerator-choice", **card)
+    assert choice["choice"].value == "A40"
+    assert choice.verdict.lead == "8x A40, slower than the preset target."
+    assert said in choice.verdict.text
+    assert ask("accelerator-choice", **card, slowest="49 ms").verdict.status == "no"
+
+
 def test_a_fit_that_the_upper_end_of_its_range_exceeds_is_tight() -> None:
     lacks = "It fits by the central estimate; by the upper end of its range, each GPU lacks "
     one = {"model": "llama-3.1-70b", "weights": "fp8", "gpu": "1x H100", "concurrent": 1}
@@ -862,8 +897,9 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
     }
     answer = ask("serving-capacity", **job)
     assert number(answer, "replicas") == 2
-    assert "The target of 50 ms per token decides how many replicas" in answer.verdict.text.replace(
-        "\u00a0", " "
+    assert (
+        "The preset target of 50 ms per token decides how many replicas"
+        in answer.verdict.text.replace("\u00a0", " ")
     )
     flip = next(change for change in answer.changes if change.field == "tpot_target")
     assert flip.becomes == "Takes one replica fewer."

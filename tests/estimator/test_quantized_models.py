@@ -435,7 +435,7 @@ def test_a_long_list_of_modules_is_read_as_it_is() -> None:
 def test_every_calculator_takes_a_model_as_published_unless_asked(
     subtests: pytest.Subtests,
 ) -> None:
-    """Also on an A100, which has no FP8; where that takes fewer GPUs, a service says so."""
+    """Also on an A100, which has no FP8 math; where that takes fewer GPUs, a service says so."""
     for name in ("inference-memory", "latency", "serving-capacity", "deployment"):
         for gpu in ("h200", "a100"):
             with subtests.test(name=name, gpu=gpu):
@@ -468,7 +468,7 @@ def test_every_calculator_takes_a_model_as_published_unless_asked(
 def test_a_card_without_the_published_format_is_refused_with_a_way_on(
     name: str,
 ) -> None:
-    typed = {"model": "deepseek-v3", "gpu": "a100-sxm4-80", "tensor_parallel": 8}
+    typed = {"model": "deepseek-v3", "gpu": "mi210", "tensor_parallel": 8}
     with pytest.raises(InvalidInputsError) as refused:
         registry.run_estimate(name, typed)
     problem = refused.value.problems[0]
@@ -476,6 +476,34 @@ def test_a_card_without_the_published_format_is_refused_with_a_way_on(
     assert "DeepSeek-V3 671B-A37B is published" in problem.message
     assert "choose another format" in problem.message
     assert registry.run_estimate(name, {**typed, "weights": "bf16"})
+
+
+def test_fp8_is_weight_only_on_ampere(subtests: pytest.Subtests) -> None:
+    """vLLM unpacks it by Marlin: pull request 5975, and issue 17579 for experts."""
+    for gpu in ("a100-sxm4-80", "rtx-3090", "rtx-a6000"):
+        for name in ("inference-memory", "latency", "serving-capacity", "quantization"):
+            with subtests.test(gpu=gpu, name=name):
+                typed = {"model": "llama-3.1-8b", "gpu": gpu, "tensor_parallel": 1}
+                answer = registry.run_estimate(name, typed | {"weights": "fp8"})
+                assert any("weight-only" in note for note in answer.notes)
+    one = {"model": "llama-3.1-8b", "gpu": "a100-sxm4-80", "tensor_parallel": 1}
+    loaded = [
+        registry.run_estimate("inference-memory", one | {"weights": "fp8", "gpu": gpu})["weights"]
+        for gpu in ("a100-sxm4-80", "h100-sxm5-80")
+    ]
+    assert loaded[0].value == loaded[1].value
+    narrow, wide = (
+        registry.run_estimate("latency", one | {"weights": weights, "prompt": 8192})
+        for weights in ("fp8", "bf16")
+    )
+    # Half the bytes of a decoding step, and a prompt at the rate of 16 bit.
+    assert narrow["tpot"].value < 0.8 * wide["tpot"].value
+    assert narrow["ttft"].value == pytest.approx(wide["ttft"].value, rel=0.02)
+    experts = {"model": "MiniMaxAI/MiniMax-M2", "gpu": "a100-sxm4-80", "tensor_parallel": 8}
+    assert registry.run_estimate("latency", experts)["fits"].value is True
+    for engine in ("sglang", "trtllm"):
+        with pytest.raises(InvalidInputsError, match="takes vLLM"):
+            registry.run_estimate("latency", experts | {"engine": engine})
 
 
 ONE_H100 = {"model": "gpt-oss-120b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
@@ -730,6 +758,29 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
         answer = registry.run_estimate("inference-memory", {**asked, **change.typed_values})
         assert answer["fits"].value, change.field
         assert "refuses" not in answer.verdict.lead, change.field
+
+
+def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
+    subtests: pytest.Subtests,
+) -> None:
+    one = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    refused = registry.run_estimate("inference-memory", {**one, "concurrent": 4})
+    blocks = refused["cache_blocks"].value
+    for name in ("latency", "serving-capacity", "deployment"):
+        with subtests.test(name):
+            asked = one if name == "latency" else {**one, "concurrent": 4}
+            answer = registry.run_estimate(name, asked)
+            assert answer.verdict.status == "tight"
+            assert "vLLM refuses to start" in f"{answer.verdict.lead} {answer.verdict.text}"
+            start = answer.find_flip("max_sequences")
+            assert start
+            assert start.typed_values == {"max_sequences": f"{blocks}"}
+            sections = [section.estimate.verdict for section in answer.sections] or [answer.verdict]
+            assert any(f"Set at most {blocks}." in verdict.text for verdict in sections)
+            started = registry.run_estimate(name, {**asked, **start.typed_values})
+            assert started.verdict.status != "no"
+            assert "refuses" not in f"{started.verdict.lead} {started.verdict.text}"
+            assert started.find_flip("max_sequences") is None
 
 
 def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:

@@ -31,6 +31,7 @@ from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     compute_sure_run,
 )
+from app.estimator.estimates.serving_capacity import PRESET_TPOT
 from app.estimator.estimates.training_run import (
     GpuCounts,
     guess_gpus,
@@ -52,7 +53,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS, WeightFormat, resolve_weight_format
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup, is_unpacked
+from app.estimator.serving.engine import ServingSetup, fp8_problem, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
 from app.estimator.units import format_number, format_value, split_number_and_unit
 
@@ -105,11 +106,12 @@ class AcceleratorChoiceInputs:
         help="Sequences that one copy of the model answers at the same time."
     )
     slowest: float = LOAD.add_input(
-        0.05,
+        PRESET_TPOT,
         "Slowest token",
         unit="ms",
         limits=(1e-4, 100.0),
-        help="Time per output token that is still good enough.",
+        help="Time per output token that is still good enough. If no GPU keeps its preset value, "
+        "all are ranked, each with the number that comes closest.",
         term="time-per-output-token-tpot",
     )
     tokens: float = _TRAINING.add_folded_input(
@@ -354,11 +356,13 @@ def _power_or_memory_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator
 
 
 def _number_format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    form = FORMATS["bf16"]
+    form, model, reason = FORMATS["bf16"], find_model(inputs.model), None
     if inputs.job != "training":
-        form = resolve_weight_format(find_model(inputs.model), inputs.weights)
-    needed = "fp8" if form.math == "fp8" else form.id
-    return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
+        form = resolve_weight_format(model, inputs.weights)
+        reason = fp8_problem(gpu, form, "vllm", has_experts=model.is_routed)
+    if not reason and (form.math == "fp8" or not gpu.lacks_format(form.id)):
+        return ""
+    return f"Cannot compute in {form.label}. {reason or ''}".strip()
 
 
 def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
@@ -434,13 +438,17 @@ class ExcludedGpu(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuRanking:
-    """Candidates, best first, the excluded GPUs, and the memory use of the best by their number."""
+    """Candidates, best first, the excluded GPUs, and the memory use of the best by their number.
+
+    `misses_preset`: no GPU keeps the preset time per token, so that slower ones are candidates.
+    """
 
     inputs: AcceleratorChoiceInputs
     model: Architecture
     candidates: tuple[GpuCandidate, ...]
     excluded: tuple[ExcludedGpu, ...]
     memory_by_gpu_count: Mapping[int, GpuMemoryUse]
+    misses_preset: bool = False
 
     @property
     def best(self) -> GpuCandidate | None:
@@ -459,7 +467,20 @@ _GPUS_OF_SERVER = 8
 def rank_gpus(
     inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | None = None
 ) -> GpuRanking:
-    """Evaluate every GPU, or these; raises InvalidInputsError for invalid or missing prices."""
+    """Evaluate every GPU, or these; raises InvalidInputsError for invalid or missing prices.
+
+    A time per token that nobody set leaves out no GPU if none keeps it.
+    """
+    ranking = _rank_gpus(inputs, gpus)
+    if ranking.best or inputs.job != "serving" or inputs.slowest != PRESET_TPOT:
+        return ranking
+    slower = _rank_gpus(dataclasses.replace(inputs, slowest=math.inf), gpus)
+    if not slower.best:
+        return ranking
+    return dataclasses.replace(slower, inputs=inputs, misses_preset=True)
+
+
+def _rank_gpus(inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | None) -> GpuRanking:
     model = find_model(inputs.model)
     prices = parse_prices_by_gpu(inputs)
     memory_by_group = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
@@ -588,16 +609,22 @@ def _find_serving_candidate(
     limit = gpu.capacity * USABLE_MEMORY_SHARE
     most = 72 if "72" in gpu.interconnect else _GPUS_OF_SERVER  # With fast links.
     why = ""
+    slower: list[GpuCandidate] = []
     for count, memory_use in memory_by_gpu_count.items():
         if count > most:
             break
         if memory_use.total > limit:
             continue
         seconds = time_per_token_on_gpus(inputs, model, gpu, count)
-        if seconds is not None and seconds > inputs.slowest:
-            why = f"{format_value(seconds, 's')} for a token on {count}."
-            continue
-        return GpuCandidate(gpu, count, memory_use.total, seconds, None, price)
+        candidate = GpuCandidate(gpu, count, memory_use.total, seconds, None, price)
+        if seconds is None or (seconds <= inputs.slowest < math.inf):
+            return candidate
+        slower.append(candidate)
+        preset = f", not the preset {format_value(PRESET_TPOT, 's')}"
+        is_preset = inputs.slowest == PRESET_TPOT
+        why = f"{format_value(seconds, 's')} for a token on {count}{preset if is_preset else ''}."
+    if slower and math.isinf(inputs.slowest):
+        return min(slower, key=lambda candidate: candidate.seconds_per_token or 0.0)
     return why or f"Does not fit on {most} in one domain."
 
 

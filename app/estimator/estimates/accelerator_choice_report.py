@@ -30,7 +30,7 @@ from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import weight_bytes_by_split
+from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -46,6 +46,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
+from app.estimator.serving.engine import weight_only_notes
 from app.estimator.units import format_number, format_value
 
 
@@ -296,10 +297,17 @@ def _build_verdict(result: GpuRanking) -> Verdict:
             f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].count)}"
         )
     lacking = lacking_memory_text(most_lacking_bytes(result))
-    status: Status = "tight" if lacking else "fits"
-    return Verdict(
-        status, f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}. {lacking}".strip()
-    )
+    status: Status = "tight" if lacking or result.misses_preset else "fits"
+    lead = f"{describe_gpu_count(best.gpu, best.count)}."
+    text = f"{text}. {lacking}".strip()
+    if result.misses_preset and best.seconds_per_token:
+        reached, limit = (
+            format_value(seconds, "s")
+            for seconds in (best.seconds_per_token, result.inputs.slowest)
+        )
+        text = f"Slower than the preset target: {reached} per token, not {limit}. {text}"
+        lead = f"{lead.removesuffix('.')}, slower than the preset target."
+    return Verdict(status, lead, text)
 
 
 def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
@@ -470,6 +478,9 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."
         )
+    if best is not None and inputs.job == "serving":
+        form = resolve_weight_format(find_model(inputs.model), inputs.weights)
+        notes += weight_only_notes(best.gpu, form)
     if best is not None:
         notes.append(capacity_note(best.gpu))
     if best is not None and (doubtful := _unsourced_values(best.gpu)):

@@ -22,6 +22,7 @@ from app.estimator.estimates.inference_memory import DATA_PARALLEL, DIVIDED, Inf
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
+    relax_target,
     request_pattern,
     resolve_inputs,
 )
@@ -58,6 +59,7 @@ class DeploymentInputs:
     tpot_target: float | None = reuse_input(ServingCapacityInputs, "tpot_target")
     spare: int = reuse_input(ServingCapacityInputs, "spare")
     memory_utilization: float = reuse_input(InferenceMemoryInputs, "memory_utilization")
+    max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     attention_parallel: int = reuse_input(ServingCapacityInputs, "attention_parallel")
     expert_parallel: int = reuse_input(ServingCapacityInputs, "expert_parallel")
     pipeline_parallel: int = reuse_input(ServingCapacityInputs, "pipeline_parallel")
@@ -134,9 +136,6 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes, relaxed)
 
 
-_SLACK = 1.5
-
-
 def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
     """Return targets instead of those that even one request misses: 1.5 times what it takes.
 
@@ -145,7 +144,7 @@ def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
     if capacity.estimate["gpus"].value is not None:
         return {}
     return {
-        change.field: f"{_SLACK * parse_quantity(change.flips_at.replace(NBSP, ' '), 's'):.2g} s"
+        change.field: f"{relax_target(parse_quantity(change.flips_at.replace(NBSP, ' '), 's')):g} s"
         for change in capacity.estimate.changes
         if change.field.endswith("_target")
     }

@@ -101,7 +101,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.changes
     width = _capacity_section(result).inputs.tensor_parallel
-    shared = {"prefill_gpus", "expert_parallel"}
+    shared = {"prefill_gpus", "expert_parallel", "max_sequences"}
     if not result.relaxed_targets:  # Of the targets that were typed.
         shared.add("weights")
     return Estimate(

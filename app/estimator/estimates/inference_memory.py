@@ -27,8 +27,10 @@ from app.estimator.memory.inference_memory import (
     WORKSPACE,
     EngineMemory,
     HybridBlocks,
+    RefusedStart,
     compute_loaded_model_bytes,
     compute_usable_engine_bytes,
+    find_refused_start,
     hybrid_blocks,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
@@ -47,11 +49,13 @@ from app.estimator.memory.parallel_layout import (
     split_into_serving_stages,
     tensor_parallel_choices,
 )
+from app.estimator.memory_verdict import MOST_SEQUENCES, build_start_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
+    FORMATS,
     GGUF_CACHES,
     GGUF_FORMATS,
     gpu_weight_bytes,
@@ -62,7 +66,7 @@ from app.estimator.models.number_formats import (
     weight_bytes_by_split,
 )
 from app.estimator.result import Bounds, FieldChange, VerdictFlip
-from app.estimator.serving.engine import is_unpacked
+from app.estimator.serving.engine import fp8_problem, is_unpacked
 from app.estimator.units import format_number, format_value
 
 GENERAL, NEWEST = "general", "vllm-0.9"
@@ -368,20 +372,17 @@ def shared_hybrid_blocks(
     return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
-def find_most_startable_sequences(
+def refused_start(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> int | None:
-    """Return the most sequences with which vLLM starts; None if it starts with those it has.
-
-    It refuses more sequences than its cache has blocks for their states (pull request 38270).
-    """
+) -> RefusedStart | None:
+    """Return with how many sequences vLLM does not start; None if it does with those it has."""
     gpus = inputs.tensor_parallel
     if not (shared := shared_hybrid_blocks(model, inputs, gpus)):
         return None
     memory_use = gpu_memory_use(model, inputs, gpus)
     free = usable_memory(inputs, gpu, memory_use, gpus) - memory_use.bytes_without_cache
-    blocks = int((inputs.cache_memory or max(0.0, free)) // shared.size)
-    return blocks if count_engine_sequences(inputs) > blocks else None
+    default = engine_memory(inputs, inputs.engine).profiled_sequences
+    return find_refused_start(shared, inputs.cache_memory or free, inputs.max_sequences, default)
 
 
 def count_engine_sequences(inputs: InferenceMemoryInputs) -> int:
@@ -511,13 +512,14 @@ def usable_memory(
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
     form = resolve_weight_format(model, inputs.weights)
-    needed = "fp8" if form.math == "fp8" else form.id
-    if gpu.lacks_format(needed):
+    reason = fp8_problem(gpu, form, inputs.engine, has_experts=model.is_routed)
+    if reason or (form.math != "fp8" and gpu.lacks_format(form.id)):
         raise input_error(
             "weights",
             inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{suggest_other_weight_format(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
+            f"{suggest_other_weight_format(model, inputs.weights)}; it has "
+            f"{dense_rate_formats(gpu)}. {reason or ''}".strip(),
         )
     for field, value, owner in (
         ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
@@ -750,8 +752,10 @@ Flips = list[VerdictFlip]
 def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return what would make a load fit that is too large, and where one that fits ends."""
     is_full = result.memory_per_gpu.total > result.limits.usable_bytes
-    changes: Flips = [] if is_full else _start_flips(result)
-    if is_full:
+    changes: Flips = []
+    if not is_full:
+        changes += build_start_flips(refused_start(result.model, result.inputs, result.gpu))
+    else:
         changes += _settings_flips(result) + _cache_format_flips(result)
     changes += _load_flips(result, is_full)
     if is_full:
@@ -773,29 +777,19 @@ def _first_fitting(
     return None
 
 
-_MOST_SEQUENCES = ("max_sequences", "Most sequences of the engine")
-
-
-def _start_flips(result: InferenceMemoryResult) -> Flips:
-    """Return the most sequences with which vLLM starts, if it refuses those it has."""
-    inputs = result.inputs
-    most = find_most_startable_sequences(result.model, inputs, result.gpu)
-    now = format_number(count_engine_sequences(inputs)) if most else ""
-    return [VerdictFlip(*_MOST_SEQUENCES, now, format_number(most), "vLLM starts.")] if most else []
-
-
 def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
     """Return a flip with fewer sequences as a second change, if vLLM would not start otherwise."""
     if not flip.becomes.startswith(("Fits", "May fit", "The fewest")):
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values}
     changed = parse_inputs(InferenceMemoryInputs, typed)
-    most = find_most_startable_sequences(result.model, changed, result.gpu)
-    if not most:
+    refused = refused_start(result.model, changed, result.gpu)
+    if not refused or not refused.most:
         return flip
-    if flip.field == _MOST_SEQUENCES[0]:
-        return dataclasses.replace(flip, flips_at=format_number(most))
-    change = FieldChange(*_MOST_SEQUENCES, format_number(most))
+    most = format_number(refused.most)
+    if flip.field == MOST_SEQUENCES[0]:
+        return dataclasses.replace(flip, flips_at=most)
+    change = FieldChange(*MOST_SEQUENCES, most)
     return dataclasses.replace(flip, also=(*flip.also, change))
 
 
@@ -826,7 +820,7 @@ def _settings_flips(result: InferenceMemoryResult) -> Flips:
         return [VerdictFlip(field, label, used, then, found[1])]
     also = (FieldChange(field, label, then),) if part != share else ()
     return [
-        VerdictFlip(*_MOST_SEQUENCES, format_number(now), format_number(sequences), found[1], also)
+        VerdictFlip(*MOST_SEQUENCES, format_number(now), format_number(sequences), found[1], also)
     ]
 
 
@@ -918,7 +912,10 @@ def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
     is_gguf = inputs.engine == LLAMA_CPP
     lighter = []
     for name in _lighter_gguf_files(result.model) if is_gguf else _LIGHTER:
-        if not result.gpu.lacks_format(name):
+        form, has_experts = FORMATS.get(name), result.model.is_routed
+        if form is None or not fp8_problem(
+            result.gpu, form, inputs.engine, has_experts=has_experts
+        ):
             changed = dataclasses.replace(inputs, weights=name)
             use = gpu_memory_use(result.model, changed, inputs.tensor_parallel)
             lighter += [{"weights": name}] * (use.weights < _WORTH_IT * needed.weights)

@@ -17,12 +17,10 @@ from app.estimator.estimates.inference_memory import (
     activation_factors,
     attention_tensor_parallel_size,
     compute_active_mlp_width,
-    count_engine_sequences,
     engine_memory,
     fewest_fitting_gpus,
     find_flips,
     find_limits,
-    find_most_startable_sequences,
     fp8_checkpoint_warning,
     fullest_stage,
     gpu_memory_use,
@@ -30,6 +28,7 @@ from app.estimator.estimates.inference_memory import (
     memory_use_of_all_gpus,
     overhead_factors,
     plausible_memory_range,
+    refused_start,
     scale_block_problem,
     sequences_per_gpu,
     shared_hybrid_blocks,
@@ -89,6 +88,7 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
+from app.estimator.serving.engine import weight_only_notes
 from app.estimator.units import format_count, format_number, format_value
 
 
@@ -397,7 +397,11 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         steps=_build_steps(result),
         pictures=(build_bar(gpu, memory_use, limit),),
         tables=(build_table(memory_use, whole),),
-        notes=(*build_notes(result.model, inputs, memory_use), capacity_note(gpu)),
+        notes=(
+            *weight_only_notes(gpu, resolve_weight_format(model, inputs.weights)),
+            *build_notes(result.model, inputs, memory_use),
+            capacity_note(gpu),
+        ),
         changes=find_flips(result),
         links=_link_to_mig(gpu, inputs.tensor_parallel),
     )
@@ -412,17 +416,10 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
 
 def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
     """Return the verdict, or that vLLM refuses to start if it has more sequences than blocks."""
-    inputs, blocks = result.inputs, result.limits.cached_blocks
-    most = find_most_startable_sequences(result.model, inputs, result.gpu)
-    if most is None or verdict.status == "no":
+    refused = refused_start(result.model, result.inputs, result.gpu)
+    if refused is None or verdict.status == "no":
         return verdict
-    asked = format_number(count_engine_sequences(inputs))
-    default = "" if inputs.max_sequences else ", its default on this GPU"
-    text = (
-        f"{verdict.text} vLLM does not start with --max-num-seqs {asked}{default}: each of these "
-        f"sequences needs a block for its state, and the cache has {format_number(blocks or 0)}. "
-        f"Set at most {format_number(most)}."
-    )
+    text = f"{verdict.text} {refused.text}"
     return Verdict("tight", "It fits, but vLLM refuses to start.", text)
 
 

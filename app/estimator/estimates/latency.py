@@ -13,13 +13,17 @@ from app.estimator.common_inputs import (
     reject_gguf_without_llama_cpp,
     reject_transformers_engine,
 )
+from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.inputs import reuse_input
+from app.estimator.memory.inference_memory import RefusedStart
 from app.estimator.memory.parallel_layout import (
     default_shared_gpu_counts,
     serving_pipeline_problem,
     shared_model_problem,
 )
+from app.estimator.memory_verdict import build_start_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -27,8 +31,12 @@ from app.estimator.models.number_formats import (
     suggest_other_weight_format,
 )
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.replica import max_sequences, most_lacking_bytes
+from app.estimator.serving.engine import ServingSetup, fp8_problem
+from app.estimator.serving.replica import (
+    max_sequences,
+    most_lacking_bytes,
+    refused_start_of_replica,
+)
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStepTime,
@@ -90,6 +98,7 @@ class LatencyInputs:
     draft_tokens: int = common_inputs.draft_tokens_input()
     acceptance: float | None = common_inputs.acceptance_input()
     draft_cost: float = common_inputs.draft_cost_input()
+    max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     engine: str = common_inputs.engine_input()
     network_rate: float = common_inputs.network_rate_input()
     domain: int | None = common_inputs.domain_input()
@@ -115,6 +124,7 @@ class LatencyResult:
     fits: bool
     most_lacking_bytes: float
     measurements: MeasurementCoverage
+    refused_start: RefusedStart | None = None
 
     def error_interval_name(self, phase: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
@@ -148,10 +158,10 @@ def validate_inputs(
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
     check_gpu_rates(gpu)
     form = resolve_weight_format(model, weights)
-    if form.math == "fp8" and gpu.lacks_format("fp8"):
+    if reason := fp8_problem(gpu, form, engine, has_experts=model.is_routed):
         message = f"The {gpu.name} cannot compute in {form.label}"
         raise input_error(
-            "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}."
+            "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}. {reason}"
         )
     problem = shared_model_problem(model, tensor, engine)
     if problem:
@@ -196,6 +206,7 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
         software=inputs.engine,
         pipeline=inputs.pipeline_parallel,
         has_draft_head=inputs.draft_tokens > 0,
+        sequences=inputs.max_sequences,
     )
     return place_model(model, gpu, fabric, serving)
 
@@ -236,6 +247,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         fits=inputs.batch <= max_batch,
         most_lacking_bytes=most_lacking_bytes(placed, inputs.batch, inputs.prompt + inputs.answer),
         measurements=measurement_coverage(placed),
+        refused_start=refused_start_of_replica(placed),
     )
 
 
@@ -319,9 +331,10 @@ def largest_step_part(step: InferenceStepTime) -> str:
 
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
-    """Return the batch from which a decode step is no longer memory-bound."""
+    """Return the sequences with which vLLM starts, and the batch that is not memory-bound."""
+    starts = build_start_flips(result.refused_start) if result.fits else ()
     if result.bound != "memory" or result.non_memory_bound_batch is None:
-        return ()
+        return starts
     now, then = format_number(result.inputs.batch), format_number(result.non_memory_bound_batch)
     becomes = "Memory no longer bounds it."
-    return (VerdictFlip("batch", "Sequences at once", now, then, becomes),)
+    return (*starts, VerdictFlip("batch", "Sequences at once", now, then, becomes))

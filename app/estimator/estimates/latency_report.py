@@ -34,7 +34,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import math_bits
+from app.estimator.serving.engine import math_bits, weight_only_notes
 from app.estimator.serving.replica import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
@@ -120,7 +120,11 @@ def estimate(inputs: LatencyInputs) -> Estimate:
         steps=_build_steps(result),
         pictures=(_build_roofline(inputs, placed),),
         tables=(_build_step_parts_table(result),),
-        notes=(*_build_notes(result), capacity_note(placed.gpu)),
+        notes=(
+            *weight_only_notes(placed.gpu, placed.weight_format),
+            *_build_notes(result),
+            capacity_note(placed.gpu),
+        ),
         changes=find_flips(result),
     )
 
@@ -145,12 +149,13 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         return Verdict("no", "Does not fit.", text)
     lacking = lacking_memory_text(result.most_lacking_bytes)
     fits = lacking or f"It fits in the memory of {where}."
-    return Verdict(
-        "tight" if lacking else "info",
-        _LEADS[result.bound],
+    text = (
         f"First token {then} {fits}{_describe_other_acceptances(result)} "
-        f"{result.placed.refusal or result.placed.published_fp8_warning}".strip(),
+        f"{result.placed.refusal or result.placed.published_fp8_warning}".strip()
     )
+    if refused := result.refused_start:
+        return Verdict("tight", "It fits, but vLLM refuses to start.", f"{text} {refused.text}")
+    return Verdict("tight" if lacking else "info", _LEADS[result.bound], text)
 
 
 def _describe_other_acceptances(result: LatencyResult) -> str:

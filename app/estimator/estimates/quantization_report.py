@@ -34,6 +34,7 @@ from app.estimator.result import (
     ranged_value,
     read_figures,
 )
+from app.estimator.serving.engine import fp8_problem, is_fp8_weight_only, weight_only_notes
 from app.estimator.units import format_value
 
 _FORMATS = InputGroup("Formats", "number-formats")
@@ -92,8 +93,10 @@ class QuantizationResult:
 def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accelerator) -> None:
     """Reject an impossible split and a format that the GPU lacks."""
     check_tensor_parallel(model, inputs.tensor_parallel)
-    if FORMATS[inputs.weights].math == "fp8" and gpu.lacks_format("fp8"):
-        raise input_error("weights", inputs.weights, f"The {gpu.name} cannot compute in FP8.")
+    form = FORMATS[inputs.weights]
+    if reason := fp8_problem(gpu, form, "vllm", has_experts=model.is_routed):
+        message = f"The {gpu.name} cannot compute in FP8. {reason}"
+        raise input_error("weights", inputs.weights, message)
 
 
 def compute_format(
@@ -237,12 +240,14 @@ def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult
 def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
     """Return what a narrower format does not guarantee."""
     notes = [
+        *weight_only_notes(gpu, compared.form),
         capacity_note(gpu),
         "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",
     ]
     math = math_format_used(gpu, compared.form)
-    if compared.form.bits < 16 and math in {"bf16", "fp16"}:
+    is_said = is_fp8_weight_only(gpu, compared.form)
+    if compared.form.bits < 16 and math in {"bf16", "fp16"} and not is_said:
         notes.append(
             "Weights are unpacked to 16 bit before they are multiplied: decoding gains "
             "from fewer bytes, prefill does not."

@@ -20,6 +20,7 @@ from app.estimator.estimates.latency import validate_inputs
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
+from app.estimator.memory.inference_memory import RefusedStart
 from app.estimator.memory.parallel_layout import (
     default_shared_gpu_counts,
     serving_pipeline_problem,
@@ -49,6 +50,7 @@ from app.estimator.serving.replica import (
     operating_point_at_batch,
     operating_point_at_rate,
     profile_replica,
+    refused_start_of_replica,
     saturated_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
@@ -70,6 +72,8 @@ def _latency_target_field(default: float | None, label: str, help_text: str) -> 
     return _TARGETS.add_input(default, label, help=text, **spec)
 
 
+PRESET_TPOT = 0.05
+"""Target for the time per output token that counts unless another is set [s]."""
 MOST_REPLICAS = 100_000
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 """Percentiles by name, and the shares of requests that they mean."""
@@ -195,7 +199,10 @@ class ServingCapacityInputs:
         None, "Target: first token", "The longest wait for the first token."
     )
     tpot_target: float | None = _latency_target_field(
-        0.05, "Target: per token", "The longest time per token, averaged over an answer."
+        PRESET_TPOT,
+        "Target: per token",
+        "The longest time per token, averaged over an answer. At its preset value it refuses "
+        "nothing: what is slower is said to be.",
     )
     percentile: str = _TARGETS.add_input(
         "p95",
@@ -244,6 +251,15 @@ class ServingCapacityInputs:
     )
 
 
+class MissedTarget(NamedTuple):
+    """A latency target, and what is reached instead of it [s]; preset, or set by someone."""
+
+    kind: Literal["ttft", "tpot"]
+    limit: float
+    reached: float
+    is_preset: bool
+
+
 class CountBounds(NamedTuple):
     """A count if all times lie at the low or at the high end; None: no number is enough."""
 
@@ -289,6 +305,8 @@ class CapacityResult:
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
     load meets the targets at the high end of all times.
     `single_request_point` is that of a request by itself if no load meets the targets.
+    `relaxed_tpot` is the preset target that counts relaxed in `inputs`, because even a request by
+    itself misses it [s].
     """
 
     inputs: ServingCapacityInputs
@@ -307,6 +325,51 @@ class CapacityResult:
     fewest_fitting_gpus: int | None = None
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
+    relaxed_tpot: float | None = None
+
+    @property
+    def given_inputs(self) -> ServingCapacityInputs:
+        """Return the inputs with the target that counts relaxed as it was."""
+        if self.relaxed_tpot is None:
+            return self.inputs
+        return dataclasses.replace(self.inputs, tpot_target=self.relaxed_tpot)
+
+    @property
+    def keeps_targets(self) -> bool:
+        """Return whether the load keeps the targets, none of them relaxed."""
+        return self.targets_met and self.relaxed_tpot is None
+
+    @property
+    def missed_targets(self) -> tuple[MissedTarget, ...]:
+        """Return the targets that the load misses; or a request by itself, if none is served."""
+        point = self.operating_point or self.single_request_point
+        if self.replicas is None:
+            point = self.single_request_point
+        if point is None:
+            return ()
+        share, inputs = SHARES[self.inputs.percentile], self.given_inputs
+        targets = (
+            MissedTarget("ttft", inputs.ttft_target or math.inf, point.ttft[share], False),
+            MissedTarget(
+                "tpot",
+                inputs.tpot_target or math.inf,
+                point.tpot[share],
+                inputs.tpot_target == PRESET_TPOT,
+            ),
+        )
+        return tuple(target for target in targets if target.reached > target.limit)
+
+    @property
+    def misses_only_preset(self) -> bool:
+        missed = self.missed_targets
+        return bool(missed) and all(target.is_preset for target in missed)
+
+    @property
+    def refused_start(self) -> RefusedStart | None:
+        """Return with how many sequences vLLM does not start; None if it does, or nothing fits."""
+        if not self.fits_memory:
+            return None
+        return refused_start_of_replica(self.profile.placed, self.inputs.memory_utilization)
 
     @property
     def has_targets(self) -> bool:
@@ -657,6 +720,33 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     if result.targets_met and not result.has_targets and result.waiting_requests_per_replica:
         return dataclasses.replace(result, targets_met=False)
     return result
+
+
+def compute_served_capacity(inputs: ServingCapacityInputs) -> CapacityResult:
+    """Return the capacity; with a preset target that even one request misses, relaxed.
+
+    A target that nobody set refuses no hardware. Instead of it counts 1.5 times what one request
+    takes: at just that time, each replica would answer one at a time.
+    """
+    profile = build_replica_profile(inputs)
+    result = compute_capacity(inputs, profile)
+    if inputs.replicas or not (result.single_request_point and result.misses_only_preset):
+        return result
+    (missed,) = result.missed_targets
+    relaxed = dataclasses.replace(inputs, tpot_target=relax_target(missed.reached))
+    return dataclasses.replace(compute_capacity(relaxed, profile), relaxed_tpot=missed.limit)
+
+
+_SLACK = 1.5
+
+
+def relax_target(reached: float) -> float:
+    """Return the target instead of one that a single request misses by taking `reached` [s].
+
+    >>> relax_target(0.0624)
+    0.094
+    """
+    return float(f"{_SLACK * reached:.2g}")
 
 
 def _limit_to_prefill(result: CapacityResult) -> CapacityResult:

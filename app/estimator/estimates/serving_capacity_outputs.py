@@ -23,14 +23,16 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory_verdict import round_past_limit
+from app.estimator.memory_verdict import build_start_flips, round_past_limit
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
+    FORMATS,
     GGUF_FORMATS,
     WEIGHT_CHOICES,
 )
 from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
+from app.estimator.serving.engine import fp8_problem
 from app.estimator.serving.replica import (
     OperatingPoint,
 )
@@ -112,8 +114,9 @@ def _keeps_up(result: CapacityResult) -> OutputValue:
     if result.profile.placed.refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
-        verb = "meets" if result.targets_met else "misses"
-        return OutputValue(result.targets_met, note=f"It {verb} the targets.")
+        verb = "meets" if result.keeps_targets else "misses"
+        which = "preset target" if result.misses_only_preset else "targets"
+        return OutputValue(result.keeps_targets, note=f"It {verb} the {which}.")
     waits = "no request waits" if result.targets_met else "requests wait"
     return OutputValue(result.targets_met, note=f"No targets are set; {waits} for memory.")
 
@@ -295,8 +298,15 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if result.highest_point is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
-    targets = _fewer_replicas_flip(result)
-    return (*_fp8_cache_flips(result), flips.load, *targets, *other, *flips.replicas)
+    targets = _counted_target_flip(result) or _fewer_replicas_flip(result)
+    return (
+        *build_start_flips(result.refused_start),
+        *_fp8_cache_flips(result),
+        flips.load,
+        *targets,
+        *other,
+        *flips.replicas,
+    )
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -320,18 +330,21 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return weights in FP8 instead of 16 bit, if fewer GPUs keep the targets with them."""
-    inputs, placed = result.inputs, result.profile.placed
+    inputs, placed = result.given_inputs, result.profile.placed
     is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits == 16
-    if not is_wide or placed.gpu.lacks_format("fp8") or inputs.simulate:
+    has_experts = placed.model.is_routed
+    if not is_wide or inputs.simulate:
         return ()
-    if inputs.replicas and result.targets_met:
+    if fp8_problem(placed.gpu, FORMATS["fp8"], inputs.engine, has_experts=has_experts):
+        return ()
+    if inputs.replicas and result.keeps_targets:
         return ()
     lighter = dataclasses.replace(inputs, weights="fp8", replicas=None)
     if inputs.decode_gpus:
         best = compute_capacity(lighter, build_replica_profile(lighter))
     else:
         best = find_best_split(lighter)
-    most = result.gpus if result.targets_met else None
+    most = result.gpus if result.keeps_targets else None
     if not best.targets_met or not best.gpus or (most is not None and best.gpus >= most):
         return ()
     also = _replica_changes(inputs, best)
@@ -366,12 +379,12 @@ _DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
 
 def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
-    inputs, placed = result.inputs, result.profile.placed
+    inputs, placed = result.given_inputs, result.profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
     if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
         return ()
-    best = result.gpus if result.targets_met else None
+    best = result.gpus if result.keeps_targets else None
     flip: tuple[VerdictFlip, ...] = ()
     for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
         if max(prefill, decode) > placed.model.experts:
@@ -409,13 +422,13 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
     Where too few replicas are given: than with as many of them as the load takes.
     """
-    inputs = result.inputs
+    inputs = result.given_inputs
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
     if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
         return ()
-    if inputs.replicas and result.targets_met:
+    if inputs.replicas and result.keeps_targets:
         return ()
-    most = result.gpus if result.targets_met else None
+    most = result.gpus if result.keeps_targets else None
     if inputs.replicas and (needed := fewest_replicas(inputs, result.highest_point)):
         most = (needed + inputs.spare) * inputs.tensor_parallel
     if most == 1 + inputs.spare:
@@ -503,6 +516,18 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         for kind in _TARGET_LABELS
     )
     return tuple(flip for flip in flips if flip is not None)
+
+
+def _counted_target_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the target that counts instead of the preset one."""
+    if result.relaxed_tpot is None:
+        return ()
+    now, then = (
+        format_value(seconds, "s")
+        for seconds in (result.relaxed_tpot, result.inputs.tpot_target or 0.0)
+    )
+    label = f"Target: {_TARGET_LABELS['tpot']}"
+    return (VerdictFlip("tpot_target", label, now, then, "Met by what is counted here."),)
 
 
 def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:

@@ -5,12 +5,13 @@ import math
 from typing import Any, NamedTuple
 
 from app.estimator.estimates.serving_capacity import (
+    PRESET_TPOT,
     SHARES,
     CapacityResult,
     ServingCapacityInputs,
     add_bounds,
     build_replica_profile,
-    compute_capacity,
+    compute_served_capacity,
     replica_load,
     resolve_inputs,
     serving_setup,
@@ -27,10 +28,11 @@ from app.estimator.result import (
     Estimate,
     FormulaStep,
     ResultTable,
+    Status,
     Verdict,
-    VerdictFlip,
     read_figures,
 )
+from app.estimator.serving.engine import weight_only_notes
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
     BatchTiming,
@@ -104,9 +106,9 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     given, inputs = inputs, resolve_inputs(inputs)
-    profile = build_replica_profile(inputs)
-    result = add_bounds(compute_capacity(inputs, profile))
-    is_late = result.has_targets and not result.targets_met
+    result = add_bounds(compute_served_capacity(inputs))
+    profile = result.profile
+    is_late = result.has_targets and not result.keeps_targets
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(result),
@@ -115,6 +117,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         pictures=_build_pictures(result),
         tables=build_load_and_simulation_tables(result),
         notes=(
+            *weight_only_notes(profile.placed.gpu, profile.placed.weight_format),
             *_build_notes(result),
             *(closest_split_notes(given, inputs.tensor_parallel) if is_late else ()),
             *whole_expert_notes(given.expert_parallel, inputs.expert_parallel),
@@ -133,11 +136,14 @@ def closest_split_notes(given: Any, gpus: int) -> tuple[str, ...]:
     return (f"No number of GPUs that share the model keeps the targets; {closest} closest.",)
 
 
-def _describe_missed_targets(flips: tuple[VerdictFlip, ...], percentile: str) -> str:
+def _describe_missed_targets(result: CapacityResult) -> str:
     """Say that one user alone misses the targets, and what would be met instead."""
+    percentile = result.inputs.percentile
+    preset = {f"{target.kind}_target" for target in result.missed_targets if target.is_preset}
     late = [
-        f"{change.label.removeprefix('Target: ')} {change.flips_at}, not {change.now}"
-        for change in flips
+        f"{change.label.removeprefix('Target: ')} {change.flips_at}, not "
+        f"{'the preset ' if change.field in preset else ''}{change.now}"
+        for change in find_flips(result)
         if change.field.endswith("_target")
     ]
     text = "Even one user at a time gets answers later than the targets on this hardware"
@@ -161,14 +167,14 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if refusal := result.profile.placed.refusal:
         return Verdict("no", "The engine refuses this layout.", refusal)
     if result.replicas is None:
-        text = _describe_missed_targets(find_flips(result), inputs.percentile)
-        return Verdict("no", "Targets cannot be met.", text)
+        return Verdict("no", "Targets cannot be met.", _describe_missed_targets(result))
     copies = _replicas_text(result)
     if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     decides = _describe_deciding_target(result)
     times = _times_text(result, result.operating_point)
-    text = f"{_describe_most_output(result)}{copies}. {times}{decides}{_describe_other_acceptances(result)}"
+    counted = f"{_describe_relaxed_target(result)}{_describe_most_output(result)}"
+    text = f"{counted}{copies}. {times}{decides}{_describe_other_acceptances(result)}"
     text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
     profile, share = result.profile, inputs.memory_utilization
     lacking = lacking_memory_text(
@@ -176,8 +182,40 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     )
     verdict = _build_load_verdict(result, f"{text} {lacking}".strip())
     if lacking and verdict.status == "fits":
-        return dataclasses.replace(verdict, status="tight")
-    return verdict
+        verdict = dataclasses.replace(verdict, status="tight")
+    return _add_refused_start(verdict, result)
+
+
+def _add_refused_start(verdict: Verdict, result: CapacityResult) -> Verdict:
+    """Return the verdict, or that vLLM does not start the replicas that would serve the load."""
+    refused = result.refused_start
+    if refused is None:
+        return verdict
+    text = f"{verdict.text} {refused.text}"
+    if verdict.status == "no":
+        return dataclasses.replace(verdict, text=text)
+    return Verdict("tight", "It fits, but vLLM refuses to start.", text)
+
+
+def _describe_relaxed_target(result: CapacityResult) -> str:
+    """Say what counts instead of the preset target; empty if it counts."""
+    if result.relaxed_tpot is None:
+        return ""
+    preset, counted = (
+        format_value(seconds, "s")
+        for seconds in (result.relaxed_tpot, result.inputs.tpot_target or 0.0)
+    )
+    return (
+        f"Even one user at a time waits longer than the preset {preset} for each token; {counted} "
+        "counts instead, 1.5 times what one request takes. "
+    )
+
+
+def _preset_lead(result: CapacityResult) -> str:
+    """Return that the preset target is missed, with what is reached."""
+    (missed,) = result.missed_targets
+    reached, limit = (format_value(seconds, "s") for seconds in (missed.reached, missed.limit))
+    return f"Slower than the preset target: {reached} per token, not {limit}."
 
 
 def _describe_most_output(result: CapacityResult) -> str:
@@ -240,12 +278,14 @@ def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
         if most_wait:
             return Verdict("no", "Too little memory: most requests wait.", text)
         return Verdict("tight", "Too little memory: some requests wait.", text)
-    if not result.targets_met:
+    if not result.keeps_targets:
+        if result.misses_only_preset and not most_wait:
+            return Verdict("tight", _preset_lead(result), text)
         lead = "Too slow: most requests wait for memory." if most_wait else "Too slow."
         return Verdict("no", lead, text)
-    if (result.utilization or 0.0) > 0.9:
-        return Verdict("tight", "Meets the targets, close to their limit.", text)
-    return Verdict("fits", "Meets the targets.", text)
+    is_close = (result.utilization or 0.0) > 0.9
+    status: Status = "tight" if is_close else "fits"
+    return Verdict(status, f"Meets the targets{', close to their limit' * is_close}.", text)
 
 
 class ReplicaRequests(NamedTuple):
@@ -285,7 +325,9 @@ def _describe_deciding_target(result: CapacityResult) -> str:
         return ""
     limit = format_value(getattr(inputs, f"{kind}_target"), "s")
     target = f"{limit} per token" if kind == "tpot" else f"{limit} for the first token"
-    return f" The target of {target} decides how many replicas it takes."
+    is_preset = kind == "tpot" and inputs.tpot_target == PRESET_TPOT
+    preset = "preset " if is_preset else ""
+    return f" The {preset}target of {target} decides how many replicas it takes."
 
 
 def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:

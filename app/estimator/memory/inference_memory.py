@@ -13,6 +13,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import TokenMixer
 from app.estimator.models.number_formats import element_bytes, weight_bytes_by_split
 from app.estimator.result import Bounds
+from app.estimator.units import format_number
 
 
 def textbook_kv_cache_bytes_per_token(
@@ -207,6 +208,48 @@ def hybrid_blocks(
     return HybridBlocks(
         tokens, tokens * bytes_per_token * group_size, *(-(-n // group_size) for n in counts)
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RefusedStart:
+    """The sequences with which vLLM does not start, and the most with which it does.
+
+    `is_default`: nobody set them.
+    """
+
+    sequences: int
+    most: int
+    is_default: bool
+
+    @property
+    def text(self) -> str:
+        """Return why vLLM does not start, and with how many sequences it does."""
+        default = ", its default on this GPU" if self.is_default else ""
+        most = format_number(self.most)
+        return (
+            f"vLLM does not start with --max-num-seqs {format_number(self.sequences)}{default}: each "
+            f"of these sequences needs a block for its state, and the cache has {most}. Set at most "
+            f"{most}."
+        )
+
+
+def find_refused_start(
+    blocks: HybridBlocks | None, cache_bytes: float, sequences: int | None, default_sequences: int
+) -> RefusedStart | None:
+    """Return with how many sequences vLLM does not start; None if it does with these.
+
+    It refuses more sequences than its cache of `cache_bytes` has blocks for their states (pull
+    request 38270). Without `sequences`, it has its own number.
+
+    >>> blocks = HybridBlocks(16, 1e6, 1, 3)
+    >>> find_refused_start(blocks, 300e6, None, 256)
+    >>> find_refused_start(blocks, 200e6, None, 256)
+    RefusedStart(sequences=256, most=200, is_default=True)
+    """
+    if blocks is None:
+        return None
+    most, asked = int(max(0.0, cache_bytes) // blocks.size), sequences or default_sequences
+    return RefusedStart(asked, most, not sequences) if asked > most else None
 
 
 GIB = 2.0**30

@@ -259,6 +259,61 @@ def math_bits(gpu: Accelerator, form: WeightFormat) -> str:
     return "8" if can_multiply else "16"
 
 
+# GPUs without FP8 math on which engines unpack FP8 weights to 16 bit by Marlin (weight-only,
+# W8A16): compute capability 8.0 and 8.6, since vLLM 0.5.1 (vllm-project/vllm, pull request 5975),
+# 7.5 in versions of 2026 (docs/features/quantization/llm_compressor/fp8.md). Experts so only since
+# vLLM 0.9 (issue 17579), not in SGLang (sgl-project/sglang, issue 12887). TensorRT-LLM lists no FP8
+# for Ampere (its support matrix).
+_UNPACKING_ARCHITECTURES = ("Ampere",)
+_UNPACKING_ENGINES = ("vllm", "vllm-0.9", "general")
+_UNPACKING_ENGINES_WITHOUT_EXPERTS = ("sglang", "vllm-2024", "vllm-0.6", "vllm-0.7")
+
+
+def is_fp8_weight_only(gpu: Accelerator, form: WeightFormat) -> bool:
+    """Return whether a GPU can take FP8 weights only unpacked, because it has no FP8 math."""
+    return form.math == "fp8" and gpu.lacks_format("fp8")
+
+
+def fp8_problem(
+    gpu: Accelerator, form: WeightFormat, engine: str, *, has_experts: bool
+) -> str | None:
+    """Return why an engine does not run FP8 weights on a GPU; None if it does.
+
+    `engine` is an id of an engine of speed or of memory.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> from app.estimator.models.number_formats import FORMATS
+    >>> t4, a100 = find_accelerator("T4"), find_accelerator("A100")
+    >>> fp8_problem(a100, FORMATS["fp8"], "vllm", has_experts=True)
+    >>> fp8_problem(a100, FORMATS["fp8"], "sglang", has_experts=True)
+    'Weight-only FP8 of experts takes vLLM 0.9 or later.'
+    >>> fp8_problem(t4, FORMATS["fp8"], "vllm", has_experts=False)
+    'In vLLM 0.9, weight-only FP8 takes an NVIDIA GPU of compute capability 8.0 or higher.'
+    """
+    if not is_fp8_weight_only(gpu, form):
+        return None
+    if gpu.architecture not in _UNPACKING_ARCHITECTURES:
+        return (
+            "In vLLM 0.9, weight-only FP8 takes an NVIDIA GPU of compute capability 8.0 or higher."
+        )
+    if engine in _UNPACKING_ENGINES:
+        return None
+    if engine not in _UNPACKING_ENGINES_WITHOUT_EXPERTS:
+        return "Weight-only FP8 takes vLLM."
+    return "Weight-only FP8 of experts takes vLLM 0.9 or later." if has_experts else None
+
+
+def weight_only_notes(gpu: Accelerator, form: WeightFormat) -> tuple[str, ...]:
+    """Return a note that FP8 weights are unpacked; none on a GPU with FP8 math."""
+    if not is_fp8_weight_only(gpu, form):
+        return ()
+    note = (
+        f"The {gpu.name} has no FP8 math: FP8 is weight-only there (W8A16, by Marlin in vLLM). "
+        "Weights take the memory of FP8 and are unpacked, and products run at the rate of BF16."
+    )
+    return (note,)
+
+
 def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
     return form.bits < 16 and math_bits(gpu, form) == "16"
 

@@ -14,7 +14,9 @@ from app.estimator.memory.inference_memory import (
     LOGGED_ACTIVE,
     LOGGED_OVERHEAD,
     OVERHEAD,
+    RefusedStart,
     compute_usable_engine_bytes,
+    find_refused_start,
     hybrid_blocks,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
@@ -208,6 +210,29 @@ def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Archit
         if blocks:
             return blocks.size * blocks.blocks_of_sequence(context)
     return sequence_bytes_per_gpu(placed, context, stage)
+
+
+def refused_start_of_replica(
+    placed: PlacedModel, usable_share: float = _USABLE
+) -> RefusedStart | None:
+    """Return with how many sequences vLLM does not start; None if it does with those it has.
+
+    The pipeline stage with the fewest blocks decides.
+    """
+    if not placed.engine.caches_hybrids_in_blocks:
+        return None
+    serving, memory = placed.serving, placed.gpu.engine_visible_memory
+    default = _LOGGED.with_defaults_for_gpu(placed.gpu.name, memory).profiled_sequences
+    refused = [
+        find_refused_start(
+            hybrid_blocks(stage.model, placed.cache_element_bytes, serving.tensor),
+            engine_memory_parts(placed, usable_share, stage.model).cache,
+            serving.sequences,
+            default,
+        )
+        for stage in split_into_serving_stages(placed.model, serving.pipeline)
+    ]
+    return min(filter(None, refused), key=lambda start: start.most, default=None)
 
 
 def most_lacking_bytes(
