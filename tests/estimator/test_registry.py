@@ -31,7 +31,8 @@ SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"
 each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 FIELDS = [(entry, name) for entry in ENTRIES for name in input_specs(entry.inputs)]
 
-# Further questions in which inputs count that do not count by default.
+# Further questions in which inputs count that do not count by default. They are asked after
+# the defaults, unless those are named here.
 CONTEXTS: dict[str, list[dict[str, Any]]] = {
     "kv-cache": [
         {"tensor_parallel": 4},
@@ -57,12 +58,12 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
         {"method": "lora"},
         {"model": "mixtral-8x7b", "expert_parallel": 8},
         {"tensor_parallel": 4},
+        {"pipeline_parallel": 4},
     ],
     "latency": [
         {"draft_tokens": 4},
         {"model": "llama-3.1-70b", "tensor_parallel": 16},
         {"model": "llama-3.1-70b", "tensor_parallel": 8},
-        {"tensor_parallel": 12},
     ],
     "serving-capacity": [
         {"draft_tokens": 4},
@@ -70,12 +71,23 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
         {"tensor_parallel": 16},
         {"requests_per_second": 30.0, "replicas": 4},
         {"model": "mixtral-8x7b"},
+        {"model": "llama-3.1-8b", "prefill_gpus": 2, "decode_gpus": 2},
+    ],
+    "deployment": [
+        {"model": "mixtral-8x7b", "tensor_parallel": 8},
+        {"model": "llama-3.1-8b", "prefill_gpus": 2, "decode_gpus": 2},
     ],
     "collectives": [{"gpus": 64}, {"gpus": 8, "domain": 4}],
     "fabric": [{"nodes": 8}],
     "power-cooling": [{"system": "gb200-nvl72"}, {"liquid": 0.8}],
     "weights": [{"weights": "awq-int4"}, {"model": "gpt-oss-20b"}],
-    "accelerator-choice": [{"job": "training"}],
+    # To rank all GPUs for a training searches layouts of each: one is asked about first.
+    "accelerator-choice": [
+        {"job": "training", "model": "7B", "only": "h100-sxm5-80"},
+        {},
+        {"rank": "speed"},
+        {"prices": "h100 4, h200 5"},
+    ],
     "mig": [{"instances": "1g.10gb"}],
 }
 
@@ -92,18 +104,6 @@ def terms() -> set[str]:
     """The anchors of the glossary of the course."""
     text = SYLLABUS.with_name("glossary.md").read_text()
     return {term.anchor for term in parse_file(text, "glossary.md").terms}
-
-
-def ask(entry: EstimateSpec, typed: dict[str, Any]) -> Estimate | str | None:
-    """The answer, the refusal of a combination, or None for unreadable words."""
-    try:
-        inputs = parse_inputs(entry.inputs, typed)
-    except InvalidInputsError:
-        return None
-    try:
-        return entry.compute(inputs)
-    except InvalidInputsError as refusal:
-        return str(refusal)
 
 
 def answered(entry: EstimateSpec) -> Estimate:
@@ -218,9 +218,9 @@ def others(meaning: InputSpec, now: Any) -> list[Any]:
     named = {
         "model": ["llama-3.1-8b", "mixtral-8x7b", "7B", "deepseek-v3"],
         "gpu": ["l4", "b200-sxm", "a100-sxm4-80"],
-        "system": [s.id for s in list_systems()][:4],
+        "system": [s.id for s in list_systems()],
         "network": [n.id for n in list_network_parts() if n.kind == "switch"],
-        "text": ["1g.10gb", CONFIG, "more"],
+        "text": ["1g.10gb", CONFIG, "more", "h200 5, l40s 1"],
     }
     if meaning.kind in named:
         return [value for value in named[meaning.kind] if value != now]
@@ -250,24 +250,38 @@ def numbers(meaning: InputSpec, now: float | None) -> list[float]:
     return [kind(v) for v in values if least <= v <= most and v != now]
 
 
-def moves(entry: EstimateSpec, field: str) -> bool:
-    meaning = input_specs(entry.inputs)[field]
-    for context in [{}, *CONTEXTS.get(entry.name, [])]:
-        if field in context and context[field] != "":
-            context = {k: v for k, v in context.items() if k != field}  # noqa: PLW2901 - asked without it
-        before = ask(entry, context)
-        now = getattr(parse_inputs(entry.inputs, context), field)
-        for value in others(meaning, now):
-            after = ask(entry, {**context, field: value})
-            if after is not None and before is not None and after != before:
-                return True
-    return False
+def asked(
+    entry: EstimateSpec, words: dict[str, Any]
+) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
+    try:
+        return entry.compute(parse_inputs(entry.inputs, words)), ()
+    except InvalidInputsError as refusal:
+        return None, refusal.problems
 
 
-def test_every_input_moves_something(subtests: pytest.Subtests) -> None:
-    for entry, field in FIELDS:
-        with subtests.test(f"{entry.name}.{field}"):
-            assert moves(entry, field)
+def moved(entry: EstimateSpec, typed: dict[str, Any], fields: list[str]) -> list[str]:
+    """Those fields another value of which gets another answer; a refusal is none."""
+    before = asked(entry, typed)[0]
+    assert before is not None, typed
+    inputs = parse_inputs(entry.inputs, typed)
+    return [
+        field
+        for field in fields
+        if any(
+            asked(entry, {**typed, field: value})[0] not in (None, before)
+            for value in others(input_specs(entry.inputs)[field], getattr(inputs, field))
+        )
+    ]
+
+
+@each_entry
+def test_every_input_moves_something(entry: EstimateSpec) -> None:
+    contexts = CONTEXTS.get(entry.name, [])
+    still = list(input_specs(entry.inputs))
+    for context in contexts if {} in contexts else [{}, *contexts]:
+        done = moved(entry, context, still)
+        still = [field for field in still if field not in done]
+    assert still == []
 
 
 @each_entry
@@ -290,15 +304,6 @@ def typed(entry: EstimateSpec) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from(sorted(fields)), st.none(), max_size=6).flatmap(
         lambda keys: st.fixed_dictionaries({k: fields[k] for k in keys})
     )
-
-
-def asked(
-    entry: EstimateSpec, words: dict[str, Any]
-) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
-    try:
-        return entry.compute(parse_inputs(entry.inputs, words)), ()
-    except InvalidInputsError as refusal:
-        return None, refusal.problems
 
 
 @each_entry
