@@ -151,6 +151,7 @@ def test_a_code_says_whose_records_it_leads_to_and_changes_nothing_yet(
     told = facts(answer.text)
     assert told["Name"] == ["Rosa Meyer"]
     assert told["Since"] == ["June 9, 2026"]
+    assert told["Last answer or change"] == ["June 9, 2026"]  # in the words of the settings
     assert "Rosa Meyer" not in client.get("/settings").text
     assert enter(client, code).is_redirect
 
