@@ -40,6 +40,7 @@ from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 from app.spaced_repetition.added_cards import CardToAdd
 from app.spaced_repetition.card_ids import is_usable_as_card, question_card_id
+from app.web.formatting import format_time_of_day
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -273,7 +274,7 @@ class AnswerConflictNote:
 
     @property
     def when(self) -> str:
-        return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
+        return f"at {format_time_of_day(self.at)} UTC" if self.at else "meanwhile"
 
 
 NO_CONFLICT = AnswerConflictNote()
