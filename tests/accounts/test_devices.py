@@ -168,7 +168,9 @@ def test_records_are_told_by_what_was_done_with_them(
 
     told = facts(client.get(f"/continue?code={code}").text)
 
-    assert [told[name] for name in ("Study days", "Answers", "Reviews", "Notes")] == [
+    assert [
+        told[name] for name in ("Days with answers or reviews", "Answers", "Reviews", "Notes")
+    ] == [
         ["2"],
         ["1,200"],
         ["14"],
