@@ -266,7 +266,8 @@ Told = Literal["", "replaced", "refused", "stale"]
 class AnswerConflictNote:
     """The message about a form if another page had changed the same question.
 
-    `told` is a `MergedAnswer.message_key`; the other change was saved `at`, if known.
+    `told` is a `MergedAnswer.message_key`; the other change was saved `at`, if known, in the
+    learner's time zone.
     """
 
     told: Told = ""
@@ -274,7 +275,7 @@ class AnswerConflictNote:
 
     @property
     def when(self) -> str:
-        return f"at {format_time_of_day(self.at)} UTC" if self.at else "meanwhile"
+        return f"at {format_time_of_day(self.at)} {self.at:%Z}" if self.at else "meanwhile"
 
 
 NO_CONFLICT = AnswerConflictNote()

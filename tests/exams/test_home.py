@@ -121,6 +121,8 @@ def test_a_running_exam_says_on_the_12_hour_clock_when_it_ends(rosa: TestClient)
     sit(rosa, "mock")
 
     assert "1:00 PM UTC" in " ".join(rosa.get("/exams").text.split())
+    rosa.post("/settings", data={"zone": "America/New_York"})
+    assert "9:00 AM EDT" in " ".join(rosa.get("/exams").text.split())
 
 
 @pytest.mark.parametrize(
