@@ -5,7 +5,7 @@ import datetime as dt
 import math
 from typing import Literal
 
-from app.clock import study_day_at
+from app.clock import study_day_at, time_zone_or_utc
 from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
 
 CardAmount = Literal["fewer", "normal", "more"]
@@ -165,6 +165,10 @@ class LearnerProfile:
     def study_day(self, now: dt.datetime) -> dt.date:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
         return study_day_at(now, self.zone)
+
+    def local_time(self, moment: dt.datetime) -> dt.datetime:
+        """Return a moment in the learner's time zone."""
+        return moment.astimezone(time_zone_or_utc(self.zone))
 
     def minutes_if_studying(self, day: dt.date) -> int:
         """Return the minutes to study on a day, as if no day were off."""

@@ -15,6 +15,7 @@ from app.accounts import learner_store
 from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext, WriteContext
 from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, plan_mock_exam_days
 from app.learner_defaults import DEFAULT_RETENTION
+from app.web.formatting import format_time_of_day
 from app.web.visitor import YEAR_SECONDS
 
 Problems = list[dict[str, str]]
@@ -248,7 +249,7 @@ def render_settings_page(
         form=form,
         problems=problems,
         weekdays=WEEKDAYS,
-        hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
+        hours=[(str(hour), format_time_of_day(dt.time(hour))) for hour in range(24)],
         zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
         exam_over=exam_day is not None and exam_day < ctx.day,
         saved=query.get("kept") == "yes" and not problems,

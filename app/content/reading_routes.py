@@ -28,7 +28,9 @@ def sections_on_route(topic: Topic, route: Route) -> tuple[Section, ...]:
 
 def reading_minutes_on_route(topic: Topic, route: Route) -> float:
     """Return the minutes that a route spends on a page; 0 if it skips the page."""
-    return sum(s.minutes for s in sections_on_route(topic, route))
+    sections = sections_on_route(topic, route)
+    # A whole page takes the minutes that the plan counts, which are rounded.
+    return topic.minutes if sections == topic.sections else sum(s.minutes for s in sections)
 
 
 ESSENTIAL_SHARE = 0.85

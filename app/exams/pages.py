@@ -342,9 +342,9 @@ def save_answer_form(
     if state.closed_at is not None:
         return _respond_exam_closed(ctx, state)
     merged = store.save_answer(ctx.db, state, _build_answer_change(ctx, slot, form), ctx.now)
-    frame = _build_exam_frame(
-        ctx, state, number, AnswerConflictNote(merged.message_key, merged.saved_at)
-    )
+    saved_at = ctx.learner.local_time(merged.saved_at) if merged.saved_at else None
+    note = AnswerConflictNote(merged.message_key, saved_at)
+    frame = _build_exam_frame(ctx, state, number, note)
     if is_htmx_request(ctx.request):
         status = 409 if merged.refused else 200
         return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
@@ -594,6 +594,7 @@ def _build_exam_frame(
     palette = build_paper_rows(sitting.slots, answers, {}, unreadable)
     answered = sum(row.answered for row in palette)
     saved = answers.get(number) or SavedAnswer(number, {})
+    last_saved = max((k.at for k in answers.values() if k.at), default=None)
     return {
         "sitting": sitting,
         "title": exam_title(ctx.library, sitting.exam),
@@ -602,7 +603,8 @@ def _build_exam_frame(
         "answered": answered,
         "unreadable": unreadable,
         "flagged": sum(row.flagged for row in palette),
-        "saved": max((k.at for k in answers.values() if k.at), default=None),
+        "saved": last_saved,
+        "saved_local": ctx.learner.local_time(last_saved) if last_saved else None,
         "seconds_left": max(0, int((sitting.deadline - ctx.now).total_seconds())),
         "since": to_milliseconds(ctx.now),
         "pace": compute_exam_pace(sitting, answered, ctx.now),

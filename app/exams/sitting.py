@@ -40,6 +40,7 @@ from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 from app.spaced_repetition.added_cards import CardToAdd
 from app.spaced_repetition.card_ids import is_usable_as_card, question_card_id
+from app.web.formatting import format_time_of_day
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -265,7 +266,8 @@ Told = Literal["", "replaced", "refused", "stale"]
 class AnswerConflictNote:
     """The message about a form if another page had changed the same question.
 
-    `told` is a `MergedAnswer.message_key`; the other change was saved `at`, if known.
+    `told` is a `MergedAnswer.message_key`; the other change was saved `at`, if known, in the
+    learner's time zone.
     """
 
     told: Told = ""
@@ -273,7 +275,7 @@ class AnswerConflictNote:
 
     @property
     def when(self) -> str:
-        return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
+        return f"at {format_time_of_day(self.at)} {self.at:%Z}" if self.at else "meanwhile"
 
 
 NO_CONFLICT = AnswerConflictNote()

@@ -305,15 +305,15 @@ def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> 
     """Return the page to read next, on this day or the next one with pages.
 
     It is the first unread page of today's list, then the first one of the next list if that were
-    made now. Without a list, and without an exam day, it is the first unread page of the course.
+    made now, with or without an exam day. If neither has pages, it is the first unread page of the
+    course.
     """
     library, todays = ctx.library, load_todays_list(ctx)
     if todays is not None:
         listed = find_next_page(library, todays.day_list, read, route)
         if listed.is_listed and listed.topic:
             return listed
-        has_exam_day = ctx.learner.plan_calendar(ctx.day).exam is not None
-        if has_exam_day and (coming := build_next_list(ctx)) is not None:
+        if (coming := build_next_list(ctx)) is not None:
             following = find_next_page(library, coming, (), route)
             if following.is_listed:
                 return following
@@ -326,14 +326,14 @@ def _find_page_after(
 ) -> NextPage:
     """Return the next page for who reads a page: of today's list, so that nothing else is promised.
 
-    Without an exam day and with no page on the list, it is the next unread page of the course.
+    A list without pages leads to none. Before the first list, and without an exam day, it is the
+    next unread page of the course.
     """
     todays = load_todays_list(ctx)
     read = _pages_read(ctx.library, sections_read) | {slug}
     following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
-    if not following.is_listed and ctx.learner.plan_calendar(ctx.day).exam:
-        return NextPage(None, route, is_listed=False)
-    return following
+    has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam is not None
+    return following if following.is_listed or not has_plan else NextPage(None, route, False)
 
 
 def _pages_read(library: Library, sections_read: Mapping[str, Collection[str]]) -> set[str]:

@@ -22,7 +22,6 @@ from app.widgets.svg import (
     draw_text,
 )
 
-WEEK = dt.timedelta(days=7)
 _FROM, _TO = (
     1.0,
     92.0,
@@ -122,7 +121,7 @@ def describe_share_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
 
 
 class ScoreChange(NamedTuple):
-    """By how many points the score rose (fell, if negative), and since when: empty for no change yet."""
+    """By how many points the score rose (fell, if negative), and since which day; "" for none yet."""
 
     points: int = 0
     since: str = ""
@@ -134,17 +133,13 @@ class ScoreTrend:
 
     scores: tuple[ScorePrediction, ...]
 
-    def change_since_last_week(self, day: dt.date) -> ScoreChange:
-        """Return the change in a week or since the first score, but a fall since the last one first."""
+    def change_since_first(self) -> ScoreChange:
+        """Return the change since the first score, with which the drawn line begins, too."""
         if len(self.scores) < 2:
             return ScoreChange()
-        today, last = round(self.scores[-1].expected), self.scores[-2]
-        older = [score for score in self.scores if score.day <= day - WEEK]
-        baseline = older[-1] if older else self.scores[0]
-        if last.day > day - WEEK and today < round(last.expected):
-            older, baseline = [], last
-        since = "in a week" if older else f"since {baseline.day:%A}"
-        return ScoreChange(today - round(baseline.expected), since)
+        first, today = self.scores[0], self.scores[-1]
+        points = round(today.expected) - round(first.expected)
+        return ScoreChange(points, f"since {format_short_date(first.day)}")
 
 
 def build_score_trend(

@@ -217,7 +217,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         "progress/index.html",
         estimate=estimate,
         estimate_drawn=draw_score_estimate(estimate, target) if estimate else "",
-        change=trend.change_since_last_week(ctx.day),
+        change=trend.change_since_first(),
         trend=draw_score_trend(trend, target),
         chance=describe_chance_of_target(estimate, learner.target),
         target_questions=target,

@@ -165,7 +165,7 @@ def _progress_context(
     scores = progress_store.load_score_predictions(ctx.db, ctx.learner.id)
     trend = build_score_trend(scores, cached_course_facts(ctx.library).exam, plan.estimate)
     return {
-        "change": trend.change_since_last_week(ctx.day),
+        "change": trend.change_since_first(),
         "trend": draw_score_trend(trend, None, height=50),
         "week": build_week_days(
             ctx.day,

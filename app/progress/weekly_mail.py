@@ -108,7 +108,7 @@ _CONFIRM = """Somebody, probably you, asked for a weekly summary of their studie
 
 To get it on Mondays, confirm here: {address}
 
-If it wasn't you, do nothing: no other mail will come."""
+If it wasn't you, do nothing: you'll get no other email."""
 
 
 def send_due_mails(
@@ -149,7 +149,7 @@ def send_due_mails(
                 if summary is None:
                     continue
                 subject, text = summary
-                text += f"\n\nToday's list: {base_url}/\n\nNo more of these mails: {mail_url}"
+                text += f"\n\nToday's list: {base_url}/\n\nNo more of these emails: {mail_url}"
             else:
                 subject = "Confirm your weekly summary"
                 text = _CONFIRM.format(address=mail_url)
@@ -204,7 +204,7 @@ def save_mail_address(ctx: WriteContext, address: Annotated[str, Form()] = "") -
     name, at_sign, host = address.rpartition("@")
     is_valid = name and at_sign and "." in host and address.isprintable() and " " not in address
     if address and (not is_valid or len(address) > _LONGEST):
-        raise InvalidInputError("Enter a mail address such as rosa@example.org.", "address")
+        raise InvalidInputError("Enter an email address such as rosa@example.org.", "address")
     if address != ctx.learner.mail:
         key = secrets.token_urlsafe(24) if address else ""
         values = {"mail": address, "mail_key": key, "mail_confirmed": False, "mailed": ""}
@@ -230,7 +230,7 @@ def change_mail_subscription(
     """Confirm or remove the address, from any browser."""
     subscription = store.find_mail_subscription(db, key)
     if subscription is None:
-        raise NotFoundError("This address gets no mails any more.")
+        raise NotFoundError("This address gets no emails anymore.")
     monday = (now - dt.timedelta(days=now.weekday())).date().isoformat()
     confirmed = {"mail_confirmed": True, "mailed": monday}
     removed = {"mail": "", "mail_key": "", "mail_confirmed": False, "mailed": ""}

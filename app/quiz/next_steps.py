@@ -222,8 +222,9 @@ def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) ->
     reason = _REASONS[page.reason]
     if reason and page.required_by in library.topics:
         title = library.topics[page.required_by].title
-        which = "you started" if page.reason == "begun" else f"you {page.reason}"
-        reason = f"Needed for “{title}”, which {which}"
+        missed = f"where you missed a question {page.reason.removeprefix('missed ')}"
+        why = "which you started" if page.reason == "begun" else missed
+        reason = f"Needed for “{title}”, {why}"
     parts = [reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done} of {task.total} pages read"] if task.done else []
     return f"{NBSP}· ".join(filter(None, parts))

@@ -28,6 +28,7 @@ from app.web.formatting import (
     format_minutes_at_least_one,
     format_minutes_without_unit,
     format_percent,
+    format_time_of_day,
     format_time_spent,
 )
 from app.widgets.estimate_view import format_interval_or_exact
@@ -216,7 +217,8 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     for function in (
         *(format_date_with_year, format_date_with_weekday, format_count_with_noun),
         *(format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
-        *(format_percent, format_interval_or_exact, draw_meter, draw_meters, draw_shares),
+        *(format_percent, format_time_of_day, format_interval_or_exact),
+        *(draw_meter, draw_meters, draw_shares),
     ):
         environment.globals[function.__name__] = function
     environment.globals |= {

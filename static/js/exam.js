@@ -4,7 +4,7 @@
   if (!document.querySelector("[data-left]")) return;
   const age = Number(document.getElementById("kept").dataset.age || 0); // of a kept copy
   const local = () => document.querySelectorAll("time[data-clock]").forEach((time) => {
-    time.textContent = new Date(time.dateTime).toTimeString().slice(0, 8);
+    time.textContent = new Date(time.dateTime).toLocaleTimeString("en-US");
   });
   local();
 

@@ -10,16 +10,17 @@
     const box = element.getBoundingClientRect();
     return element.checkVisibility() && box.bottom > 0 && box.top < innerHeight;
   };
+  const dialog = () => document.querySelector("dialog[open]");
+  const inFront = (selector) => [...(dialog() || document).querySelectorAll(selector)]; // what lies behind takes no keys
   const keyed = (key) => {
-    const over = document.querySelector("dialog[open]") || document; // what lies behind takes no keys
-    const all = [...over.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
+    const all = inFront(`[data-key="${CSS.escape(key)}"]`);
     // One of a question that is scrolled away does not answer it unseen.
     const near = document.activeElement?.closest("[data-keys]");
     const shown = all.filter((e) => seen(e.closest("[data-keys]") || document.body));
     return shown.find((e) => near?.contains(e)) || shown.find(seen) || shown[0];
   };
   // Results of a search are gone through one by one; the last word is the field's.
-  const results = () => [...document.querySelectorAll("[data-result]")].filter((e) => e.checkVisibility());
+  const results = () => inFront("[data-result]").filter((e) => e.checkVisibility());
   const pick = (by) => {
     const links = results();
     const at = links.indexOf(document.activeElement) + by;
@@ -27,7 +28,7 @@
   };
   const step = (by) => {
     if (results().length) return pick(by);
-    const stops = [...document.querySelectorAll("[data-stop]")];
+    const stops = inFront("[data-stop]");
     const tops = stops.map((e) => e.getBoundingClientRect().top);
     const index = by > 0 ? tops.findIndex((t) => t > 90) : tops.findLastIndex((t) => t < 60);
     const stop = stops[index];
@@ -51,17 +52,17 @@
     if ((key === " " || key === "enter") && target.closest(pressed)) return event.repeat && event.preventDefault();
     // A number that is asked for is typed: its digits are no buttons while its field is empty.
     const asking = document.activeElement?.closest("[data-keys]") || document;
-    const fields = /^[-\d.,]$/.test(key) ? [...asking.querySelectorAll("[data-keys] .numq .in")] : [];
+    const fields = /^[-\d.,]$/.test(key) ? inFront("[data-keys] .numq .in").filter((e) => asking.contains(e)) : [];
     const empty = fields.find((e) => !e.value && seen(e));
     if (empty) return empty.focus();
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
-    leader = key === "g" ? Date.now() : 0;
+    leader = key === "g" && !dialog() ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
     const map = document.getElementById("keys");
     if (key === "enter" && target.form && target.form !== hit?.form) return; // its own form is sent
     if (event.repeat && (gone || hit || key === "?")) return event.preventDefault();
     if (gone) location.assign(gone);
-    else if (key === "?") map.open ? map.close() : map.showModal();
+    else if (key === "?") map.open ? map.close() : dialog() || map.showModal();
     else if (hit && !hit.disabled) hit.click();
     else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
     else return;

@@ -70,6 +70,6 @@
     }
     forget(requestConfig.elt);
     for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
-    fresh.set(target, new Date().toTimeString().slice(0, 5));
+    fresh.set(target, new Date().toLocaleTimeString("en-US", { timeStyle: "short" }));
   });
 }

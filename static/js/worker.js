@@ -95,7 +95,7 @@ async function kept(address) {
   const found = await (await caches.open(PAGES)).match(address);
   if (!found) return null;
   const when = new Date(found.headers.get("x-kept"));
-  const day = when.toLocaleString("en-US", { day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" });
+  const day = when.toLocaleString("en-US", { day: "numeric", month: "long", hour: "numeric", minute: "2-digit" });
   const mark =
     `<div id="kept" class="msg warn" data-age="${(Date.now() - when) / 1000}">` +
     '<svg class="i" aria-hidden="true"><use href="#i-off"/></svg>' +

@@ -349,6 +349,7 @@ def test_the_bench_shows_the_audit_log(author: TestClient):
     assert "session began" in html
     assert "command line" in html
     assert "(this browser)" in html
+    assert "<td>June 9, 2026, 12:00 PM</td>" in html.replace("\xa0", " ")
 
 
 def test_an_author_who_asks_for_what_is_not_there_gets_404(author: TestClient):

@@ -151,6 +151,7 @@ def test_a_code_says_whose_records_it_leads_to_and_changes_nothing_yet(
     told = facts(answer.text)
     assert told["Name"] == ["Rosa Meyer"]
     assert told["Since"] == ["June 9, 2026"]
+    assert told["Last answer or change"] == ["June 9, 2026"]  # in the words of the settings
     assert "Rosa Meyer" not in client.get("/settings").text
     assert enter(client, code).is_redirect
 
@@ -167,7 +168,9 @@ def test_records_are_told_by_what_was_done_with_them(
 
     told = facts(client.get(f"/continue?code={code}").text)
 
-    assert [told[name] for name in ("Study days", "Answers", "Reviews", "Notes")] == [
+    assert [
+        told[name] for name in ("Days with answers or reviews", "Answers", "Reviews", "Notes")
+    ] == [
         ["2"],
         ["1,200"],
         ["14"],

@@ -39,6 +39,14 @@ def test_what_was_set_is_shown_again(client: TestClient):
     assert '<option value="Europe/Berlin" selected>' in page
 
 
+def test_hours_are_chosen_on_the_12_hour_clock(client: TestClient):
+    page = client.get("/settings").text.replace("\xa0", " ")
+
+    for hour, shown in ((0, "12:00 AM"), (7, "7:00 AM"), (12, "12:00 PM"), (23, "11:00 PM")):
+        assert f'<option value="{hour}">{shown}</option>' in page
+    assert "A study day begins at 4:00 AM." in page
+
+
 def test_looking_writes_nothing(client: TestClient, session: Session):
     client.get("/settings")
 

@@ -54,6 +54,39 @@ def test_the_shortcuts_are_read_to_their_end_by_keyboard(page: Page, server: Ser
     expect(keymap).to_be_hidden()
 
 
+def test_the_shortcuts_have_a_heading_that_names_them(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+
+    page.keyboard.press("?")
+
+    keymap = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(keymap.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
+    expect(keymap).to_have_attribute("aria-labelledby", "keys-title")
+
+
+def test_no_key_acts_on_the_page_behind_a_dialog(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+    page.keyboard.press("?")
+    keymap = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(keymap).to_be_visible()
+
+    for key in ("j", "j", "k", "g", "c", "/", "n"):
+        page.keyboard.press(key)
+
+    expect(keymap.get_by_role("button", name="Close")).to_be_focused()
+    assert page.evaluate("scrollY") == 0
+    assert page.locator(".prose > h2[tabindex]").count() == 0
+    assert page.url == server.url + PAGE
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.locator("#search").get_by_role("button", name="Close").focus()
+    page.keyboard.press("?")
+    page.keyboard.press("j")
+    expect(page.locator("#search")).to_be_visible()
+    expect(keymap).to_be_hidden()
+    assert page.locator(".prose > h2[tabindex]").count() == 0
+
+
 def test_the_first_tab_shows_a_small_link_to_the_content(page: Page, server: Server) -> None:
     page.goto(server.url)
 

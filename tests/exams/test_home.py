@@ -117,6 +117,14 @@ def sit(client: TestClient, exam: str) -> str:
     return begun.headers["location"].rpartition("/questions/")[0]
 
 
+def test_a_running_exam_says_on_the_12_hour_clock_when_it_ends(rosa: TestClient) -> None:
+    sit(rosa, "mock")
+
+    assert "1:00 PM UTC" in " ".join(rosa.get("/exams").text.split())
+    rosa.post("/settings", data={"zone": "America/New_York"})
+    assert "9:00 AM EDT" in " ".join(rosa.get("/exams").text.split())
+
+
 @pytest.mark.parametrize(
     ("exam", "count", "minutes"),
     [("mock", 50, 60), ("mock~short", 20, 24), ("mock~domain-2", 20, 24)],

@@ -33,7 +33,7 @@ def test_an_older_one_is_not_put_over_a_newer_one_from_another_device(
     late = save(htmx, sitting, 1, **{**page, "answer": "x", "age": 2 * MINUTE})
 
     assert late.status_code == 409
-    assert "Question 1: a newer answer was saved at 12:02 UTC" in late.text
+    assert "Question 1: a newer answer was saved at 12:02\N{NO-BREAK SPACE}PM UTC" in late.text
     assert answer(session) == ["y"]
 
 

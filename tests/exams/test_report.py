@@ -193,7 +193,7 @@ def test_a_paper_of_which_no_time_is_known_has_no_chart_of_it(
 
 @pytest.mark.parametrize(
     ("pick", "words", "count"),
-    [("missed", "Answer the 1 you missed again", 1), ("open", "Answer the 4 you left blank", 4)],
+    [("missed", "Retry the 1 you missed", 1), ("open", "Answer the 4 you left blank", 4)],
 )
 def test_what_was_missed_and_what_was_left_open_are_each_answered_again(
     rosa: TestClient, library: Library, session: Session, pick: str, words: str, count: int

@@ -29,6 +29,7 @@ def test_every_change_is_kept_when_it_is_made(htmx, right) -> None:
 
     assert saved.status_code == 200
     assert "Saved" in saved.text
+    assert "12:00:00\N{NO-BREAK SPACE}PM\nUTC" in saved.text
     page = htmx.get(f"{sitting}/questions/1").text
     assert f"{number}, answered, flagged" in page
 

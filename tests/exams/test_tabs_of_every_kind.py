@@ -225,7 +225,7 @@ def test_the_newer_stays_where_the_older_waited_and_its_flag_still_counts(
     late = save(rosa, sitting, 1, **older, age=2 * MINUTE)
 
     assert late.status_code == 409
-    assert "a newer answer was saved at 12:02 UTC from elsewhere" in late.text
+    assert "a newer answer was saved at 12:02\N{NO-BREAK SPACE}PM UTC from elsewhere" in late.text
     assert response(session) == plain(second)
     assert kept(session).flagged
 

@@ -70,6 +70,22 @@ def test_a_page_that_names_no_section_is_essential_as_a_whole():
     assert all(sections_on_route(t, "short") == t.sections for t in topics.values())
 
 
+def test_an_opening_announces_no_case_that_the_short_route_folds(
+    shipped: Library, subtests: pytest.Subtests
+):
+    for topic in shipped.topics.values():
+        opening, *sections = topic.sections
+        if [section.anchor for section in sections if section.essential] != ["in-short"]:
+            continue
+        with subtests.test(topic=topic.slug):
+            assert not re.search(r"On this page, you|[Tt]o find out why, follow", opening.plain)
+
+
+def test_a_whole_page_takes_the_minutes_that_the_plan_counts(shipped: Library):
+    for slug, page in cached_course_facts(shipped).pages.items():
+        assert reading_minutes_on_route(shipped.topics[slug], "full") == page.minutes
+
+
 def test_the_course_with_one_route_offers_no_other(rosa: TestClient):
     assert "route=short" not in rosa.get("/course").text
     assert "route=short" not in rosa.get("/concepts/weights").text

@@ -25,12 +25,13 @@ def app(settings: Settings, clock: Clock, live_shipped: LiveLibrary) -> FastAPI:
 class Reader:
     """A learner who does nothing but read the pages of each list."""
 
-    def __init__(self, browser: TestClient, session: Session) -> None:
+    def __init__(self, browser: TestClient, session: Session, exam_day: str) -> None:
         self.browser = browser
         self.session = session
+        self.exam_day = exam_day
 
-    def set_exam_day(self) -> None:
-        self.browser.post("/plan", data={"exam_day": "2026-06-23", "minutes_a_day": "45"})
+    def set_plan(self) -> None:
+        self.browser.post("/plan", data={"exam_day": self.exam_day, "minutes_a_day": "45"})
 
     def set_key(self, key: str) -> None:
         """Draw the same questions in each run of a test: the key seeds the draws."""
@@ -60,7 +61,7 @@ class Reader:
         self.session.add(row)
         self.session.commit()
         # Without a write of the learner, an unchanged page would be sent from the cache.
-        self.set_exam_day()
+        self.set_plan()
 
     def read(self, address: str) -> str:
         path, _, query = address.partition("?")
@@ -77,13 +78,19 @@ class Reader:
 
 
 @pytest.fixture
-def reader(rosa: TestClient, session: Session, shipped: Library) -> Reader:
-    reader = Reader(rosa, session)
-    reader.set_exam_day()
+def exam_day() -> str:
+    return "2026-06-23"
+
+
+@pytest.fixture
+def reader(rosa: TestClient, session: Session, shipped: Library, exam_day: str) -> Reader:
+    reader = Reader(rosa, session, exam_day)
+    reader.set_plan()
     rosa.post(f"/concepts/{shipped.syllabus.topics[0]}/readings")
     return reader
 
 
+@pytest.mark.parametrize("exam_day", ["2026-06-23", ""])
 def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
     reader: Reader, clock: Clock, shipped: Library
 ):
@@ -118,6 +125,24 @@ def test_before_the_first_list_a_page_promises_no_other(rosa: TestClient):
     assert 'value="next"' in rosa.get("/concepts/neural-networks").text
 
 
+@pytest.mark.parametrize("exam_day", ["2026-06-23", ""])
+def test_a_list_without_pages_lets_a_page_name_no_other(reader: Reader, shipped: Library):
+    for page in reader.pages():
+        reader.read(page)
+    row = reader.load_list()
+    day_list = json.loads(row.tasks)
+    day_list["tasks"] = [task for task in day_list["tasks"] if not task["pages"]]
+    row.tasks = json.dumps(day_list)
+    reader.session.add(row)
+    reader.session.commit()
+    reader.set_plan()  # else an unchanged page would be sent from the cache
+
+    page = reader.browser.get(f"/concepts/{shipped.syllabus.topics[-1]}").text
+
+    assert "go on to" in page
+    assert 'value="next"' not in page
+
+
 def take_placement_test(browser: TestClient) -> str:
     """Answer nothing of it, and return the address of its result."""
     run, page, place = begin(browser), "", 0
@@ -136,7 +161,7 @@ def test_after_todays_list_a_placement_test_names_the_pages_of_tomorrow(
     result = reader.browser.get(address).text
     named = re.findall(r'<a href="(/concepts/[\w?=-]+)">Read', result)
 
-    assert re.search("Tomorrow.s list begins with", result)
+    assert re.search(r"Tomorrow.s list begins\swith", result)
     assert "list stays as it is" in result
     assert "Needed for" in result
     assert named
@@ -146,5 +171,5 @@ def test_after_todays_list_a_placement_test_names_the_pages_of_tomorrow(
     clock.tick(days=1)
     assert reader.pages()[: len(named)] == named
     later = reader.browser.get(address).text
-    assert "The first pages on your list" in later
+    assert "Your list begins\nwith" in later
     assert "list stays as it is" not in later

@@ -183,7 +183,8 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
 
     assert cards.detail == "From pages you read and questions you missed"
     assert reading.detail == (
-        f"Needed for “{library.topics[second].title}”, which you missed in the placement test"
+        f"Needed for “{library.topics[second].title}”, "
+        "where you missed a question in the placement test"
     )
 
 

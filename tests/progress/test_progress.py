@@ -202,6 +202,6 @@ def test_the_score_comes_first_with_its_range_and_how_it_changed(
 
     now = re.search(r"<h1>About (\d+) of (\d+)</h1>", page)
     assert now
-    assert f"up {int(now[1]) - int(first[1])} since Tuesday" in page
+    assert f"up {int(now[1]) - int(first[1])} since Jun 9" in page.replace("\xa0", " ")
     assert f"from {first[1]} on Jun 9 to {now[1]} today" in page.replace("\xa0", " ")
     assert f"<b>{now[1]} of {now[2]}</b>" in rosa.get("/").text

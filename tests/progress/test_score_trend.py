@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from app.progress.predictions import ScorePrediction, ScoreTrend
+from app.progress.predictions import ScorePrediction, ScoreTrend, draw_score_trend
 
 MONDAY = dt.date(2026, 6, 8)
 
@@ -13,17 +13,23 @@ MONDAY = dt.date(2026, 6, 8)
     ("expected", "change"),
     [
         ([20], (0, "")),
-        ([20, 22], (2, "since Monday")),
-        ([22, 21], (-1, "since Monday")),
-        ([20, 22, 21], (-1, "since Tuesday")),
-        ([20, 21, 21], (1, "since Monday")),
-        ([25, *[20] * 6, 22], (-3, "in a week")),
-        ([18, *[20] * 6, 23, 22], (-1, "since Monday")),
+        ([20, 22], (2, "since Jun 8")),
+        ([22, 21], (-1, "since Jun 8")),
+        ([20, 22, 21], (1, "since Jun 8")),
+        ([20, 21, 20], (0, "since Jun 8")),
+        ([25, *[20] * 6, 22], (-3, "since Jun 8")),
+        ([18, *[20] * 6, 23, 22], (4, "since Jun 8")),
     ],
 )
-def test_a_fall_since_the_last_list_is_said_rather_than_the_rise_before(expected, change) -> None:
+def test_the_change_counts_from_the_day_on_which_the_line_begins(expected, change) -> None:
     scores = tuple(
         ScorePrediction("exam", MONDAY + dt.timedelta(days=n), 0, 50, score, score - 3, score + 3)
         for n, score in enumerate(expected)
     )
-    assert ScoreTrend(scores).change_since_last_week(scores[-1].day) == change
+    trend = ScoreTrend(scores)
+
+    points, since = trend.change_since_first()
+
+    assert (points, since.replace("\xa0", " ")) == change
+    if since:
+        assert f">{since.removeprefix('since ')}: {expected[0]}<" in draw_score_trend(trend, None)

@@ -49,7 +49,7 @@ def read_page(rosa: TestClient) -> None:
 
 
 def test_without_a_mail_server_no_address_is_asked_for(rosa: TestClient):
-    assert "Weekly summary by mail" not in rosa.get("/settings").text
+    assert "Weekly summary by email" not in rosa.get("/settings").text
     assert rosa.post("/settings/mail", data={"address": "rosa@example.org"}).status_code == 404
 
 
@@ -57,7 +57,7 @@ def test_an_address_gets_one_mail_until_it_is_confirmed(
     rosa: TestClient, post: Post, session: Session, clock: Clock
 ):
     read_page(rosa)
-    assert "Weekly summary by mail" in rosa.get("/settings").text
+    assert "Weekly summary by email" in rosa.get("/settings").text
     rosa.post("/settings/mail", data={"address": " rosa@example.org "})
 
     rounds = [post.round(clock.now + dt.timedelta(days=n)) for n in range(10)]
@@ -98,7 +98,7 @@ def test_the_link_of_a_mail_ends_the_mails(
     client.post(page, data={"wanted": "no"})
 
     assert post.round(clock.now) == 0
-    assert "gets no mails" in client.get(page).text
+    assert "gets no emails" in client.get(page).text
     assert client.post(page, data={"wanted": "yes"}).status_code == 404
 
 
@@ -110,4 +110,4 @@ def test_what_is_no_address_is_refused(rosa: TestClient, address: str):
     answer = rosa.post("/settings/mail", data={"address": address})
 
     assert answer.status_code == 422
-    assert "Enter a mail address such as" in answer.text
+    assert "Enter an email address such as" in answer.text
