@@ -47,6 +47,8 @@ from app.estimator.serving.replica import (
     highest_load_within_targets,
     max_rate_batch,
     max_sequences,
+    most_lacking_bytes,
+    most_sequences_that_surely_fit,
     operating_point_at_batch,
     operating_point_at_rate,
     profile_replica,
@@ -260,6 +262,28 @@ class MissedTarget(NamedTuple):
     is_preset: bool
 
 
+def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int:
+    """Return the requests that each of the groups of a replica has in memory at a time, at least 1.
+
+    Of `at_once` requests of the replica; those beyond the `most` in memory wait outside.
+
+    >>> requests_in_memory_of_group(90.0, 107.0, 1), requests_in_memory_of_group(90.0, 107.0, 8)
+    (90, 12)
+    """
+    return max(1, min(math.ceil(at_once / groups), int(most) // groups))
+
+
+class UnsureFit(NamedTuple):
+    """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
+
+    Of the `requests` that a replica has in memory at a time, `sure` fit by the upper end, too.
+    """
+
+    lacking_bytes: float
+    requests: int
+    sure: int
+
+
 class CountBounds(NamedTuple):
     """A count if all times lie at the low or at the high end; None: no number is enough."""
 
@@ -363,6 +387,22 @@ class CapacityResult:
     def misses_only_preset(self) -> bool:
         missed = self.missed_targets
         return bool(missed) and all(target.is_preset for target in missed)
+
+    @property
+    def unsure_fit(self) -> UnsureFit | None:
+        """Return what lacks for the requests at this load; None if they surely fit, or none do."""
+        point, profile = self.operating_point, self.profile
+        if point is None or not self.fits_memory:
+            return None
+        placed, share = profile.placed, self.inputs.memory_utilization
+        groups, context = placed.serving.replicas, profile.traffic.mean_context
+        at_once = min(round(point.batch, 1), max(1, int(profile.max_batch)))
+        each = requests_in_memory_of_group(at_once, profile.max_batch, groups)
+        lacking = most_lacking_bytes(placed, each, context, share)
+        if lacking <= 0:
+            return None
+        sure = most_sequences_that_surely_fit(placed, context, share)
+        return UnsureFit(lacking, each * groups, sure)
 
     @property
     def refused_start(self) -> RefusedStart | None:
@@ -716,8 +756,9 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     result = _limit_to_prefill(result)
     if result.targets_met and profile.placed.refusal:
         return dataclasses.replace(result, targets_met=False)
-    # Without targets, what can be asked of a service is that nobody waits for memory.
-    if result.targets_met and not result.has_targets and result.waiting_requests_per_replica:
+    # Without a target for that, what can be asked of a service is that nobody waits for memory.
+    is_open = inputs.ttft_target is None
+    if result.targets_met and is_open and result.waiting_requests_per_replica:
         return dataclasses.replace(result, targets_met=False)
     return result
 
