@@ -595,11 +595,19 @@ def gpus_per_server(inputs: ServingCapacityInputs) -> int:
     return inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
 
 
-def has_room_for_request(inputs: ServingCapacityInputs, **changes: Any) -> bool:
-    """Return whether weights and one request fit in a replica with changed inputs."""
+def has_room_for_request(
+    inputs: ServingCapacityInputs, *, surely: bool = False, **changes: Any
+) -> bool:
+    """Return whether weights and one request fit in a replica with changed inputs.
+
+    `surely`: by the upper end of the estimate, too.
+    """
     inputs = dataclasses.replace(inputs, **changes)
-    context = request_pattern(inputs).mean_context
-    return max_sequences(place_replica(inputs), context, inputs.memory_utilization) >= 1
+    context, share = request_pattern(inputs).mean_context, inputs.memory_utilization
+    placed = place_replica(inputs)
+    if surely and most_lacking_bytes(placed, 1.0, context, share) > 0:
+        return False
+    return max_sequences(placed, context, share) >= 1
 
 
 def place_replica(inputs: ServingCapacityInputs) -> PlacedModel:
@@ -808,7 +816,10 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
-    """Return the fewest GPUs per replica that fit the weights and one request."""
+    """Return the fewest GPUs per replica that surely fit the weights and one request.
+
+    If none does, the fewest that may.
+    """
     if profile.prefill:
         return None
     counts = tensor_parallel_choices(profile.placed.model)
@@ -817,8 +828,10 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
         for gpus in counts
         if gpus > inputs.tensor_parallel
     )
-    loadable = filter(None, map(find_loadable_split, wider))
-    return next((split.tensor_parallel for split in loadable if has_room_for_request(split)), None)
+    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
+    sure = (split for split in fitting if has_room_for_request(split, surely=True))
+    best = next(sure, fitting[0] if fitting else None)
+    return best.tensor_parallel if best else None
 
 
 def add_bounds(result: CapacityResult) -> CapacityResult:
