@@ -251,6 +251,39 @@ def test_a_deployment_weighs_the_stages_of_its_pipeline() -> None:
     assert weights["per_gpu"].value == pytest.approx(memory["weights"].value / 4, rel=0.01)
 
 
+def test_a_deployment_and_its_capacity_doubt_the_same_fit(subtests) -> None:
+    """One reserve of the engine, the requests of this load, and the range of both."""
+    four = {"model": "MiniMaxAI/MiniMax-M2.5", "gpu": "h100", "tensor_parallel": 4}
+    for engine, users, doubts in (
+        ("vllm", 500, True),
+        ("sglang", 500, False),
+        ("trtllm", 2000, True),
+        ("vllm", 50, False),
+        ("trtllm", 50, False),
+    ):
+        with subtests.test(engine=engine, users=users):
+            load = four | {"engine": engine, "concurrent": users}
+            service = run_estimate("deployment", load)
+            memory = _section(service, "inference-memory").estimate
+            latency = _section(service, "serving-capacity").estimate
+            assert (memory.verdict.lead == "May not fit.") == doubts
+            assert ("may not fit" in latency.verdict.lead) == doubts
+            assert run_estimate("serving-capacity", load).verdict == latency.verdict
+            if doubts:
+                lacking = memory.verdict.text.partition(" too much")[0].rpartition(", ")[2]
+                assert f"each GPU lacks {lacking}." in latency.verdict.text
+
+
+def test_a_target_for_tokens_does_not_hide_that_requests_wait_for_memory() -> None:
+    one = {"model": "MiniMaxAI/MiniMax-M2.5", "gpu": "h100", "tensor_parallel": 4, "replicas": 1}
+    leads = {
+        users: run_estimate("serving-capacity", one | {"concurrent": users}).verdict.lead
+        for users in (150, 500)
+    }
+    assert leads[150] == "Too little memory: some requests wait."
+    assert leads[500] == "Too little memory: most requests wait."
+
+
 def test_memory_holds_the_requests_that_a_replica_answers_at_once(subtests) -> None:
     """Both count the mean tokens of a request, and as many requests as have room."""
     long = {"prompt_tokens": 200, "output_tokens": 8000, "answer_variation": 0}

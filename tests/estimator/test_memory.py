@@ -548,3 +548,45 @@ def test_overhead_is_said_to_be_assumed_only_where_it_is() -> None:
     typed = run_estimate("training-memory", {"model": "llama-3.1-8b", "overhead": "2"})
     assert not any("is assumed" in note for note in typed.notes)
     assert not any("you set" in step.formula for step in assumed.steps)
+
+
+def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtests) -> None:
+    one = {"gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    for typed in (
+        one | {"model": "llama-3.1-8b", "concurrent": 16},
+        one | {"model": "llama-3.1-8b", "concurrent": 50},
+        one | {"model": "llama-3.1-8b", "concurrent": 53},
+        one | {"model": "llama-3.1-8b", "concurrent": 80},
+        one | {"model": "llama-3.1-70b", "weights": "fp8"},
+        one | {"model": "gpt-oss-120b", "concurrent": 1, "engine": "general"},
+        one | {"model": "MiniMaxAI/MiniMax-M2.5", "tensor_parallel": 4, "concurrent": 90},
+    ):
+        answer = run_estimate("inference-memory", typed)
+        if answer.verdict.lead == "May not fit.":
+            assert answer.changes, typed
+        for change in answer.changes:
+            with subtests.test(typed=typed, field=change.field):
+                other = run_estimate("inference-memory", typed | change.typed_values)
+                is_sure = other.verdict.lead in ("Fits.", "Tight.")
+                assert is_sure == change.becomes.startswith(("Fits", "The fewest")), change
+        fewest = answer["fewest_gpus"]
+        if fewest.value and "May not fit" not in fewest.note:
+            fitting = run_estimate("inference-memory", typed | {"tensor_parallel": fewest.value})
+            assert fitting.verdict.lead in ("Fits.", "Tight."), typed
+
+
+def test_settings_that_make_room_for_a_request_surely_do(subtests: pytest.Subtests) -> None:
+    full = {"model": "llama-3.1-70b", "weights": "fp8", "gpu": "h100-sxm5-80"}
+    for typed in (
+        full | {"tensor_parallel": 1, "concurrent": 1},
+        {"model": "llama-3.1-70b", "gpu": "h100-sxm5-80", "tensor_parallel": 2, "concurrent": 1},
+        {"model": "qwen3-32b", "gpu": "a100-sxm4-40", "tensor_parallel": 2, "concurrent": 1},
+    ):
+        answer = run_estimate("serving-capacity", typed)
+        for change in answer.changes:
+            if not change.becomes.startswith(("There", "The weights")):
+                continue
+            with subtests.test(typed=typed, field=change.field):
+                other = run_estimate("serving-capacity", typed | change.typed_values)
+                doubted = "the model may not fit" in other.verdict.lead
+                assert doubted == (" may " in change.becomes), change

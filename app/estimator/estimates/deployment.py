@@ -1,7 +1,6 @@
 """`deployment`: inputs, and the sections from memory to cost."""
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +23,7 @@ from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
     relax_target,
     request_pattern,
+    requests_in_memory_of_group,
     resolve_inputs,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_system
@@ -31,6 +31,7 @@ from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import resolve_published_or_fp8
 from app.estimator.result import SubEstimate
+from app.estimator.serving.replica import memory_engine_id
 from app.estimator.units import NBSP, format_value, parse_quantity
 
 
@@ -169,10 +170,6 @@ def _describe_targets(targets: Mapping[str, str]) -> str:
     )
 
 
-# Engines of the memory by those of the speed.
-_MEMORY_ENGINES = {"vllm": "vllm-0.9", "vllm-2024": "vllm-0.6", "compiled": "general"}
-
-
 def _resolve_capacity_inputs(composer: SectionComposer) -> dict[str, Any]:
     """Return the inputs of serving-capacity that the deployment does not have or leaves open."""
     values = {"cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour}
@@ -201,13 +198,13 @@ def _memory_inputs(
         gpus, attention = inputs.attention_parallel, DATA_PARALLEL
     groups = gpus if attention == DATA_PARALLEL else 1
     at_once, most = (capacity.estimate[name].value for name in ("concurrent", "max_concurrent"))
-    each = min(math.ceil(float(at_once or 1) / groups), int(most or 1) // groups)
+    each = requests_in_memory_of_group(float(at_once or 1), float(most or 1), groups)
     return {
         "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
         "tensor_parallel": gpus,
         "attention": attention,
-        "engine": _MEMORY_ENGINES.get(inputs.engine, inputs.engine),
+        "engine": memory_engine_id(inputs.engine),
         "context": int(request_pattern(capacity.inputs).mean_context),
-        "concurrent": max(1, each) * groups,
+        "concurrent": each * groups,
         "block": 1,
     }

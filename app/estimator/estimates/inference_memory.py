@@ -260,6 +260,16 @@ class InferenceMemoryResult:
     memory_of_all_gpus: GpuMemoryUse
     limits: InferenceLimits
 
+    @property
+    def is_full(self) -> bool:
+        return self.memory_per_gpu.total > self.limits.usable_bytes
+
+    @property
+    def surely_fits(self) -> bool:
+        """Return whether it fits by the upper end of the range, too."""
+        most = plausible_memory_range(self.inputs, self.memory_per_gpu).high
+        return most <= self.limits.usable_bytes
+
 
 # Memory outside of weights, cache and activations: CUDA context and libraries, and
 # with several GPUs the buffers of the communication library. Startup logs of vLLM
@@ -750,18 +760,20 @@ Flips = list[VerdictFlip]
 
 
 def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
-    """Return what would make a load fit that is too large, and where one that fits ends."""
-    is_full = result.memory_per_gpu.total > result.limits.usable_bytes
+    """Return what would make a load fit that is too large, and where one that fits ends.
+
+    What may not fit gets values that surely do.
+    """
     changes: Flips = []
-    if not is_full:
+    if not result.is_full:
         changes += build_start_flips(refused_start(result.model, result.inputs, result.gpu))
-    else:
+    if not result.surely_fits:
         changes += _settings_flips(result) + _cache_format_flips(result)
-    changes += _load_flips(result, is_full)
-    if is_full:
+    changes += _load_flips(result)
+    if not result.surely_fits:
         changes += _gguf_flips(result)
-    changes += _gpu_count_flips(result, is_full)
-    if is_full:
+    changes += _gpu_count_flips(result)
+    if not result.surely_fits:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
     return tuple(_with_change_to_start(result, change) for change in changes)
 
@@ -769,8 +781,14 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
 def _first_fitting(
     result: InferenceMemoryResult, changes: Sequence[Mapping[str, Any]]
 ) -> tuple[Mapping[str, Any], str] | None:
-    """Return the first change that surely fits, or else that may fit, and the word for that."""
-    for fits, becomes in ((_fits_surely, "Fits."), (_fits_with, "May fit.")):
+    """Return the first change that surely fits, or else that may fit, and the word for that.
+
+    Where it may fit already, only one that surely does.
+    """
+    tried: tuple[tuple[Callable[..., bool], str], ...] = ((_fits_surely, "Fits."),)
+    if result.is_full:
+        tried += ((_fits_with, "May fit."),)
+    for fits, becomes in tried:
         for change in changes:
             if fits(result.model, result.inputs, result.gpu, **change):
                 return change, becomes
@@ -839,13 +857,19 @@ def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
     return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], found[1])]
 
 
-def _load_flips(result: InferenceMemoryResult, is_full: bool) -> Flips:
-    """Return the longest context and the most sequences, or the first that no longer fit."""
+def _load_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the longest context and the most sequences, or the first that may not fit."""
     inputs, limits = result.inputs, result.limits.cache_limits
-    becomes, step = "No longer fits.", 1
-    if is_full:
-        sure, step = _find_sure_cache_limits(result), 0
-        limits, becomes = (sure, "Fits.") if any(sure) else (limits, "May fit.")
+    sure, step = _find_sure_cache_limits(result), 0
+    if result.surely_fits:
+        becomes, step = "No longer fits." if sure == limits else "May not fit.", 1
+        limits = sure
+    elif any(sure):
+        limits, becomes = sure, "Fits."
+    elif result.is_full:
+        becomes = "May fit."
+    else:
+        return []
     most_context, most_sequences = limits
     flips, longest = [], find_model(inputs.model).max_context
     now = format_value(inputs.context, "token")
@@ -889,15 +913,15 @@ def _gguf_flips(result: InferenceMemoryResult) -> Flips:
     return [VerdictFlip("engine", "Engine", now, then, found[1], also)]
 
 
-def _gpu_count_flips(result: InferenceMemoryResult, is_full: bool) -> Flips:
+def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
     inputs, sizes = result.inputs, result.limits.memory_by_gpu_count
     sure = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     fewest, becomes = (sure, "Fits.") if sure else (result.limits.fewest_gpus, "May fit.")
     if not fewest or fewest == inputs.tensor_parallel or is_part_of_gpu(inputs, result.gpu):
         return []
-    if not is_full and fewest > inputs.tensor_parallel:
+    if not sure and not result.is_full:
         return []
-    becomes = becomes if is_full else "The fewest that fit."
+    becomes = "The fewest that fit." if result.surely_fits else becomes
     if scale_block_problem(inputs, fewest):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)

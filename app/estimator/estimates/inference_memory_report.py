@@ -313,9 +313,10 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     low = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).low)
     high = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     if low is None or high is None:
-        note = "More than 64 with the most that activations and overhead may take."
+        note = "May not fit: more than 64 with the most that activations and overhead may take."
         return OutputValue(limits.fewest_gpus * stages, note=note)
-    return OutputValue(limits.fewest_gpus * stages, low * stages, high * stages)
+    note = "" if high == limits.fewest_gpus else f"{limits.fewest_gpus * stages} may fit."
+    return OutputValue(high * stages, low * stages, high * stages, note)
 
 
 OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (

@@ -47,6 +47,8 @@ from app.estimator.serving.replica import (
     highest_load_within_targets,
     max_rate_batch,
     max_sequences,
+    most_lacking_bytes,
+    most_sequences_that_surely_fit,
     operating_point_at_batch,
     operating_point_at_rate,
     profile_replica,
@@ -260,6 +262,28 @@ class MissedTarget(NamedTuple):
     is_preset: bool
 
 
+def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int:
+    """Return the requests that each of the groups of a replica has in memory at a time, at least 1.
+
+    Of `at_once` requests of the replica; those beyond the `most` in memory wait outside.
+
+    >>> requests_in_memory_of_group(90.0, 107.0, 1), requests_in_memory_of_group(90.0, 107.0, 8)
+    (90, 12)
+    """
+    return max(1, min(math.ceil(at_once / groups), int(most) // groups))
+
+
+class UnsureFit(NamedTuple):
+    """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
+
+    Of the `requests` that a replica has in memory at a time, `sure` fit by the upper end, too.
+    """
+
+    lacking_bytes: float
+    requests: int
+    sure: int
+
+
 class CountBounds(NamedTuple):
     """A count if all times lie at the low or at the high end; None: no number is enough."""
 
@@ -363,6 +387,22 @@ class CapacityResult:
     def misses_only_preset(self) -> bool:
         missed = self.missed_targets
         return bool(missed) and all(target.is_preset for target in missed)
+
+    @property
+    def unsure_fit(self) -> UnsureFit | None:
+        """Return what lacks for the requests at this load; None if they surely fit, or none do."""
+        point, profile = self.operating_point, self.profile
+        if point is None or not self.fits_memory:
+            return None
+        placed, share = profile.placed, self.inputs.memory_utilization
+        groups, context = placed.serving.replicas, profile.traffic.mean_context
+        at_once = min(round(point.batch, 1), max(1, int(profile.max_batch)))
+        each = requests_in_memory_of_group(at_once, profile.max_batch, groups)
+        lacking = most_lacking_bytes(placed, each, context, share)
+        if lacking <= 0:
+            return None
+        sure = most_sequences_that_surely_fit(placed, context, share)
+        return UnsureFit(lacking, each * groups, sure)
 
     @property
     def refused_start(self) -> RefusedStart | None:
@@ -555,11 +595,19 @@ def gpus_per_server(inputs: ServingCapacityInputs) -> int:
     return inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
 
 
-def has_room_for_request(inputs: ServingCapacityInputs, **changes: Any) -> bool:
-    """Return whether weights and one request fit in a replica with changed inputs."""
+def has_room_for_request(
+    inputs: ServingCapacityInputs, *, surely: bool = False, **changes: Any
+) -> bool:
+    """Return whether weights and one request fit in a replica with changed inputs.
+
+    `surely`: by the upper end of the estimate, too.
+    """
     inputs = dataclasses.replace(inputs, **changes)
-    context = request_pattern(inputs).mean_context
-    return max_sequences(place_replica(inputs), context, inputs.memory_utilization) >= 1
+    context, share = request_pattern(inputs).mean_context, inputs.memory_utilization
+    placed = place_replica(inputs)
+    if surely and most_lacking_bytes(placed, 1.0, context, share) > 0:
+        return False
+    return max_sequences(placed, context, share) >= 1
 
 
 def place_replica(inputs: ServingCapacityInputs) -> PlacedModel:
@@ -716,8 +764,9 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     result = _limit_to_prefill(result)
     if result.targets_met and profile.placed.refusal:
         return dataclasses.replace(result, targets_met=False)
-    # Without targets, what can be asked of a service is that nobody waits for memory.
-    if result.targets_met and not result.has_targets and result.waiting_requests_per_replica:
+    # Without a target for that, what can be asked of a service is that nobody waits for memory.
+    is_open = inputs.ttft_target is None
+    if result.targets_met and is_open and result.waiting_requests_per_replica:
         return dataclasses.replace(result, targets_met=False)
     return result
 
@@ -767,7 +816,10 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
 
 
 def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
-    """Return the fewest GPUs per replica that fit the weights and one request."""
+    """Return the fewest GPUs per replica that surely fit the weights and one request.
+
+    If none does, the fewest that may.
+    """
     if profile.prefill:
         return None
     counts = tensor_parallel_choices(profile.placed.model)
@@ -776,8 +828,10 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
         for gpus in counts
         if gpus > inputs.tensor_parallel
     )
-    loadable = filter(None, map(find_loadable_split, wider))
-    return next((split.tensor_parallel for split in loadable if has_room_for_request(split)), None)
+    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
+    sure = (split for split in fitting if has_room_for_request(split, surely=True))
+    best = next(sure, fitting[0] if fitting else None)
+    return best.tensor_parallel if best else None
 
 
 def add_bounds(result: CapacityResult) -> CapacityResult:

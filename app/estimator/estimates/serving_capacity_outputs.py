@@ -352,7 +352,7 @@ def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         width = str(best.inputs.tensor_parallel)
         also = (FieldChange("tensor_parallel", "GPUs that share the model", width), *also)
     labels = dict(WEIGHT_CHOICES)
-    becomes = _enough_gpus_text(best.gpus, has_targets=result.has_targets)
+    becomes = _enough_gpus_text(best.gpus, best, has_targets=result.has_targets)
     now = placed.weight_format.label
     return (VerdictFlip("weights", "Weights", now, labels["fp8"], becomes, also),)
 
@@ -404,15 +404,18 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
                 "GPUs of a prefill replica",
                 "together",
                 str(prefill),
-                _enough_gpus_text(best, has_targets=True),
+                _enough_gpus_text(best, other, has_targets=True),
                 (FieldChange("decode_gpus", field, str(decode)),),
             ),
         )
     return flip
 
 
-def _enough_gpus_text(gpus: int, *, has_targets: bool) -> str:
+def _enough_gpus_text(gpus: int, best: CapacityResult, *, has_targets: bool) -> str:
+    """Say that so many GPUs are enough; that they may be, if they may not fit the requests."""
     keep, are = ("keeps", "is") if gpus == 1 else ("keep", "are")
+    if best.unsure_fit:
+        keep, are = "may keep", "may be"
     enough = f"{keep} the targets" if has_targets else f"{are} enough"
     return f"{format_count(gpus, 'GPU')} in all {enough}."
 
@@ -437,7 +440,7 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if not best.targets_met or not best.gpus or (most is not None and best.gpus >= most):
         return ()
     also = _replica_changes(inputs, best)
-    becomes = _enough_gpus_text(best.gpus, has_targets=result.has_targets)
+    becomes = _enough_gpus_text(best.gpus, best, has_targets=result.has_targets)
     return (_width_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
@@ -465,19 +468,25 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     larger = max(_LARGER_SHARE, inputs.memory_utilization)
     fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
-    becomes = "There is room for a request."
     asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
     now, then = (format_value(share, "%") for share in (inputs.memory_utilization, larger))
     field, label = "memory_utilization", "Usable share of memory"
-    most = ("max_sequences", "Most sequences of the engine", asked, str(fewer), becomes)
-    flips = []
-    if has_room_for_request(inputs, max_sequences=fewer):
-        flips.append(VerdictFlip(*most))
-    if has_room_for_request(inputs, memory_utilization=larger):
-        flips.append(VerdictFlip(field, label, now, then, becomes))
-    if not flips and has_room_for_request(inputs, max_sequences=fewer, memory_utilization=larger):
-        flips.append(VerdictFlip(*most, (FieldChange(field, label, then),)))
-    return tuple(flips)
+    most = ("max_sequences", "Most sequences of the engine", asked, str(fewer))
+    for surely, becomes in (
+        (True, "There is room for a request."),
+        (False, "There may be room for a request."),
+    ):
+        flips = []
+        if has_room_for_request(inputs, surely=surely, max_sequences=fewer):
+            flips.append(VerdictFlip(*most, becomes))
+        if has_room_for_request(inputs, surely=surely, memory_utilization=larger):
+            flips.append(VerdictFlip(field, label, now, then, becomes))
+        both = {"max_sequences": fewer, "memory_utilization": larger}
+        if not flips and has_room_for_request(inputs, surely=surely, **both):
+            flips.append(VerdictFlip(*most, becomes, (FieldChange(field, label, then),)))
+        if flips:
+            return tuple(flips)
+    return ()
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -488,7 +497,9 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
     split = find_loadable_split(wider)
     also = _whole_expert_changes(inputs, split)
-    return (_width_flip(inputs, result.fewest_fitting_gpus, "The weights fit.", also),)
+    is_sure = has_room_for_request(split or wider, surely=True)
+    becomes = "The weights fit." if is_sure else "The weights may fit."
+    return (_width_flip(inputs, result.fewest_fitting_gpus, becomes, also),)
 
 
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:

@@ -42,7 +42,6 @@ from app.estimator.serving.replica import (
     describe_draft_model,
     engine_memory_parts,
     expert_padding_bytes_per_gpu,
-    most_lacking_bytes,
     operating_point_at_batch,
     time_mixed_steps,
 )
@@ -161,7 +160,6 @@ _REQUESTS = {
 
 
 def _build_verdict(result: CapacityResult) -> Verdict:
-    inputs = result.inputs
     if not result.fits_memory:
         return Verdict("no", "Does not fit.", _describe_full_memory(result))
     if refusal := result.profile.placed.refusal:
@@ -176,14 +174,24 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     counted = f"{_describe_relaxed_target(result)}{_describe_most_output(result)}"
     text = f"{counted}{copies}. {times}{decides}{_describe_other_acceptances(result)}"
     text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
-    profile, share = result.profile, inputs.memory_utilization
-    lacking = lacking_memory_text(
-        most_lacking_bytes(profile.placed, 1.0, profile.traffic.mean_context, share)
-    )
-    verdict = _build_load_verdict(result, f"{text} {lacking}".strip())
-    if lacking and verdict.status == "fits":
-        verdict = dataclasses.replace(verdict, status="tight")
-    return _add_refused_start(verdict, result)
+    return _add_refused_start(_add_unsure_fit(_build_load_verdict(result, text), result), result)
+
+
+def _add_unsure_fit(verdict: Verdict, result: CapacityResult) -> Verdict:
+    """Return the verdict, or that the load may not fit, as inference-memory says of it."""
+    unsure = result.unsure_fit
+    if unsure is None or result.waiting_requests_per_replica >= 1:
+        return verdict
+    said = lacking_memory_text(unsure.lacking_bytes)
+    if unsure.sure:
+        held, asked = (format_number(count) for count in (unsure.sure, unsure.requests))
+        said += f" A replica then holds {held} of {asked} requests; the others wait."
+    text = f"{verdict.text} {said}"
+    if not verdict.lead.startswith(("Meets", "Keeps")):
+        return dataclasses.replace(verdict, text=text)
+    what = "its requests" if unsure.sure else "the model"
+    met = "Meets the targets" if result.has_targets else "Keeps up; no targets are set"
+    return Verdict("tight", f"{met}, but {what} may not fit.", text)
 
 
 def _add_refused_start(verdict: Verdict, result: CapacityResult) -> Verdict:
@@ -272,19 +280,20 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
 def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
     requests = _round_requests(result)
     most_wait = 2 * (requests.asking - requests.in_memory) > requests.asking
-    if not result.has_targets:
-        if result.targets_met:
-            return Verdict("fits", "Keeps up; no targets are set.", text)
-        if most_wait:
-            return Verdict("no", "Too little memory: most requests wait.", text)
-        return Verdict("tight", "Too little memory: some requests wait.", text)
+    if not result.has_targets and result.targets_met:
+        return Verdict("fits", "Keeps up; no targets are set.", text)
+    waits = bool(requests.asking) and result.inputs.ttft_target is None
     if not result.keeps_targets:
+        if waits and not result.missed_targets:
+            who = "most" if most_wait else "some"
+            status: Status = "no" if most_wait else "tight"
+            return Verdict(status, f"Too little memory: {who} requests wait.", text)
         if result.misses_only_preset and not most_wait:
             return Verdict("tight", _preset_lead(result), text)
         lead = "Too slow: most requests wait for memory." if most_wait else "Too slow."
         return Verdict("no", lead, text)
     is_close = (result.utilization or 0.0) > 0.9
-    status: Status = "tight" if is_close else "fits"
+    status = "tight" if is_close else "fits"
     return Verdict(status, f"Meets the targets{', close to their limit' * is_close}.", text)
 
 
