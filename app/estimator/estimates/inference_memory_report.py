@@ -20,7 +20,6 @@ from app.estimator.estimates.inference_memory import (
     count_engine_sequences,
     engine_memory,
     fewest_fitting_gpus,
-    find_flips,
     find_limits,
     find_most_startable_sequences,
     fp8_checkpoint_warning,
@@ -36,6 +35,7 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
     visible_memory,
 )
+from app.estimator.estimates.inference_memory_flips import find_flips
 from app.estimator.estimates.mig_report import list_mig_gpus
 from app.estimator.formula_steps import (
     StepBuilder,
