@@ -10,7 +10,6 @@ from typing import NamedTuple
 from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
-from app.content.glossary_rules import check_term_and_meaning, check_term_heading
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
     check_item,
@@ -30,6 +29,7 @@ from app.content.item_splitter import (
     split_and_check_regions,
 )
 from app.content.lock_file import read_lock
+from app.content.misread_markup import check_term_and_meaning, check_term_heading
 from app.content.parsed_file import (
     AlertLine,
     FirstMentionLinker,

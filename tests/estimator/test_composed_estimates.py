@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from app.estimator.estimates.parallelism_plan import (
+from app.estimator.estimates.layout_search import (
     TrainingJob,
     list_dividing_gpus,
     list_splits,

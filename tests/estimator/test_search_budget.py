@@ -7,16 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from app.estimator import registry
-from app.estimator.estimates import parallelism_plan as search
-from app.estimator.estimates.parallelism_plan import (
+from app.estimator.estimates import layout_search as search
+from app.estimator.estimates.layout_search import (
     MAX_WORK,
     LayoutCosts,
     LayoutMemoryChecker,
-    ParallelismPlanInputs,
     TrainingJob,
     list_splits,
     search_layouts,
 )
+from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.models.lookup import find_model

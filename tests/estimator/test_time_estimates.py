@@ -7,12 +7,9 @@ import json
 import pytest
 
 from app.estimator import registry
-from app.estimator.estimates import parallelism_plan as search
-from app.estimator.estimates.parallelism_plan import (
-    ParallelismPlanInputs,
-    TrainingJob,
-    list_splits,
-)
+from app.estimator.estimates import parallelism_plan
+from app.estimator.estimates.layout_search import TrainingJob, list_splits, search_layouts
+from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
 from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError, input_specs
@@ -259,10 +256,10 @@ def test_gpus_can_share_the_batch_that_nobody_typed(subtests: pytest.Subtests) -
                     model=model, gpus=gpus, sequence=sequence, tokens=tokens
                 )
                 shape, gpu = find_model(model), find_accelerator(inputs.gpu)
-                job = search.requested_job(inputs, shape)
+                job = parallelism_plan.requested_job(inputs, shape)
                 assert any(list_splits(shape, collectives.gpu_interconnect(gpu), job)), job
                 # Two thirds are left where it is rounded, as a short run has one for each GPU.
-                assert job.global_batch >= search.default_batch(inputs) * 2 / 3
+                assert job.global_batch >= parallelism_plan.default_batch(inputs) * 2 / 3
 
 
 def test_a_large_cluster_has_as_many_tokens_for_each_gpu_as_published_runs() -> None:
@@ -294,8 +291,8 @@ def test_a_faster_network_never_slows_a_plan() -> None:
     job = TrainingJob(gpus=64, sequence=8192, global_batch=512)
     slow = collectives.gpu_interconnect(gpu, nic_rate=6e9)
     links = collectives.gpu_interconnect(gpu)
-    fast = search.search_layouts(model, gpu, job, links).ranked[0]
-    worse = search.search_layouts(model, gpu, job, slow).ranked[0]
+    fast = search_layouts(model, gpu, job, links).ranked[0]
+    worse = search_layouts(model, gpu, job, slow).ranked[0]
     assert fast.tokens_per_second >= worse.tokens_per_second
 
 
@@ -303,7 +300,7 @@ def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
     links = collectives.gpu_interconnect(gpu)
-    ranked = search.search_layouts(model, gpu, job, links, max_ranked=50).ranked
+    ranked = search_layouts(model, gpu, job, links, max_ranked=50).ranked
     assert ranked
     rates = [c.tokens_per_second for c in ranked]
     assert rates == sorted(rates, reverse=True)

@@ -26,11 +26,8 @@ from app.estimator.estimates.inference_memory import (
     gpu_memory_use,
     plausible_memory_range,
 )
-from app.estimator.estimates.parallelism_plan import (
-    LayoutCosts,
-    ParallelismPlanInputs,
-    compute_sure_run,
-)
+from app.estimator.estimates.layout_search import LayoutCosts
+from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs, compute_sure_run
 from app.estimator.estimates.serving_capacity import PRESET_TPOT
 from app.estimator.estimates.training_run import (
     GpuCounts,

@@ -1,9 +1,9 @@
-"""`inference-memory`: inputs, result, and the input values where the verdict changes."""
+"""`inference-memory`: inputs and result."""
 
 import bisect
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
@@ -16,7 +16,6 @@ from app.estimator.common_inputs import (
     input_error,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.inputs import inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import (
     ACTIVE,
     ENGINES,
@@ -49,30 +48,25 @@ from app.estimator.memory.parallel_layout import (
     split_into_serving_stages,
     tensor_parallel_choices,
 )
-from app.estimator.memory_verdict import MOST_SEQUENCES, build_start_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
-    CACHE_CHOICES,
-    FORMATS,
     GGUF_CACHES,
     GGUF_FORMATS,
     gpu_weight_bytes,
     mxfp4_expert_padding_bytes,
     resolve_weight_format,
     suggest_other_weight_format,
-    usual_gguf_file,
     weight_bytes_by_split,
 )
-from app.estimator.result import Bounds, FieldChange, VerdictFlip
+from app.estimator.result import Bounds
 from app.estimator.serving.engine import fp8_problem, is_unpacked
-from app.estimator.units import format_number, format_value
 
 GENERAL, NEWEST = "general", "vllm-0.9"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
 _ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
-_ENGINES = (
+ENGINE_CHOICES = (
     *((engine.id, engine.label) for engine in ENGINES.values()),
     (TRANSFORMERS, "Transformers, generate"),
     (GENERAL, "Any: the general formula"),
@@ -102,7 +96,7 @@ class InferenceMemoryInputs:
     engine: str = ENGINE.add_folded_input(
         NEWEST,
         "Engine",
-        choices=_ENGINES,
+        choices=ENGINE_CHOICES,
         aliases=(("vllm", NEWEST), ("vllm-2024", "vllm-0.6"), ("compiled", GENERAL)),
         help="Whose measured overheads are taken; plain generation in Transformers "
         "deals whole layers to the GPUs.",
@@ -581,9 +575,9 @@ def find_limits(
     sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, memory_use)
     free = limit - memory_use.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
-        cache_limits = _search_cache_limits(model, inputs, gpu)
+        cache_limits = search_cache_limits(model, inputs, gpu)
     else:
-        cache_limits = _solve_cache_limits(model, inputs, memory_use, free)
+        cache_limits = solve_cache_limits(model, inputs, memory_use, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
     return InferenceLimits(
         cache_limits=cache_limits,
@@ -596,22 +590,12 @@ def find_limits(
     )
 
 
-def _fits_with(
+def fits_with(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
 ) -> bool:
     changed = dataclasses.replace(inputs, **changes)
     memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
     return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
-
-
-def _fits_surely(
-    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
-) -> bool:
-    """Return whether the most that each GPU may need is usable, so that the verdict is sure."""
-    changed = dataclasses.replace(inputs, **changes)
-    memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
-    most = plausible_memory_range(changed, memory_use).high
-    return most <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
 
 
 def _count_cached_tokens(
@@ -655,7 +639,7 @@ def _bytes_per_cached_token(
     return (elements * width + state / attention_gpus) / tokens
 
 
-def _solve_cache_limits(
+def solve_cache_limits(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse, free_bytes: float
 ) -> CacheLimits:
     """Solve for context and sequences if only the cache grows with them."""
@@ -675,27 +659,17 @@ def _solve_cache_limits(
     return CacheLimits(longest, max(0, int(free_bytes // per_sequence) * (gpus // sharing)))
 
 
-def _search_cache_limits(
+def search_cache_limits(
     model: Architecture,
     inputs: InferenceMemoryInputs,
     gpu: Accelerator,
-    fits: Callable[..., bool] = _fits_with,
+    fits: Callable[..., bool] = fits_with,
 ) -> CacheLimits:
     """Search for context and sequences if temporary tensors grow with them, too."""
     return CacheLimits(
         _largest_fit_unless_unlimited(lambda n: fits(model, inputs, gpu, context=n)),
         _largest_fit_unless_unlimited(lambda n: fits(model, inputs, gpu, concurrent=n)),
     )
-
-
-def _find_sure_cache_limits(result: InferenceMemoryResult) -> CacheLimits:
-    """Return the longest context and the most sequences that fit by the high end, too."""
-    model, inputs, memory_use = result.model, result.inputs, result.memory_per_gpu
-    if inputs.engine == TRANSFORMERS:
-        return _search_cache_limits(model, inputs, result.gpu, _fits_surely)
-    most = plausible_memory_range(inputs, memory_use).high
-    room = result.limits.usable_bytes - most + memory_use.cache
-    return _solve_cache_limits(model, inputs, memory_use, room)
 
 
 def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
@@ -754,212 +728,3 @@ def fp8_checkpoint_warning(inputs: InferenceMemoryInputs) -> str:
         return ""
     gpus = inputs.tensor_parallel
     return published_fp8_warning(find_model(inputs.model), inputs.weights, gpus, gpus)
-
-
-Flips = list[VerdictFlip]
-
-
-def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
-    """Return what would make a load fit that is too large, and where one that fits ends.
-
-    What may not fit gets values that surely do.
-    """
-    changes: Flips = []
-    if not result.is_full:
-        changes += build_start_flips(refused_start(result.model, result.inputs, result.gpu))
-    if not result.surely_fits:
-        changes += _settings_flips(result) + _cache_format_flips(result)
-    changes += _load_flips(result)
-    if not result.surely_fits:
-        changes += _gguf_flips(result)
-    changes += _gpu_count_flips(result)
-    if not result.surely_fits:
-        changes += _weight_format_flips(result) + _data_parallel_flips(result)
-    return tuple(_with_change_to_start(result, change) for change in changes)
-
-
-def _first_fitting(
-    result: InferenceMemoryResult, changes: Sequence[Mapping[str, Any]]
-) -> tuple[Mapping[str, Any], str] | None:
-    """Return the first change that surely fits, or else that may fit, and the word for that.
-
-    Where it may fit already, only one that surely does.
-    """
-    tried: tuple[tuple[Callable[..., bool], str], ...] = ((_fits_surely, "Fits."),)
-    if result.is_full:
-        tried += ((_fits_with, "May fit."),)
-    for fits, becomes in tried:
-        for change in changes:
-            if fits(result.model, result.inputs, result.gpu, **change):
-                return change, becomes
-    return None
-
-
-def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    """Return a flip with fewer sequences as a second change, if vLLM would not start otherwise."""
-    if not flip.becomes.startswith(("Fits", "May fit", "The fewest")):
-        return flip
-    typed = {**inputs_to_query(result.inputs), **flip.typed_values}
-    changed = parse_inputs(InferenceMemoryInputs, typed)
-    refused = refused_start(result.model, changed, result.gpu)
-    if not refused or not refused.most:
-        return flip
-    most = format_number(refused.most)
-    if flip.field == MOST_SEQUENCES[0]:
-        return dataclasses.replace(flip, flips_at=most)
-    change = FieldChange(*MOST_SEQUENCES, most)
-    return dataclasses.replace(flip, also=(*flip.also, change))
-
-
-# What people set first where an engine runs out of memory.
-_FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
-
-
-def _settings_flips(result: InferenceMemoryResult) -> Flips:
-    """Return the settings of an engine with which its load fits, as one change."""
-    inputs = result.inputs
-    if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
-        return []
-    now = count_engine_sequences(inputs)
-    share = inputs.memory_utilization
-    fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
-    larger = max(share, _LARGER_SHARE)
-    field, label = "memory_utilization", "Usable share of memory"
-    tried = [
-        {"max_sequences": sequences, field: part}
-        for sequences, part in ((fewer, share), (now, larger), (fewer, larger))
-        if sequences
-    ]
-    if (found := _first_fitting(result, tried)) is None:
-        return []
-    sequences, part = found[0].values()
-    used, then = (format_value(value, "%") for value in (share, part))
-    if sequences == now:
-        return [VerdictFlip(field, label, used, then, found[1])]
-    also = (FieldChange(field, label, then),) if part != share else ()
-    return [
-        VerdictFlip(*MOST_SEQUENCES, format_number(now), format_number(sequences), found[1], also)
-    ]
-
-
-_WIDE_CACHE = 16
-
-
-def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
-    """Return the 8-bit cache of the engine, if the load fits with it and not with its own."""
-    inputs, labels = result.inputs, dict(CACHE_CHOICES)
-    narrow = "q8-0" if inputs.engine == LLAMA_CPP else "fp8"
-    wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
-    if not wide or inputs.engine == TRANSFORMERS or result.gpu.lacks_format(narrow):
-        return []
-    if (found := _first_fitting(result, [{"cache": narrow}])) is None:
-        return []
-    return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], found[1])]
-
-
-def _load_flips(result: InferenceMemoryResult) -> Flips:
-    """Return the longest context and the most sequences, or the first that may not fit."""
-    inputs, limits = result.inputs, result.limits.cache_limits
-    sure, step = _find_sure_cache_limits(result), 0
-    if result.surely_fits:
-        becomes, step = "No longer fits." if sure == limits else "May not fit.", 1
-        limits = sure
-    elif any(sure):
-        limits, becomes = sure, "Fits."
-    elif result.is_full:
-        becomes = "May fit."
-    else:
-        return []
-    most_context, most_sequences = limits
-    flips, longest = [], find_model(inputs.model).max_context
-    now = format_value(inputs.context, "token")
-    if longest and inputs.context > longest:
-        then = format_value(longest, "token")
-        flips.append(VerdictFlip("context", "Context", now, then, "As long as the model takes."))
-    elif most_context and (longest is None or most_context < longest):
-        then = format_value(most_context + step, "token")
-        flips.append(VerdictFlip("context", "Context", now, then, becomes))
-    if most_sequences:
-        now, then = (format_number(n) for n in (inputs.concurrent, most_sequences + step))
-        flips.append(VerdictFlip("concurrent", "Concurrent sequences", now, then, becomes))
-    return flips
-
-
-_LIGHTER = ("fp8", "int8", "int4")
-# Nobody quantizes weights again to save less than this.
-_WORTH_IT = 0.9
-_LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
-
-
-def _lighter_gguf_files(model: Architecture) -> tuple[str, ...]:
-    """Return the files to try, widest first; experts that are published in MXFP4 stay in it."""
-    usual = usual_gguf_file(model)
-    return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
-
-
-def _gguf_flips(result: InferenceMemoryResult) -> Flips:
-    """Return the widest usual GGUF file with which the load fits one GPU in llama.cpp."""
-    inputs = result.inputs
-    if inputs.engine in (LLAMA_CPP, TRANSFORMERS) or inputs.weights in GGUF_FORMATS:
-        return []
-    if inputs.tensor_parallel > 1 or inputs.pipeline_parallel > 1:
-        return []
-    files = _lighter_gguf_files(result.model)
-    found = _first_fitting(result, [{"engine": LLAMA_CPP, "weights": name} for name in files])
-    if found is None:
-        return []
-    now, then = (dict(_ENGINES)[engine] for engine in (inputs.engine, LLAMA_CPP))
-    also = (FieldChange("weights", "Weights", f"GGUF {GGUF_FORMATS[found[0]['weights']]}"),)
-    return [VerdictFlip("engine", "Engine", now, then, found[1], also)]
-
-
-def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
-    inputs, sizes = result.inputs, result.limits.memory_by_gpu_count
-    sure = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
-    fewest, becomes = (sure, "Fits.") if sure else (result.limits.fewest_gpus, "May fit.")
-    if not fewest or fewest == inputs.tensor_parallel or is_part_of_gpu(inputs, result.gpu):
-        return []
-    if not sure and not result.is_full:
-        return []
-    becomes = "The fewest that fit." if result.surely_fits else becomes
-    if scale_block_problem(inputs, fewest):
-        becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
-    now = str(inputs.tensor_parallel)
-    return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]
-
-
-def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
-    """Return the widest common weight format for which the load fits."""
-    inputs, needed = result.inputs, result.memory_per_gpu
-    if needed.cache + needed.overhead > result.limits.usable_bytes:
-        return []  # It would not fit even without weights.
-    is_gguf = inputs.engine == LLAMA_CPP
-    lighter = []
-    for name in _lighter_gguf_files(result.model) if is_gguf else _LIGHTER:
-        form, has_experts = FORMATS.get(name), result.model.is_routed
-        if form is None or not fp8_problem(
-            result.gpu, form, inputs.engine, has_experts=has_experts
-        ):
-            changed = dataclasses.replace(inputs, weights=name)
-            use = gpu_memory_use(result.model, changed, inputs.tensor_parallel)
-            lighter += [{"weights": name}] * (use.weights < _WORTH_IT * needed.weights)
-    if (found := _first_fitting(result, lighter)) is None:
-        return []
-    model, names = find_model(inputs.model), (inputs.weights, found[0]["weights"])
-    now, then = (resolve_weight_format(model, each).label for each in names)
-    return [VerdictFlip("weights", "Weights", now, then, found[1])]
-
-
-def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:
-    """Return data-parallel attention if the load fits with it.
-
-    A latent cache has no heads to divide: every GPU that shares attention stores all
-    of it. From DeepSeek-V3 (2024), section 3.4.2.
-    """
-    inputs = result.inputs
-    divided = inputs.attention == DIVIDED and inputs.tensor_parallel > 1
-    if not divided or inputs.engine == TRANSFORMERS:
-        return []
-    if (found := _first_fitting(result, [{"attention": DATA_PARALLEL}])) is None:
-        return []
-    return [VerdictFlip("attention", "Attention", "Divided", "Data parallel", found[1])]

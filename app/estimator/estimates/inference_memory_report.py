@@ -19,7 +19,6 @@ from app.estimator.estimates.inference_memory import (
     compute_active_mlp_width,
     engine_memory,
     fewest_fitting_gpus,
-    find_flips,
     find_limits,
     fp8_checkpoint_warning,
     fullest_stage,
@@ -35,6 +34,7 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
     visible_memory,
 )
+from app.estimator.estimates.inference_memory_flips import find_flips
 from app.estimator.estimates.mig_report import list_mig_gpus
 from app.estimator.formula_steps import (
     StepBuilder,

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from app.estimator.common_inputs import check_gpu_rates
 from app.estimator.estimates import training_time_report
+from app.estimator.estimates.layout_search import LayoutCandidate
 from app.estimator.estimates.parallelism_plan import (
-    LayoutCandidate,
     ParallelismPlanInputs,
     ParallelismPlanResult,
     compute_parallelism_plan,

@@ -1,0 +1,587 @@
+"""Search for the fastest layouts of a training job on a cluster."""
+
+import bisect
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from app.estimator.estimates.training_time import list_divisors
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.collectives import Interconnect
+from app.estimator.hardware.throughput import compute_sustained_rates
+from app.estimator.memory.model_states import FRAMEWORKS, bytes_per_parameter
+from app.estimator.memory.parallel_layout import (
+    ParallelLayout,
+    micro_batches_in_flight,
+    tensor_parallel_problem,
+)
+from app.estimator.memory.training_memory import (
+    StageMemory,
+    TransientBytesPerToken,
+    default_overhead_bytes,
+    resident_memory_of_distinct_stages,
+    transient_bytes_per_token_of_distinct_stages,
+)
+from app.estimator.models.architecture import Architecture
+from app.estimator.training.step_time import (
+    AllLayersTime,
+    StepTime,
+    all_layers_time,
+    build_step_time,
+)
+from app.estimator.training.training_plan import (
+    FREE_PLACES,
+    SOFTWARE,
+    Recompute,
+    TrainingPlan,
+    fullest_stage_memory,
+    layers_of_fullest_stage,
+    plan_to_parallel_layout,
+    plan_to_training_step,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingJob:
+    """The training job to lay out; `global_batch` counts sequences per step."""
+
+    gpus: int
+    sequence: int
+    global_batch: int
+    number_format: str = "bf16"
+    software: str = "tuned"
+    usable_memory_share: float = 0.95
+
+
+class MicroBatch(NamedTuple):
+    """The sequences of a micro-batch, and how many micro-batches a step has."""
+
+    sequences: int
+    per_step: int
+
+
+class PipelineVariant(NamedTuple):
+    chunks_per_stage: int
+    zero: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MicroBatchFamily:
+    """Layouts with equal parallelism degrees; they differ only in the micro-batch.
+
+    The micro-batches are ascending.
+    """
+
+    tensor: int
+    pipeline: int
+    context: int
+    data: int
+    expert: int
+    chunks_per_stage: int
+    zero: int
+    micro_batches: tuple[MicroBatch, ...]
+
+    def build_plan(
+        self, job: TrainingJob, micro_batch: MicroBatch, recompute: Recompute = "none"
+    ) -> TrainingPlan:
+        return TrainingPlan(
+            tensor=self.tensor,
+            pipeline=self.pipeline,
+            data=self.data,
+            context=self.context,
+            expert=self.expert,
+            chunks=self.chunks_per_stage,
+            sequence=job.sequence,
+            micro_batch=micro_batch.sequences,
+            micro_batches=micro_batch.per_step,
+            number_format=job.number_format,
+            recompute=recompute,
+            zero=self.zero,
+            software=SOFTWARE[job.software],
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelSplit:
+    """A way to divide one copy of the model, and the layout families with that division."""
+
+    tensor: int
+    pipeline: int
+    context: int
+    data: int
+    expert_degrees: tuple[int, ...]
+    variants: Mapping[PipelineVariant, tuple[MicroBatch, ...]]
+
+    @property
+    def layout_count(self) -> int:
+        """Return the number of layouts, not counting recomputation."""
+        return len(self.expert_degrees) * sum(map(len, self.variants.values()))
+
+    def families(self) -> Iterator[MicroBatchFamily]:
+        """Yield its layouts, grouped by everything but the micro-batch."""
+        degrees = (self.tensor, self.pipeline, self.context, self.data)
+        for expert in self.expert_degrees:
+            for variant, micro_batches in self.variants.items():
+                yield MicroBatchFamily(*degrees, expert, *variant, micro_batches)
+
+
+_MICRO_BATCHES = (1, 2, 4, 8, 16)
+
+# Context parallelism is tried only from this sequence length: for shorter sequences
+# other divisions are always better.
+_LONG = 16384
+
+
+def list_splits(
+    model: Architecture, fabric: Interconnect, job: TrainingJob
+) -> Iterator[ModelSplit]:
+    for tensor in _tensor_degrees(model, fabric, job.gpus):
+        for pipeline in _pipeline_degrees(model, job.gpus // tensor):
+            for context in _context_degrees(job, job.gpus // (tensor * pipeline)):
+                data = job.gpus // (tensor * pipeline * context)
+                if job.global_batch % data:  # Also true if there are more replicas than sequences.
+                    continue
+                sequences_per_replica = job.global_batch // data
+                variants = _list_variants(model.layers, pipeline, data, sequences_per_replica)
+                experts = _expert_degrees(model, data * context * tensor)
+                if variants:
+                    yield ModelSplit(tensor, pipeline, context, data, experts, variants)
+
+
+def list_dividing_gpus(
+    model: Architecture, fabric: Interconnect, job: TrainingJob, max_gpus: int
+) -> tuple[int, ...]:
+    """Return the numbers of GPUs over which a job's batch can be divided, ascending.
+
+    They are multiples of eight, or of the divisor of eight that the job's own number is one of,
+    as machines hold so many.
+    """
+    machine = math.gcd(job.gpus, 8)
+    batch = job.global_batch
+    replicas = list_divisors(batch)
+    found = set()
+    for tensor in _tensor_degrees(model, fabric, _ANY_GPUS):
+        for pipeline in _pipeline_degrees(model, _ANY_GPUS):
+            for context in _context_degrees(job, _ANY_GPUS):
+                copy = tensor * pipeline * context
+                # Each stage of a pipeline needs a sequence to work on.
+                found |= {copy * data for data in replicas if batch // data >= pipeline}
+    return tuple(sorted(gpus for gpus in found if gpus <= max_gpus and gpus % machine == 0))
+
+
+# A number that every degree divides, so that none is left out.
+_ANY_GPUS = math.lcm(128, *range(1, 65))
+
+
+def _tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
+    """Return tensor-parallel degrees within the inner links."""
+    max_degree = min(fabric.domain, 16, gpus)
+    return tuple(
+        n
+        for n in (1, 2, 4, 8, 16)
+        if n <= max_degree and gpus % n == 0 and tensor_parallel_problem(model, n) is None
+    )
+
+
+def _pipeline_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
+    """Return pipeline degrees: powers of two and divisors of the layer count."""
+    max_degree = min(model.layers, gpus, 64)
+    degrees = {n for n in range(1, max_degree + 1) if model.layers % n == 0}
+    degrees |= {2**k for k in range(7) if 2**k <= max_degree}
+    return tuple(n for n in sorted(degrees) if gpus % n == 0)
+
+
+def _context_degrees(job: TrainingJob, gpus: int) -> tuple[int, ...]:
+    if job.sequence < _LONG:
+        return (1,)
+    max_degree = min(gpus, job.sequence // 2048)
+    return tuple(2**k for k in range(8) if 2**k <= max_degree and gpus % 2**k == 0)
+
+
+def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
+    """Return expert-parallel degrees that divide the experts and the GPUs of a stage."""
+    if not model.is_routed:
+        return (1,)
+    return tuple(
+        2**k for k in range(9) if 2**k <= gpus and model.experts % 2**k == 0 and gpus % 2**k == 0
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _list_variants(
+    layers: int, pipeline: int, data: int, sequences_per_replica: int
+) -> Mapping[PipelineVariant, tuple[MicroBatch, ...]]:
+    """Return the variants of a pipeline, with the micro-batches that divide a replica's sequences."""
+    found: dict[PipelineVariant, tuple[MicroBatch, ...]] = {}
+    for sequences in _MICRO_BATCHES:
+        micro_batch = MicroBatch(sequences, sequences_per_replica // sequences)
+        if sequences_per_replica % sequences or micro_batch.per_step < pipeline:
+            continue
+        for variant in _variants_for_micro_batches(layers, pipeline, data, micro_batch.per_step):
+            found[variant] = (*found.get(variant, ()), micro_batch)
+    return found
+
+
+def _variants_for_micro_batches(
+    layers: int, pipeline: int, data: int, micro_batch_count: int
+) -> tuple[PipelineVariant, ...]:
+    """Return the variants to try: sharded weights only without a pipeline."""
+    if pipeline == 1:
+        return tuple(PipelineVariant(1, zero) for zero in ((1, 3) if data > 1 else (1,)))
+    chunks = [1]
+    if micro_batch_count % pipeline == 0:
+        max_chunks = layers // pipeline
+        chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
+        even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
+        chunks = even_chunks or [chunks[0]]
+    return tuple(PipelineVariant(v, zero=1) for v in chunks)
+
+
+_BytesByStage = tuple[float, ...]
+
+_WORK_OF_STAGE = 3  # To compute one stage of a layout; see `MAX_WORK`.
+
+_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "operators", "full")
+
+
+class FittingMicroBatch(NamedTuple):
+    """A micro-batch that fits, with the least recomputation, and the memory of a GPU [B]."""
+
+    micro_batch: MicroBatch
+    recompute: Recompute
+    memory: float
+
+
+class TransientsByStage(NamedTuple):
+    """A layout, and what each of its stages needs for each token besides the model states."""
+
+    layout: ParallelLayout
+    stages: tuple[TransientBytesPerToken, ...]
+
+
+_Key = tuple[object, ...]
+
+
+def _never(*_: object) -> bool:
+    return False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayoutCosts:
+    """What searches for one job share on any number of the same GPUs, by what it depends on.
+
+    The times of all layers, and what each stage needs for each token.
+    """
+
+    layer_times: dict[_Key, AllLayersTime] = dataclasses.field(default_factory=dict)
+    bytes_per_token: dict[_Key, TransientsByStage] = dataclasses.field(default_factory=dict)
+
+
+class LayoutMemoryChecker:
+    """Memory checks for the layouts of one job.
+
+    Model states depend on how experts and parameters are divided, activations on how
+    sequences are. Each is computed once and added up for every layout that has both.
+    Activation bytes per token are computed once for all micro-batches.
+    """
+
+    def __init__(
+        self,
+        model: Architecture,
+        job: TrainingJob,
+        limit: float,
+        costs: LayoutCosts | None = None,
+    ) -> None:
+        self.work_done = 0
+        self._model, self._job, self._limit = model, job, limit
+        self._per_token = (costs or LayoutCosts()).bytes_per_token
+        self._recomputes = _RECOMPUTES
+        if not FRAMEWORKS[SOFTWARE[job.software].framework].recomputes_products:
+            self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
+        self._resident: dict[tuple[int, ...], _BytesByStage] = {}
+        self._transient: dict[tuple[object, ...], _BytesByStage] = {}
+
+    @property
+    def fits_sharded_states(self) -> bool:
+        """Return whether the model states fit if they are fully sharded."""
+        unsharded = resident_memory_of_distinct_stages(
+            self._model, ParallelLayout(), FRAMEWORKS["torch"], bytes_per_parameter()
+        )[0]
+        states = unsharded.weights + unsharded.gradients + unsharded.optimizer
+        return states / self._job.gpus <= self._limit
+
+    def fitting_micro_batches(
+        self, family: MicroBatchFamily, is_needless: Callable[[MicroBatch, Recompute], bool]
+    ) -> Iterator[FittingMicroBatch]:
+        """Yield the micro-batches that fit, each with the least recomputation.
+
+        One is left out if that and all that recomputes more is needless.
+        """
+        self.work_done += 1
+        resident = self._resident_bytes(family)
+        if max(resident) > self._limit:
+            return
+        start = 0
+        for micro_batch in family.micro_batches:
+            self.work_done += 1
+            for index in range(start, len(self._recomputes)):
+                if all(is_needless(micro_batch, kind) for kind in self._recomputes[index:]):
+                    break
+                transient = self._transient_bytes(family, micro_batch, self._recomputes[index])
+                memory = max(map(float.__add__, resident, transient))
+                if memory <= self._limit:
+                    yield FittingMicroBatch(micro_batch, self._recomputes[index], memory)
+                    break
+            else:
+                return  # A larger micro-batch needs even more memory.
+            start = index
+
+    def has_fit(self, family: MicroBatchFamily) -> bool:
+        """Return whether any layout of a family fits; the smallest micro-batch needs least."""
+        return next(self.fitting_micro_batches(family, _never), None) is not None
+
+    def _resident_bytes(self, family: MicroBatchFamily) -> _BytesByStage:
+        split_key = (family.tensor, family.pipeline, family.chunks_per_stage)
+        key = (*split_key, family.expert, family.zero)
+        resident = self._resident.get(key)
+        if resident is None:
+            plan = family.build_plan(self._job, family.micro_batches[0])
+            framework = plan_to_training_step(plan).framework
+            stages = resident_memory_of_distinct_stages(
+                self._model, plan_to_parallel_layout(plan), framework, bytes_per_parameter()
+            )
+            overhead = default_overhead_bytes(plan.gpus)
+            resident = tuple(stage.total + overhead for stage in stages)
+            self._resident[key] = resident
+            self.work_done += _WORK_OF_STAGE * len(resident)
+        return resident
+
+    def _transient_bytes(
+        self, family: MicroBatchFamily, micro_batch: MicroBatch, recompute: Recompute
+    ) -> _BytesByStage:
+        split_key = (family.tensor, family.pipeline, family.chunks_per_stage, family.context)
+        key = (*split_key, micro_batch, recompute)
+        transient = self._transient.get(key)
+        if transient is None:
+            per_token_key = (*split_key, recompute)
+            per_token = self._per_token.get(per_token_key)
+            if per_token is None:
+                per_token = self._transient_bytes_per_token(family, recompute)
+                self._per_token[per_token_key] = per_token
+            tokens = self._job.sequence * micro_batch.sequences / family.context
+            transient = tuple(
+                sum(
+                    stage.bytes_of_micro_batches(
+                        tokens,
+                        micro_batches_in_flight(
+                            stage.stage_index, per_token.layout, micro_batch.per_step
+                        ),
+                    )
+                )
+                for stage in per_token.stages
+            )
+            self._transient[key] = transient
+            self.work_done += _WORK_OF_STAGE * len(transient)
+        return transient
+
+    def _transient_bytes_per_token(
+        self, family: MicroBatchFamily, recompute: Recompute
+    ) -> TransientsByStage:
+        plan = family.build_plan(self._job, family.micro_batches[0], recompute)
+        layout, step = plan_to_parallel_layout(plan), plan_to_training_step(plan)
+        stages = transient_bytes_per_token_of_distinct_stages(self._model, layout, step)
+        return TransientsByStage(layout, stages)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayoutCandidate:
+    plan: TrainingPlan
+    step: StepTime
+    stage_memory: StageMemory
+
+    @property
+    def memory(self) -> float:
+        """Return the bytes on a GPU of the fullest stage [B]."""
+        return self.stage_memory.total
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.plan.tokens / self.step.total
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayoutSearchResult:
+    ranked: tuple[LayoutCandidate, ...]
+    fitting_count: int
+    tried_count: int
+    legal_count: int
+    work_done: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FewestGpus:
+    """The fewest GPUs on which a layout fits; not `sure` if the search reached its limit."""
+
+    gpus: int | None
+    sure: bool = True
+
+
+# Units of work, to time a step and a kind of layer; see `MAX_WORK`.
+_WORK_OF_STEP, _WORK_OF_LAYER = 5, 12
+
+
+class RankedLayout(NamedTuple):
+    """A layout that fits, sorted by its step time, its memory, and the order of the search."""
+
+    seconds: float
+    memory: float
+    order: int
+    plan: TrainingPlan
+    step: StepTime
+
+
+class _LayoutSearch:
+    """State of a search: the best layouts so far, and the work done."""
+
+    def __init__(
+        self,
+        model: Architecture,
+        gpu: Accelerator,
+        job: TrainingJob,
+        fabric: Interconnect,
+        max_ranked: int,
+        costs: LayoutCosts,
+    ) -> None:
+        older_kernels = SOFTWARE[job.software].older_attention
+        self.fitting_count = 0
+        self._timing_work = 0
+        self._model, self._job, self._fabric = model, job, fabric
+        self._max_ranked = max_ranked
+        self._rates = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
+        self._memory = LayoutMemoryChecker(
+            model, job, gpu.engine_visible_memory * job.usable_memory_share, costs
+        )
+        self._times: dict[_Key, AllLayersTime] = {}
+        self._known_times = costs.layer_times
+        self._ranked: list[RankedLayout] = []
+
+    @property
+    def work_done(self) -> int:
+        return self._memory.work_done + self._timing_work
+
+    def ranked_candidates(self) -> tuple[LayoutCandidate, ...]:
+        return tuple(
+            LayoutCandidate(each.plan, each.step, fullest_stage_memory(self._model, each.plan))
+            for each in self._ranked
+        )
+
+    def rank_family(self, family: MicroBatchFamily) -> None:
+        """Rank the layouts of a family that fit, each with the least recomputation."""
+        bubble_micro_batches = (family.pipeline - 1) / family.chunks_per_stage
+        fullest_stage_layers = layers_of_fullest_stage(
+            self._model, family.pipeline, family.chunks_per_stage
+        )
+        fullest_stage_share = fullest_stage_layers / self._model.layers
+
+        def is_too_slow(micro_batch: MicroBatch, recompute: Recompute) -> bool:
+            if len(self._ranked) < self._max_ranked:
+                return False
+            times = self._layer_times(family, micro_batch, recompute)
+            stage_slots = micro_batch.per_step + bubble_micro_batches
+            min_seconds = stage_slots * times.time_without_gather * fullest_stage_share
+            return min_seconds > self._ranked[-1].seconds
+
+        if self._max_ranked == 1:  # Memory is checked only of what may be the fastest.
+            kept = tuple(m for m in family.micro_batches if not is_too_slow(m, "none"))
+            if not kept:
+                return
+            family = dataclasses.replace(family, micro_batches=kept)
+        # Those that fit are counted unless only the best is asked for.
+        is_needless = is_too_slow if self._max_ranked == 1 else _never
+        for fitting in self._memory.fitting_micro_batches(family, is_needless):
+            self.fitting_count += 1
+            if is_too_slow(fitting.micro_batch, fitting.recompute):
+                continue
+            times = self._layer_times(family, fitting.micro_batch, fitting.recompute)
+            plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
+            self._timing_work += _WORK_OF_STEP
+            step = build_step_time(self._model, self._rates, self._fabric, plan, times)
+            ranked = RankedLayout(step.total, fitting.memory, self.fitting_count, plan, step)
+            bisect.insort(self._ranked, ranked)
+            del self._ranked[self._max_ranked :]
+
+    def _layer_times(
+        self, family: MicroBatchFamily, micro_batch: MicroBatch, recompute: Recompute
+    ) -> AllLayersTime:
+        key = (family.tensor, family.context, family.expert, micro_batch.sequences, recompute)
+        times = self._times.get(key)
+        if times is None:
+            times = self._known_times.get(key)
+            if times is None:
+                plan = family.build_plan(self._job, micro_batch, recompute)
+                times = all_layers_time(self._model, self._rates, self._fabric, plan)
+                self._known_times[key] = times
+            self._times[key] = times
+            self._timing_work += _WORK_OF_LAYER * len(self._model.layer_counts)
+        return times
+
+
+# One unit of work takes about three microseconds, so a limit of work limits the time.
+# Work is counted and not timed, so that every machine finds the same result.
+MAX_WORK = 45_000
+
+
+def search_layouts(
+    model: Architecture,
+    gpu: Accelerator,
+    job: TrainingJob,
+    fabric: Interconnect,
+    max_ranked: int = 10,
+    max_work: int = MAX_WORK,
+    costs: LayoutCosts | None = None,
+) -> LayoutSearchResult:
+    """Return the best of all layouts that fit, or of those tried within the work limit.
+
+    Every combination of tensor, pipeline, context and expert parallelism that
+    divides the cluster and the model is tried, with micro-batch, interleaving, recomputation
+    and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
+    that fits is ranked. If only the best is asked for, slower ones aren't checked for memory, so
+    that those that fit are not counted. `costs` are known from searches for the same job on other
+    numbers of these GPUs, and added to; that they are known changes no result.
+    """
+    splits = tuple(list_splits(model, fabric, job))
+    search = _LayoutSearch(model, gpu, job, fabric, max_ranked, costs or LayoutCosts())
+    tried_count = 0
+    for split in splits:
+        for family in split.families():
+            if search.work_done >= max_work:
+                break
+            search.rank_family(family)
+            tried_count += len(family.micro_batches)
+    legal = sum(split.layout_count for split in splits)
+    return LayoutSearchResult(
+        search.ranked_candidates(), search.fitting_count, tried_count, legal, search.work_done
+    )
+
+
+def find_fewest_gpus(
+    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, max_work: int
+) -> FewestGpus:
+    """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
+    limit = gpu.engine_visible_memory * job.usable_memory_share
+    gpus, work_done = 1, 0
+    while gpus <= job.gpus:
+        batch = max(1, job.global_batch // gpus) * gpus
+        smaller_job = dataclasses.replace(job, gpus=gpus, global_batch=batch)
+        memory_checker = LayoutMemoryChecker(model, smaller_job, limit)
+        if memory_checker.fits_sharded_states:
+            for split in list_splits(model, fabric, smaller_job):
+                if any(map(memory_checker.has_fit, split.families())):
+                    return FewestGpus(gpus)
+                if work_done + memory_checker.work_done >= max_work:
+                    return FewestGpus(None, sure=False)
+        work_done += memory_checker.work_done
+        gpus *= 2
+    return FewestGpus(None)
