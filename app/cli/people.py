@@ -114,7 +114,7 @@ def run_author_revocation(engine: Engine, session_id: int | None, now: dt.dateti
 def _print_audit_log(db: Session, limit: int) -> None:
     for record in reversed(author_store.list_audit_records(db, limit)):
         actor = f"session {record.session}" if record.session else "command line"
-        print(f"{format_moment(record.at)}  {actor:14}  {record.action}  {record.subject}")
+        print(f"{format_moment(record.logged_at)}  {actor:14}  {record.action}  {record.subject}")
 
 
 def format_moment(moment: dt.datetime) -> str:

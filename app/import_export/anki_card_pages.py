@@ -125,7 +125,9 @@ async def import_cards_file(
             package = await run_in_threadpool(_read_upload, library, file, name)
             sizes = await run_in_read_session(
                 request,
-                lambda ctx: import_store.read_person_picture_sizes(ctx.db, ctx.learner.home),
+                lambda ctx: import_store.read_person_picture_sizes(
+                    ctx.db, ctx.learner.row_id_in_any_course
+                ),
             )
             async with open_write_context(request) as ctx:
                 cards, began_at = await run_in_threadpool(

@@ -312,7 +312,7 @@ def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> 
         listed = find_next_page(library, todays.day_list, read, route)
         if listed.is_listed and listed.topic:
             return listed
-        has_exam_day = ctx.learner.plan_calendar(ctx.day).exam is not None
+        has_exam_day = ctx.learner.plan_calendar(ctx.day).exam_day is not None
         if has_exam_day and (coming := build_next_list(ctx)) is not None:
             following = find_next_page(library, coming, (), route)
             if following.is_listed:
@@ -331,7 +331,7 @@ def _find_page_after(
     todays = load_todays_list(ctx)
     read = _pages_read(ctx.library, sections_read) | {slug}
     following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
-    if not following.is_listed and ctx.learner.plan_calendar(ctx.day).exam:
+    if not following.is_listed and ctx.learner.plan_calendar(ctx.day).exam_day:
         return NextPage(None, route, is_listed=False)
     return following
 

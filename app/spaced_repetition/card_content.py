@@ -140,7 +140,7 @@ def resolve_cards_once_per_request(
     ctx: RequestContext, cards: Collection[str]
 ) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist; added ones take one query, once per request."""
-    new = [card for card in cards if card not in ctx.found]
+    new = [card for card in cards if card not in ctx.lookup_cache]
     added_cards = [card for card in new if is_added_card(card)]
     details = load_added_card_details(ctx.db, ctx.learner.id, added_cards, ctx.now)
     for card in new:
@@ -149,5 +149,5 @@ def resolve_cards_once_per_request(
         else:
             resolved = _resolve_added_card(ctx, details[card]) if card in details else None
         if resolved is not None:
-            ctx.found[card] = resolved
-    return {card: ctx.found[card] for card in cards if card in ctx.found}
+            ctx.lookup_cache[card] = resolved
+    return {card: ctx.lookup_cache[card] for card in cards if card in ctx.lookup_cache}
