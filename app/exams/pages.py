@@ -480,7 +480,7 @@ def _numbers_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> list
     return sorted(
         number_by_card[a.card]
         for a in added
-        if not a.aside and is_source_in_course(ctx.library, a.card)
+        if not a.is_suspended_or_declined and is_source_in_course(ctx.library, a.card)
     )
 
 

@@ -124,8 +124,8 @@ def build_listed_card(
     return ListedCard(
         card=added.card,
         words=excerpt_for_title(card_found.card.front) if card_found else name,
-        state=describe_card_state(added.state, added.due, ctx.day),
-        aside=added.aside and not added.declined,
+        state=describe_card_state(added.state, added.first_due_day, ctx.day),
+        aside=added.is_suspended_or_declined and not added.declined,
         leech=added.lapses >= LEECH_LAPSES,
         kind=_KINDS.get(kind, "own card"),
         declined=added.declined,
@@ -371,7 +371,7 @@ def _card_figures(
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
     if record.card_state is None and is_added_card(record.card):
         added = added_cards.load_added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
-        return describe_card_state("new", added.due if added else None, ctx.day)
+        return describe_card_state("new", added.first_due_day if added else None, ctx.day)
     state = record.card_state
     return describe_card_state(state.state, state.due_day, ctx.day) if state else "new"
 

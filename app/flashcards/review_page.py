@@ -189,18 +189,18 @@ def build_review_page(
     if listed is not None and review_filter.task:
         is_review = review_filter.task == "review"
         listed = (
-            CardsOnDayList(listed.reviews, is_task=True)
+            CardsOnDayList(listed.review_cards, is_task=True)
             if is_review
-            else CardsOnDayList(new=listed.new, is_task=True)
+            else CardsOnDayList(new_cards=listed.new_cards, is_task=True)
         )
     todays_queue = load_todays_queue(ctx, listed, review_filter.topic, review_filter.more)
     done, record = todays_queue.queue.finished, _next_card_to_show(ctx, review_filter, todays_queue)
-    cards_left = max(todays_queue.left.cards, 1) if record else 0
+    cards_left = max(todays_queue.cards_left.cards, 1) if record else 0
     return ReviewPage(
         done_today=done,
         total_today=done + cards_left,
         counters=count_by_queue(
-            todays_queue.left, _counter_of_card(record, todays_queue) if record else ""
+            todays_queue.cards_left, _counter_of_card(record, todays_queue) if record else ""
         ),
         card_view=(
             build_card_view(ctx, record, show=show, since=since, token=token) if record else None
@@ -216,11 +216,11 @@ def build_review_page(
 
 def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
     """Return the counter of a card; on the list, an older unfinished step counts as due."""
-    first_record = queue.queue.first
+    first_record = queue.queue.first_card
     if record.card_state is None:
         return "new"
     if first_record is not None and first_record.card == record.card:
-        return "due" if queue.queue.kind == "review" else "learning"
+        return "due" if queue.queue.first_card_kind == "review" else "learning"
     return "due" if record.card_state.state == "review" else "learning"
 
 
@@ -306,12 +306,16 @@ def _next_card_to_show(
     db, learner, queue = ctx.db, ctx.learner.id, todays_queue.queue
     if review_filter.card:
         return review_log.load_card_record(db, learner, review_filter.card)
-    if queue.first is not None and queue.kind != "waiting":
-        return queue.first
-    if todays_queue.new:
-        return review_log.load_card_record(db, learner, todays_queue.new[0])
-    waiting_state = queue.first and queue.first.card_state
-    return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _SHOWN_EARLY else None
+    if queue.first_card is not None and queue.first_card_kind != "waiting":
+        return queue.first_card
+    if todays_queue.startable_cards:
+        return review_log.load_card_record(db, learner, todays_queue.startable_cards[0])
+    waiting_state = queue.first_card and queue.first_card.card_state
+    return (
+        queue.first_card
+        if waiting_state and waiting_state.due_at - ctx.now <= _SHOWN_EARLY
+        else None
+    )
 
 
 def _explain_no_cards_due(
@@ -322,7 +326,7 @@ def _explain_no_cards_due(
 ) -> NoCardsDueInfo:
     queue, scope = todays_queue.queue, todays_queue.scope
     next_due = store.find_next_due_day(ctx.db, ctx.learner.id, scope)
-    state = queue.first.card_state if queue.first else None
+    state = queue.first_card.card_state if queue.first_card else None
     unseen = store.count_unseen_by_topic(
         ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
     )

@@ -69,8 +69,8 @@ def _resolve_added_card(ctx: RequestContext, details: AddedCardDetails) -> Resol
         return _resolve_question_card(ctx, details, ctx.library.questions.get(name))
     if kind == TERM:
         return _resolve_term_card(ctx.library, details.card, ctx.library.glossary.get(name))
-    if kind == OWN and details.own is not None:
-        card = build_own_card(details.card, details.own)
+    if kind == OWN and details.own_faces is not None:
+        card = build_own_card(details.card, details.own_faces)
         return ResolvedCard(card, origin="A card of your own.")
     return None
 
@@ -84,7 +84,7 @@ def _resolve_question_card(
         card = build_question_card(question, details.seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
-    missed_on = _day_in_sentence(ctx.learner.study_day(details.since), ctx.day)
+    missed_on = _day_in_sentence(ctx.learner.study_day(details.added_at), ctx.day)
     return ResolvedCard(
         card,
         _page_links(ctx.library, question.topic, question.section),

@@ -146,7 +146,7 @@ class CardHistory:
     def is_buried(self, day: dt.date) -> bool:
         """Return whether it is buried for the rest of this study day."""
         edit = self.bury_edit and self.bury_edit.edit
-        return bool(edit and edit.until and edit.until > day)
+        return bool(edit and edit.until_day and edit.until_day > day)
 
 
 def build_card_history(
@@ -200,7 +200,7 @@ def _build_review_revlog_entry(
     before: CardState | None, now: CardState, timed: ReviewWithDuration
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
-        at_ms=round(timed.review.at.timestamp() * 1000),
+        at_ms=round(timed.review.rated_at.timestamp() * 1000),
         ease=timed.review.rating,
         interval=_interval_for_anki(now),
         last_interval=_interval_for_anki(before) if before else 0,
