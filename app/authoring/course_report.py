@@ -258,9 +258,9 @@ def list_due_content_reviews(library: Library, today: dt.date) -> list[DueConten
         if reason:
             due.append(DueContentReview(page.title, page.place.path, page.slug, day, reason))
     due += [
-        DueContentReview(source.key, source.path, "", source.read, reason)
+        DueContentReview(source.key, source.path, "", source.read_on, reason)
         for source in library.sources.values()
-        if (reason := _explain_review_due(source.read, today, ""))
+        if (reason := _explain_review_due(source.read_on, today, ""))
     ]
     return sorted(due, key=lambda d: (d.last_reviewed or dt.date.min, d.path, d.name))
 

@@ -143,7 +143,7 @@ def read_authoring_guide(path: Path = GUIDE_PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
     source_file = SourceFile(path.name, path.read_text(encoding="utf-8"))
     title, *chapters = _split_title_and_chapters(parse_markdown(source_file.text))
-    scope = RenderContext(source_file, page=True)
+    scope = RenderContext(source_file, is_page=True)
     sections = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
     return AuthoringGuide(plain_text(title), sections, tuple(source_file.problems))
 

@@ -153,11 +153,11 @@ def _apply_text_edits(
         index = 2 * (edit.line - 1)
         line = lines_and_endings[index]
         start = edit.column - 1 + (line[:1] == _MARK and index == 0)
-        if line[start:].startswith(edit.old):
-            new_text = edit.new.replace("\n", line_endings[edit.line - 1])
-            lines_and_endings[index] = line[:start] + new_text + line[start + len(edit.old) :]
+        if line[start:].startswith(edit.old_text):
+            new_text = edit.new_text.replace("\n", line_endings[edit.line - 1])
+            lines_and_endings[index] = line[:start] + new_text + line[start + len(edit.old_text) :]
             is_above_blank_line = lines_and_endings[index + 2 : index + 3] == [""]
-            if reuse_blank_lines and "\n" in edit.new and is_above_blank_line:
+            if reuse_blank_lines and "\n" in edit.new_text and is_above_blank_line:
                 lines_and_endings[index + 1] = ""
     return FileChange(path, old_text, "".join(lines_and_endings))
 
@@ -319,7 +319,7 @@ def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[i
     """Return the numbers of the lines after which the edits add one, if blank lines are reused."""
     lines = _LINE_END.split(text)[::2]
     insertion_lines = sorted(
-        e.line for e in edits if "\n" in e.new and lines[e.line : e.line + 1] != [""]
+        e.line for e in edits if "\n" in e.new_text and lines[e.line : e.line + 1] != [""]
     )
     return [line + shift for shift, line in enumerate(insertion_lines)]
 

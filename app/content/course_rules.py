@@ -232,8 +232,8 @@ def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
             hint = "Read it again and write the date of today."
             problems.append(make_problem(ProblemLocation(path), "W18", message, hint))
         for source in parsed_file.sources:
-            if source.read and course.today - source.read > _STALE_AFTER:
-                message = f"The source “{source.key}” was last read on {source.read}."
+            if source.read_on and course.today - source.read_on > _STALE_AFTER:
+                message = f"The source “{source.key}” was last read on {source.read_on}."
                 hint = "See whether it still says so, and write the date of today."
                 line = parsed_file.entry_lines.get(source.key, 1)
                 problems.append(make_problem(ProblemLocation(path, line, 1), "W18", message, hint))

@@ -65,7 +65,7 @@ def build_item(
     source_file.item = source.comment.id
     if not source.comment.id:
         return None
-    context.first, context.last = source.line, source.line + source.text.count("\n")
+    context.first_line, context.last_line = source.line, source.line + source.text.count("\n")
     check_foreign_markup(source.heading, source_file)
     check_markup_typos(source.body, source_file)
     if not source.heading.content.strip():

@@ -551,7 +551,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         if _KEYS_FIRST.match(comment.content):
             hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
             source_file.report("E01", first_line(comment), 1, message, hint)
-            source_file.unidentified.append(_unidentified_item(prose, at, source_file))
+            source_file.unidentified_items.append(_unidentified_item(prose, at, source_file))
             return
         source_file.record_broken_comment_id(comment.content, first_line(comment))
         hint = "Begin it with q: and an id: <!-- q: some-id"
@@ -572,7 +572,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         hint += " If nothing is asked here, write the list without boxes."
     message = f"This {noun} has no id."
     source_file.report("E01", first_line(heading), 1, message, hint)
-    source_file.unidentified.append(_unidentified_item(prose, at, source_file))
+    source_file.unidentified_items.append(_unidentified_item(prose, at, source_file))
 
 
 def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: SourceFile) -> int:

@@ -233,7 +233,7 @@ def _initial_letter(name: str) -> str:
 def _see_also_links(
     term: GlossaryTerm, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
 ) -> tuple[SeeAlsoLink, ...]:
-    links = (_see_also_link(see, glossary, pages) for see in term.see)
+    links = (_see_also_link(see, glossary, pages) for see in term.see_also)
     return tuple(x for x in links if f'href="{x.address}' not in term.meaning.html)
 
 

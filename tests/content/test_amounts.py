@@ -188,8 +188,8 @@ def mended(text: str, parsed: ParsedFile) -> str:
     for edit in parsed.edits:
         line = lines[edit.line - 1]
         start = edit.column - 1
-        assert line.startswith(edit.old, start)
-        lines[edit.line - 1] = line[:start] + edit.new + line[start + len(edit.old) :]
+        assert line.startswith(edit.old_text, start)
+        lines[edit.line - 1] = line[:start] + edit.new_text + line[start + len(edit.old_text) :]
     return "\n".join(lines)
 
 

@@ -139,7 +139,7 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
             found = sanitize_svg(SVG.replace(old, new))
 
             assert isinstance(found, SvgProblem)
-            assert why in found.why
+            assert why in found.reason
             assert 1 <= found.line <= 7
 
 
