@@ -641,7 +641,7 @@ def check_keys_changed_since_review(
             if not entry or not reviewed:
                 continue
             if is_key_changed_since_review(entry, fingerprint, reviewed, today):
-                message = f"What is right in “{fingerprint.id}” changed after {entry.read}."
+                message = f"What is right in “{fingerprint.id}” changed after {entry.reviewed_on}."
                 hint = "Read it against its sources, write the date of today behind "
                 hint += f"“reviewed:” in {page}, and run the check with --fix."
                 location = ProblemLocation(path, fingerprint.line, fingerprint.column)
@@ -670,4 +670,8 @@ def is_key_changed_since_review(
         return False
     if entry.key == _NO_KEY and fingerprint.type != "card":
         return False
-    return entry.key != fingerprint.key and reviewed.isoformat() <= entry.read and reviewed < today
+    return (
+        entry.key != fingerprint.key
+        and reviewed.isoformat() <= entry.reviewed_on
+        and reviewed < today
+    )

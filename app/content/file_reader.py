@@ -761,7 +761,7 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
         s.path, sources=read_sources(s), entry_lines=lines_of_register_entries(s)
     ),
     "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
-    "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
+    "ids.lock": lambda s: ParsedFile(s.path, lock_entries=read_lock(s)),
 }
 
 
@@ -775,6 +775,6 @@ def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> Pars
         cross_references=tuple(source_file.references),
         edits=tuple(source_file.edits),
         broken_comment_ids=tuple(dict.fromkeys(source_file.broken_comment_ids)),
-        unidentified=tuple(source_file.unidentified_items),
+        unidentified_items=tuple(source_file.unidentified_items),
         problems=tuple(sorted(set(source_file.problems))),
     )

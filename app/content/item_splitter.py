@@ -61,8 +61,8 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
         yield range(start, at)
 
 
-def find_heading_after(prose: Sequence[Token], at: int) -> int:
-    for index in range(at + 1, len(prose)):
+def find_heading_after(prose: Sequence[Token], start_index: int) -> int:
+    for index in range(start_index + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
             return index
     return len(prose)
