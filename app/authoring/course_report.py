@@ -210,7 +210,7 @@ def _list_single_answer_items(questions: Iterable[Question]) -> list[_SingleAnsw
         options = types.type_of(question).options_for_statistics(question.answer)
         right = [index for index, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
-            texts = tuple(option.words for option in options)
+            texts = tuple(option.text for option in options)
             items.append(
                 _SingleAnswerItem(_distinct_long_words(question.stem.plain), texts, right[0])
             )

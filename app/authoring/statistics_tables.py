@@ -412,7 +412,7 @@ def merge_equal_wordings(
 def build_option_rows(question: Question, statistics: ItemStatistics | None) -> list[OptionRow]:
     """Return every option of a choice question in authored order; none for other types."""
     kind = types.type_of(question)
-    if not kind.chosen:
+    if not kind.names_options:
         return []
     letters = assign_option_letters(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
@@ -433,8 +433,8 @@ def build_variant_row(variant: Variant) -> VariantRow:
             VariantParameter(name, value if isinstance(value, str) else f"{value:,.10g}")
             for name, value in variant.values.items()
         ),
-        tuple(o.words for o in options if o.right),
-        tuple(o.words for o in options if not o.right),
+        tuple(o.text for o in options if o.right),
+        tuple(o.text for o in options if not o.right),
     )
 
 

@@ -199,7 +199,7 @@ def compute_blind_guess_percent(question: Question) -> float | None:
 def assign_option_letters(question: Question | Variant) -> dict[str, str]:
     """Return a letter for each option key: as authored, or as learners see the variant."""
     kind = types.type_of(question)
-    if not kind.chosen:
+    if not kind.names_options:
         return {}
     keys = [option.key for option in kind.options_for_statistics(question.answer)]
     return dict(zip(keys, string.ascii_uppercase, strict=False))
@@ -253,10 +253,10 @@ def find_card_reasons(card: CardLapses) -> list[FixReason]:
 
 def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     kind = types.type_of(question)
-    if not kind.chosen:
+    if not kind.names_options:
         return []
     options = kind.options_for_statistics(question.answer)
-    names = {o.key: _quote_option(o.words) for o in options}
+    names = {o.key: _quote_option(o.text) for o in options}
     right = [o.key for o in options if o.right]
     wrong = [o.key for o in options if not o.right]
     reasons = []
@@ -267,7 +267,7 @@ def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list
     unchosen = [names[key] for key in find_never_chosen_options(statistics, wrong)]
     if unchosen:
         reasons.append(FixReason(25, f"Nobody chooses {_join_names(unchosen)}."))
-    if kind.several:  # several keys have no order among them
+    if kind.has_several_right_options:  # several keys have no order among them
         return reasons
     counts = {o.key: o.count for o in statistics.options if o.key in names}
     most_right = max((counts.get(key, 0) for key in right), default=0)

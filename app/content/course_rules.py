@@ -501,7 +501,7 @@ def _check_blueprints(
 
 
 def _excluded_kind_plural(question: Question) -> str:
-    if not types.type_of(question).in_exams:
+    if not types.type_of(question).is_allowed_in_exams:
         return "designs" if question.type == "design" else "labs"
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 

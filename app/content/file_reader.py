@@ -461,7 +461,7 @@ def _item_fingerprint(
         kind, stem = item.type, item.stem.plain
         options = types.type_of(item).options_for_statistics(item.answer)
         key_texts = types.type_of(item).key_texts(item.answer)
-        key_texts += [f"{o.credit:g} {o.words}" for o in options if o.credit]
+        key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
         key_words = f"{' '.join(key_texts)} {stable_repr(item.computed) if item.computed else ''}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
         key = content_hash(reduce_to_words(key_words) or key_words)[:6]
@@ -475,7 +475,7 @@ def _item_fingerprint(
         1,
         bottom_k_sketch(f"{heading}\n{source.text_after_comment}"),
         bool(reduce_to_words(stem)),
-        tuple(HashedOption(o.key, content_hash(reduce_to_words(o.words))[:6]) for o in options),
+        tuple(HashedOption(o.key, content_hash(reduce_to_words(o.text))[:6]) for o in options),
         broken,
         key,
         hash_words(heading),

@@ -353,7 +353,7 @@ def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: 
         applicable_keys.add("reverse")
     else:
         applicable_keys |= {*_COMMON_ITEM_KEYS, *KINDS[type_name].keys} - {"reverse"}
-        applicable_keys -= set() if KINDS[type_name].in_parts else {"partial"}
+        applicable_keys -= set() if KINDS[type_name].supports_partial_credit else {"partial"}
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in applicable_keys:
             message = f"“{name}” has no meaning for an item of the type “{type_name}”."

@@ -35,7 +35,7 @@ _TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
 _ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
 # The rest of a comment whose first characters are missing.
 _COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
-_BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
+_BLANKS = {kind.name: kind.gap_pattern for kind in KINDS.values() if kind.gap_pattern}
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 

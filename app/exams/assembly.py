@@ -87,7 +87,7 @@ def drawable_questions_by_domain(
 
 def keep_common_exam_types(questions: Iterable[Question]) -> list[Question]:
     """Return the questions of the types in most exams: single and multiple choice."""
-    return [q for q in questions if types.type_of(q).of_exam]
+    return [q for q in questions if types.type_of(q).is_in_real_exam]
 
 
 def _pick_questions(

@@ -539,7 +539,7 @@ def _build_answer_change(
         displayed=_answer_state(variant, form.displayed_form)
         if form.displayed_form
         else AnswerState(),
-        has_independent_fields=types.type_of(variant).independent,
+        has_independent_fields=types.type_of(variant).has_independent_fields,
         shown_at_ms=form.shown_at_ms,
         waited_ms=form.waited_ms,
     )
@@ -582,10 +582,10 @@ def _open_exam_question(
         token="",
         context="exam",
         place=slot.number,
-        since=to_milliseconds(ctx.now),
-        typed=saved.raw if saved.answered else {},
-        refused=unreadable.message if unreadable else "",
-        at=f"/exams/sittings/{sitting.id}/answers/{slot.number}",
+        first_shown_ms=to_milliseconds(ctx.now),
+        typed_fields=saved.raw if saved.answered else {},
+        parse_error=unreadable.message if unreadable else "",
+        submit_url=f"/exams/sittings/{sitting.id}/answers/{slot.number}",
     )
 
 

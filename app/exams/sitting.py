@@ -183,7 +183,11 @@ def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer)
     nothing.
     """
     kind = types.type_of(question)
-    if not kind.chosen or kind.several or saved.first_response in (None, saved.raw):
+    if (
+        not kind.names_options
+        or kind.has_several_right_options
+        or saved.first_response in (None, saved.raw)
+    ):
         return None
     first = dataclasses.replace(saved, raw=saved.first_response or {})
     return _grade_slot(question, slot, first).score
@@ -229,7 +233,7 @@ def _unreadable_response(
 
     Choices from a list can always be parsed.
     """
-    if not saved.answered or types.type_of(question).chosen:
+    if not saved.answered or types.type_of(question).names_options:
         return None
     try:
         verdict = grade(draw_variant(question, slot.seed), saved.raw)

@@ -50,7 +50,7 @@ def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -
 
 def test_a_part_of_the_points_says_where_it_comes_from(subtests: pytest.Subtests) -> None:
     for name, kind in kinds.KINDS.items():
-        for rule in kind.credits[1:] if kind.in_parts else ():
+        for rule in kind.credit_rules[1:] if kind.supports_partial_credit else ():
             with subtests.test(name=name, rule=rule):
                 asked = drawn(with_rule(ASKED[name], rule))
                 results = [grade(asked, raw) for _, raw in kind.sample_responses(asked.answer)]
