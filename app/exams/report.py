@@ -251,9 +251,9 @@ def draw_score_range_chart(report: ScoreReport, target: int | None) -> Markup:
         score=report.score,
         low=report.low if report.is_conclusive else report.score,
         high=report.high if report.is_conclusive else report.score,
-        of=report.question_count,
+        max_score=report.question_count,
         target=target or 0,
-        target_words=target_text,
+        target_text=target_text,
     )
     alt_text = f"{round(report.score, 1):g} of {report.question_count}"
     if report.is_conclusive:

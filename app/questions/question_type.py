@@ -441,11 +441,11 @@ class QuestionType(abc.ABC, Generic[A]):
     `name` is its `type` in the comment. `models` are the classes of its answer, the answer
     itself first. `keys` are its own keys of the comment; if there is a `telling_key`, only an
     item with it can be of this type without saying so. `answer_block` is the token that opens
-    the list or table with its answer, or `fence` and the name of a block;
-    `has_several_blocks` is whether there may be several, each with a quote below. `gap_pattern` is the Markdown of a gap, if the
-    answer is in the stem. `has_option_boxes` is whether authors mark its options with boxes,
-    `is_in_new_topics` whether scaffolded topics contain one, `needs_calculators` whether it
-    needs a course with calculators.
+    the list or table with its answer, or `fence` and the name of a block; `has_several_blocks`
+    is whether there may be several, each with a quote below. `gap_pattern` is the Markdown of a
+    gap, if the answer is in the stem. `has_option_boxes` is whether authors mark its options
+    with boxes, `is_in_new_topics` whether scaffolded topics contain one, `needs_calculators`
+    whether it needs a course with calculators.
 
     `template` has its macros `form` and `feedback`, and `exam` if exams use another form.
     `fields` are the names of its form fields, or their prefixes up to a dot; `working_fields`
