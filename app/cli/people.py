@@ -44,14 +44,14 @@ from app.settings import Settings
 from app.web.visitor import hash_session_key
 
 
-def create_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
+def create_author_link(engine: Engine, base_url: str, now: dt.datetime) -> str:
     """Create a single-use author link. It is printed, and only its hash is stored."""
     token = generate_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         author_store.store_author_link(db, hash_session_key(token), now)
         db.commit()
-    return f"{address}/authoring/enter?token={token}"
+    return f"{base_url}/authoring/enter?token={token}"
 
 
 def format_author_link(link: str) -> str:

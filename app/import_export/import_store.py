@@ -140,7 +140,7 @@ _ANKI_BEGAN = 1_136_073_600_000  # 2006; a review cannot be older
 _SAME_WITHIN = 1000  # ms within which two reviews of a card count as the same
 _LONGEST_LOOK = 10 * 60 * 1000
 _ALREADY = "in your log already"
-_FULL_LOG = f"beyond {CARD_LOG.most:,} entries in the log of one card"
+_FULL_LOG = f"beyond {CARD_LOG.max_rows:,} entries in the log of one card"
 _NO_MOMENT = "in the future, or before there was Anki"
 _DAY_MS = 24 * 60 * 60 * 1000
 _LATEST_START = 10 * 366 * _DAY_MS
@@ -205,8 +205,10 @@ def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[Impo
     """Raise UnusableFileError if a learner would have too many own cards."""
     query = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own_cards = set(db.connection().scalars(query))
-    if len(own_cards | {card.card for card in cards if card.own}) > OWN_CARDS.most:
-        raise UnusableFileError(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
+    if len(own_cards | {card.card for card in cards if card.own}) > OWN_CARDS.max_rows:
+        raise UnusableFileError(
+            f"You would have more than {OWN_CARDS.max_rows:,} cards of your own."
+        )
 
 
 def estimate_stored_bytes(cards: Iterable[ImportedCard]) -> int:
@@ -308,7 +310,7 @@ def _build_log_rows(
     """Return the new log rows of a card; the others are counted in `skipped`."""
     rows: dict[int, dict[str, Any]] = {}
     today = learner.study_day(from_milliseconds(now))
-    free_entries = CARD_LOG.most - len(existing.logs.get(card.card, ()))
+    free_entries = CARD_LOG.max_rows - len(existing.logs.get(card.card, ()))
     for entry in card.log:
         times = existing.times.get(_LoggedAct(card.card, entry.rating_or_edit), [])
         is_earlier_burial = entry.edit == "bury" and entry.at_ms < now

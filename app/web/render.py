@@ -268,7 +268,7 @@ def _footer_note(request: Request) -> str:
 
 def _shows_author_links(request: Request) -> bool:
     """Return whether to link the author pages: this browser has an author cookie."""
-    return bool(request.state.visitor.author and request.app.state.settings.authoring)
+    return bool(request.state.visitor.author_token and request.app.state.settings.authoring)
 
 
 def _has_several_courses(request: Request) -> bool:
