@@ -92,7 +92,7 @@ async def _create_package_download(
 
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
-        package = PackageWriter(file, modern=modern)
+        package = PackageWriter(file, newer_format=modern)
         local_now = now.astimezone(time_zone_or_utc(learner.zone))
         write_learner_cards(course, cards, package, local_now)
 

@@ -107,7 +107,9 @@ def _convert_draft(
     item = _convert_parsed_item(built, question, values)
     if not values:
         return item
-    return map_item_texts(item, lambda text: expressions.fill_template(text, values), answers=True)
+    return map_item_texts(
+        item, lambda text: expressions.fill_template(text, values), include_answers=True
+    )
 
 
 def _is_computed_item(region: Region) -> bool:

@@ -490,7 +490,7 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monk
     rosa.post("/concepts/weights/readings", data={})
     learner = LearnerProfile("", id=learners(session)[0])
     two = [
-        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), own=OwnCardText("", "F", "B"))
+        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), own_text=OwnCardText("", "F", "B"))
         for n in (1, 2)
     ]
 

@@ -320,7 +320,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
         imports = BackgroundImports(
-            make_write_session_factory(app.state.engine), app.state.clock, patience=0.05
+            make_write_session_factory(app.state.engine), app.state.clock, max_wait_seconds=0.05
         )
         rooms = [imports.reserve_slot() for _ in range(AT_ONCE)]
         for room in rooms:

@@ -79,6 +79,6 @@ def test_the_cache_keeps_it(subtests: pytest.Subtests) -> None:
 def test_every_type_of_a_comment_is_a_kind_or_refused_by_name() -> None:
     text = "### A?\n<!-- q: a\ntype: riddle\n-->\n\n- [x] B\n"
 
-    assert [str(r) for r in read_authored_items(text, "topics/t/quiz.md").refused] == [
+    assert [str(r) for r in read_authored_items(text, "topics/t/quiz.md").refused_items] == [
         "topics/t/quiz.md:1: a: the check refuses it"
     ]
