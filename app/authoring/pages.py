@@ -273,7 +273,7 @@ def show_statistics(
         columns=statistics_tables.COLUMNS,
         descending_first=_DESCENDING_FIRST,
         exams=statistics.exams,
-        age=format_age(statistics.at, context.request.app.state.clock()),
+        age=format_age(statistics.computed_at, context.request.app.state.clock()),
     )
 
 

@@ -99,7 +99,7 @@ def find_topic_of_path(path: str) -> str:
 
 
 def read_lines_around(
-    folder: Path, path: str, line: int, around: int = _CONTEXT_LINES
+    folder: Path, path: str, line: int, context_lines: int = _CONTEXT_LINES
 ) -> list[SourceLine]:
     """Return the lines of a file around `line`; empty if it cannot be read."""
     try:
@@ -108,8 +108,8 @@ def read_lines_around(
     except OSError:
         return []
     lines = text.splitlines()
-    first = max(1, line - around)
-    excerpt = lines[first - 1 : line + around]
+    first = max(1, line - context_lines)
+    excerpt = lines[first - 1 : line + context_lines]
     return [SourceLine(n, line_text, n == line) for n, line_text in enumerate(excerpt, first)]
 
 
@@ -182,7 +182,7 @@ class ItemToFix:
 
     item: str
     kind: str
-    place: SourceLocation
+    location: SourceLocation
     reasons: tuple[FixReason, ...]
 
     @property
@@ -218,9 +218,9 @@ def find_statistics_reasons(
 
 
 def build_item_to_fix(
-    item: str, kind: str, place: SourceLocation, reasons: Iterable[FixReason]
+    item: str, kind: str, location: SourceLocation, reasons: Iterable[FixReason]
 ) -> ItemToFix:
-    return ItemToFix(item, kind, place, tuple(sorted(reasons, key=lambda r: -r.weight)))
+    return ItemToFix(item, kind, location, tuple(sorted(reasons, key=lambda r: -r.weight)))
 
 
 def find_report_and_regrade_reasons(report_count: int, unregraded_count: int) -> list[FixReason]:
@@ -338,12 +338,14 @@ class AuthorTask:
 
 
 def build_author_tasks(
-    problems: Iterable[ContentProblem], items: Iterable[ItemToFix], due: Iterable[DueContentReview]
+    problems: Iterable[ContentProblem],
+    items: Iterable[ItemToFix],
+    due_reviews: Iterable[DueContentReview],
 ) -> list[AuthorTask]:
     """Return everything to fix in one list, worst first."""
     tasks = [_task_for_problem(p) for p in problems]
     tasks += [_task_for_item(item) for item in items]
-    for review in due:
+    for review in due_reviews:
         url = f"/authoring/pages/{review.topic}" if review.topic else "/authoring/coverage"
         reason, known_from = f"It {review.reason}.", f"review, {review.path}"
         tasks.append(AuthorTask(_REVIEW, review.name, url, reason, known_from))
@@ -358,7 +360,7 @@ def _task_for_problem(problem: ContentProblem) -> AuthorTask:
 
 
 def _task_for_item(item: ItemToFix) -> AuthorTask:
-    path, line = item.place.path, item.place.line
+    path, line = item.location.path, item.location.line
     url = f"/authoring/questions/{quote(item.item)}"
     if item.kind != "question":
         url = f"/authoring/pages/{path.split('/')[1]}"

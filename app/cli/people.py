@@ -271,7 +271,7 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
         f"{format_count_noun(preview.answer_count, 'answer')} graded with another wording than the current one.",
     ]
     impacts = [
-        (f"{_format_score(change.before)} to {_format_score(change.after)}", change.impact)
+        (f"{_format_score(change.old_score)} to {_format_score(change.new_score)}", change.impact)
         for change in preview.score_changes
     ]
     if len(impacts) > 1:
@@ -306,7 +306,7 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
         "answers": preview.answer_count,
         "changed": dataclasses.asdict(preview.impact),
         "effects": [
-            {"before": e.before, "after": e.after, **dataclasses.asdict(e.impact)}
+            {"before": e.old_score, "after": e.new_score, **dataclasses.asdict(e.impact)}
             for e in preview.score_changes
         ],
         "same": preview.unchanged_count,
