@@ -89,7 +89,7 @@ _SIZE = text("SELECT pg_database_size(current_database())")
 
 
 class DailyQuota:
-    """Bytes that each client stored this UTC day, in memory. A `most` of 0 means no limit."""
+    """Bytes that each client stored this UTC day, in memory. A `max_bytes` of 0 means no limit."""
 
     def __init__(self, max_bytes: float, clock: Callable[[], float] = time.time) -> None:
         self._most = max_bytes

@@ -266,7 +266,7 @@ def draw_score_range_chart(report: ScoreReport, target: int | None) -> Markup:
 def draw_question_time_chart(
     paper: Sequence[GradedItem], longest_seconds: float, even_pace_seconds: float
 ) -> Markup:
-    """Return the chart of seconds per question; × marks wrong ones, `even` is the even pace."""
+    """Return the chart of seconds per question; × marks wrong ones, a line marks the even pace."""
     slot_width = 100 / (len(paper) or 1)
     marks: list[str] = []
     for index, item in enumerate(paper):

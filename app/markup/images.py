@@ -321,7 +321,6 @@ class _SvgParser:
             raise _SvgError("words stand outside of a text", "Put them into <text>.")
 
     def build_figure(self, last_line: int) -> SvgFigure:
-        """Return the finished figure; `last` is the last line of the file."""
         for name, text in self.text_alternatives.items():
             if not text.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."

@@ -158,7 +158,7 @@ def jaccard_similarity(first_sketch: tuple[int, ...], second_sketch: tuple[int, 
 
 
 def shorten(text: str, max_length: int = 200) -> str:
-    """Return a text for a hint; one longer than `most` is cut and ends with “…”.
+    """Return a text for a hint; one longer than `max_length` is cut and ends with “…”.
 
     >>> shorten("two ways out", 5)
     'two w…'

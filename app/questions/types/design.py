@@ -179,7 +179,7 @@ def read_condition(text: str) -> PlanCondition:
 def evaluate_condition(
     condition: PlanCondition, outputs: Mapping[str, Value], best_values: Mapping[str, Quantity]
 ) -> ConditionResult:
-    """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
+    """Evaluate a condition for the outputs of a plan; `best_values` are those of `bests`.
 
     Raises ExpressionError for unknown outputs (E44) and for units that do not fit (E42).
     """
