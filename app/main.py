@@ -204,14 +204,16 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
 def build_edge_config(app: FastAPI) -> EdgeConfig:
     state, settings = app.state, app.state.settings
     return EdgeConfig(
-        static=state.static,
+        static_assets=state.static,
         courses=state.courses,
         cookies=state.session_cookies,
         body_receiver=BodyReceiver(BodyLimits(settings.request_seconds)),
-        slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
-        rates=state.rates,
+        fair_slots={
+            name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()
+        },
+        rate_limiter=state.rates,
         routes=RouteTemplates(app),
-        guard=RequestGuard(settings.host_names, settings.origin),
+        request_guard=RequestGuard(settings.host_names, settings.origin),
         path_prefix=settings.path_prefix,
         https=settings.https,
         metrics=state.metrics,

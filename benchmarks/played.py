@@ -306,7 +306,7 @@ class Player:
             for number in domain.objectives:
                 facts = self.facts.objectives[number]
                 known = sum(share * self.chance(page) for page, share in facts.pages.items())
-                right = facts.guess + (1 - facts.guess) * known
+                right = facts.guess_score + (1 - facts.guess_score) * known
                 score += domain.questions * right / len(domain.objectives)
         return score
 

@@ -46,7 +46,7 @@ class AuthorRoute(APIRoute):
             renewed = await _renew_session_daily(request, author)
             response = await handle(request)
             if renewed:
-                _set_author_cookie(request, response, request.state.visitor.author)
+                _set_author_cookie(request, response, request.state.visitor.author_token)
             return response
 
         return guarded
@@ -81,7 +81,7 @@ def _cookie_name(request: Request) -> str:
 
 
 async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
-    token: str = request.state.visitor.author
+    token: str = request.state.visitor.author_token
     if not token:
         return None
     digest, now = hash_session_key(token), await current_time(request)
@@ -147,7 +147,7 @@ def open_author_link(
         # A clock that is set back makes an expired link good again after it was refused.
         return _link_refused_page(request, _REASONS.get(state, _REASONS["expired"]))
     previous_session = author_store.find_author_session(
-        db, hash_session_key(request.state.visitor.author), now
+        db, hash_session_key(request.state.visitor.author_token), now
     )
     session_token = generate_author_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))

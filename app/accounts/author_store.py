@@ -58,7 +58,7 @@ class AuthorSessionRow:
 class AuditRecord:
     """An audit log entry. `session` is 0 for the command line."""
 
-    at: dt.datetime
+    logged_at: dt.datetime
     session: int
     action: str
     subject: str = ""
@@ -173,7 +173,7 @@ def record_audit_entry(db: Session, record: AuditRecord) -> None:
     """Add an audit log entry. It must not contain answers, names or secrets."""
     db.add(
         AuditEntry(
-            at=to_milliseconds(record.at),
+            at=to_milliseconds(record.logged_at),
             session=record.session,
             action=record.action,
             subject=record.subject,

@@ -48,7 +48,7 @@ async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile
     learner = await run_in_thread_unless_sqlite(
         db, lambda: find_learner_by_session(db, visitor.digest, course)
     )
-    if learner is not None and not learner.revoked:
+    if learner is not None and not learner.is_session_revoked:
         return learner
     if learner is not None:
         cookies: SessionCookies = request.app.state.session_cookies
@@ -94,7 +94,7 @@ async def enroll_current_learner(
     now: Now,
 ) -> LearnerProfile:
     """Return the learner with a row to write for; it also makes their cached pages invalid."""
-    if not learner.home:  # rows are permanent, so creating them is rate limited
+    if not learner.row_id_in_any_course:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
         rate_limit_key = "learners", client_of_scope(request.scope), visitor.sent_key_digest
@@ -124,7 +124,11 @@ def _enroll_or_record_visit(
         new_learner = _unsaved_learner(visitor, learner.course, learner.zone)
     learner_id = enroll_learner(db, new_learner, visit)
     increment_change_counter(db, learner_id)
-    return dataclasses.replace(new_learner, id=learner_id, home=new_learner.home or learner_id)
+    return dataclasses.replace(
+        new_learner,
+        id=learner_id,
+        row_id_in_any_course=new_learner.row_id_in_any_course or learner_id,
+    )
 
 
 async def refuse_when_storage_full(request: Request, now: Now) -> None:
@@ -136,8 +140,8 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
     if await run_in_threadpool(limit.is_only_reserve_left):
         async with read_only_session(request) as db:
             learner = await get_current_learner(request, db)
-            is_known = bool(learner.home) and (
-                now - summarize_learner_data(db, learner.home).since > _A_DAY
+            is_known = bool(learner.row_id_in_any_course) and (
+                now - summarize_learner_data(db, learner.row_id_in_any_course).created > _A_DAY
             )
     await run_in_threadpool(limit.expect_room, known_learner=is_known)
 
@@ -156,14 +160,14 @@ Result = TypeVar("Result")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What a route works with. `found` caches lookups for this request."""
+    """What a route works with."""
 
     request: Request
     library: Library
     learner: LearnerProfile
     db: Session
     now: dt.datetime
-    found: dict[str, Any] = dataclasses.field(default_factory=dict)
+    lookup_cache: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def day(self) -> dt.date:

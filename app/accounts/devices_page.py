@@ -85,7 +85,7 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
     """Show whose data it is. After confirmation, sign this browser in as that learner."""
     try:
         owner_summary = _verify_code_and_summarize_owner(ctx, form.code)
-        if not form.confirm or (ctx.learner.home and not form.leave):
+        if not form.confirm or (ctx.learner.row_id_in_any_course and not form.leave):
             return _render_code_confirmation(ctx, form, owner_summary)
     except _CodeError as error:
         return _render_code_entry(ctx, form.code, error)
@@ -103,7 +103,7 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
 
 @router.post("/settings/sessions/{session}/revocation")
 def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
-    home = ctx.learner.home
+    home = ctx.learner.row_id_in_any_course
     digest = learner_store.revoke_session_returning_digest(ctx.db, home, session, ctx.now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
@@ -115,8 +115,10 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
 
 @router.post("/settings/sessions/revocation")
 def sign_out_other_devices(ctx: ReadContext) -> Response:
-    learner_store.revoke_other_sessions(ctx.db, ctx.learner.home, ctx.visitor.digest, ctx.now)
-    learner_store.void_device_codes(ctx.db, ctx.learner.home)
+    learner_store.revoke_other_sessions(
+        ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.digest, ctx.now
+    )
+    learner_store.void_device_codes(ctx.db, ctx.learner.row_id_in_any_course)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -176,7 +178,10 @@ def _render_code_confirmation(
     ctx: RequestContext, form: CodeForm, owner_summary: LearnerDataSummary
 ) -> HTMLResponse:
     """Show whose data it is; 422 if it was confirmed without ticking the box."""
-    home, message = ctx.learner.home, "Check the box first: this browser has records of its own."
+    home, message = (
+        ctx.learner.row_id_in_any_course,
+        "Check the box first: this browser has records of its own.",
+    )
     return ctx.page(
         "accounts/confirmation.html",
         status=422 if form.confirm else 200,

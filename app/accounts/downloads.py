@@ -39,11 +39,11 @@ class DownloadQueue:
     """
 
     def __init__(
-        self, engine: Engine, storage: StorageLimit, longest_wait: float = LONGEST_WAIT
+        self, engine: Engine, storage: StorageLimit, max_wait_seconds: float = LONGEST_WAIT
     ) -> None:
         self._engine = engine
         self._storage = storage
-        self._longest_wait = longest_wait
+        self._longest_wait = max_wait_seconds
         self._transfer_slots = TransferSlots(_MAX_FILES, _MAX_FILES_PER_CLIENT)
         self._creation_slots = FairSlots(1, 1)
         self._persons: set[str] = set()

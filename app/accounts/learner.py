@@ -25,23 +25,23 @@ _OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
 class PlanCalendar:
     """The dates of a plan, from the study day on which the exam day was set.
 
-    `off` are weekdays without study time (Monday is 0). Without an exam day `exam` is None, there
-    are no mock exams, and the plan looks a fixed number of days ahead.
+    `weekdays_off` have no study time (Monday is 0). Without an exam day there are no mock
+    exams, and the plan looks a fixed number of days ahead.
     """
 
-    begin: dt.date
-    exam: dt.date | None = None
-    mocks: tuple[dt.date, ...] = ()
+    first_day: dt.date
+    exam_day: dt.date | None = None
+    mock_exam_days: tuple[dt.date, ...] = ()
     weekdays_off: frozenset[int] = frozenset()
 
     @property
     def days(self) -> int:
         """The days from setting the exam day to the exam, at least 1."""
-        return max(1, (self.exam - self.begin).days) if self.exam else _OPEN_DAYS
+        return max(1, (self.exam_day - self.first_day).days) if self.exam_day else _OPEN_DAYS
 
     def days_left(self, day: dt.date) -> int:
         """Return the days from `day` to the exam, 0 on the exam day and after it."""
-        return max(0, (self.exam - day).days) if self.exam else _OPEN_DAYS
+        return max(0, (self.exam_day - day).days) if self.exam_day else _OPEN_DAYS
 
     def study_days_after(self, day: dt.date) -> int:
         """Return how many days after `day` and before the exam have study time."""
@@ -54,29 +54,33 @@ class PlanCalendar:
         Days off, days of a mock exam and the eve of the exam have none.
         """
         days = (day + n * _DAY for n in range(1, self.days_left(day) - 1))
-        return next((d for d in days if not self.is_off(d) and d not in self.mocks), None)
+        return next((d for d in days if not self.is_off(d) and d not in self.mock_exam_days), None)
 
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day. The exam day is never off."""
-        return self.exam is not None and day < self.exam and day.weekday() in self.weekdays_off
+        return (
+            self.exam_day is not None and day < self.exam_day and day.weekday() in self.weekdays_off
+        )
 
     def due_mock_exam_day(self, day: dt.date, last_sitting_day: dt.date | None) -> dt.date | None:
         """Return the date of the mock exam to sit on `day`, which may be an earlier one."""
-        planned_day = max((mock for mock in self.mocks if mock <= day), default=None)
-        if planned_day is None or self.exam is None or day >= self.exam:
+        planned_day = max((mock for mock in self.mock_exam_days if mock <= day), default=None)
+        if planned_day is None or self.exam_day is None or day >= self.exam_day:
             return None
         if last_sitting_day is not None and last_sitting_day >= planned_day:
             return None
         days_late = (day - planned_day).days
         return (
-            planned_day if days_late <= _MOST_DAYS_LATE or planned_day == self.mocks[-1] else None
+            planned_day
+            if days_late <= _MOST_DAYS_LATE or planned_day == self.mock_exam_days[-1]
+            else None
         )
 
 
 def plan_mock_exam_days(
-    begin: dt.date, exam: dt.date, days_off: frozenset[int] = frozenset()
+    first_day: dt.date, exam_day: dt.date, days_off: frozenset[int] = frozenset()
 ) -> tuple[dt.date, ...]:
-    """Return the dates of the mock exams for an exam day that was set on `begin`.
+    """Return the dates of the mock exams for an exam day that was set on `first_day`.
 
     The first comes after 40% of the days, then one a week, the last two days before the exam. A
     date that is a day off moves to the next day with study time. None if fewer than four days are
@@ -85,13 +89,13 @@ def plan_mock_exam_days(
     >>> [day.day for day in plan_mock_exam_days(dt.date(2026, 3, 1), dt.date(2026, 3, 25))]
     [11, 18, 23]
     """
-    days = (exam - begin).days
+    days = (exam_day - first_day).days
     if days < _LAST_MOCK_DAYS_BEFORE + 2:
         return ()
     last = days - _LAST_MOCK_DAYS_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
     offsets = [*range(first, last - _MIN_DAYS_BETWEEN + 1, 7), last]
-    dates = [_first_study_day_from(begin + n * _DAY, exam, days_off) for n in offsets]
+    dates = [_first_study_day_from(first_day + n * _DAY, exam_day, days_off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 
 
@@ -103,16 +107,16 @@ def _first_study_day_from(day: dt.date, exam: dt.date, weekdays_off: frozenset[i
 
 
 def move_mock_exam_day(
-    calendar: PlanCalendar, old: dt.date, new: dt.date, today: dt.date
+    calendar: PlanCalendar, old_day: dt.date, new_day: dt.date, today: dt.date
 ) -> tuple[dt.date, ...]:
-    """Return the mock exam dates with `old` moved; ValueError has a sentence for the learner."""
-    if calendar.exam is None or old not in calendar.mocks:
-        raise ValueError(f"No mock exam is planned for {old.isoformat()}.")
-    if not today <= new < calendar.exam:
+    """Return the mock exam dates with `old_day` moved; ValueError has a sentence for the learner."""
+    if calendar.exam_day is None or old_day not in calendar.mock_exam_days:
+        raise ValueError(f"No mock exam is planned for {old_day.isoformat()}.")
+    if not today <= new_day < calendar.exam_day:
         raise ValueError("Choose a day from today to the day before your exam.")
-    if new != old and new in calendar.mocks:
-        raise ValueError(f"A mock exam is already planned for {new.isoformat()}.")
-    return tuple(sorted(new if mock == old else mock for mock in calendar.mocks))
+    if new_day != old_day and new_day in calendar.mock_exam_days:
+        raise ValueError(f"A mock exam is already planned for {new_day.isoformat()}.")
+    return tuple(sorted(new_day if mock == old_day else mock for mock in calendar.mock_exam_days))
 
 
 LAST_WEEK_DAYS = 7
@@ -123,14 +127,14 @@ LAST_WEEK_DAYS = 7
 class LearnerProfile:
     """The learner of a request. `id` is 0 until something is saved in this course.
 
-    The fields are the columns of the learner table, most of them settings. `key` seeds
-    draws and is the same in all of the learner's browsers. `calendar` shows the study log;
-    `missed` turns missed questions into cards. `acts` counts manual edits of cards.
-    `person` is shared by the learner's rows in all courses.
+    The fields are the columns of the learner table, most of them settings. `key` seeds draws
+    and is the same in all of the learner's browsers. `calendar` shows the study log; `missed`
+    turns missed questions into cards. `acts` counts manual edits of cards. `person` is shared
+    by the learner's rows in all courses.
 
-    Three more are about the request: `home` is the id of their row in any course, 0 for a
-    new visitor; `last_seen` is when this browser was last recorded, in milliseconds;
-    `revoked` says that its session was ended.
+    Three more are about the request: `row_id_in_any_course` is 0 for a new visitor; `last_seen`
+    is when this browser was last recorded, in milliseconds; `is_session_revoked` says that its
+    session was ended.
     """
 
     key: str
@@ -158,9 +162,9 @@ class LearnerProfile:
     mail_confirmed: bool = False
     mailed: str = ""
     acts: int = 0
-    home: int = 0
+    row_id_in_any_course: int = 0
     last_seen: int = 0
-    revoked: bool = False
+    is_session_revoked: bool = False
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""

@@ -40,22 +40,22 @@ _UPDATE_LAST_SEEN = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BrowserVisit:
-    """A browser's visit: the hash of its session key, its name and the time."""
+    """A browser's visit: the hash of its session key, the browser's name and the time."""
 
     digest: str
     device: str
-    at: dt.datetime
+    visited_at: dt.datetime
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A valid session. `here` marks the session of the requesting browser."""
+    """A valid session; the current one is that of the requesting browser."""
 
     id: int
     device: str
-    since: dt.datetime
+    created: dt.datetime
     last_seen: dt.datetime
-    here: bool
+    is_current: bool
 
 
 def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) -> None:
@@ -64,7 +64,7 @@ def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) ->
     Raises ConflictError if the learner has reached the maximum number of sessions.
     Revoked ones count, because their rows remain.
     """
-    visited_at = to_milliseconds(visit.at)
+    visited_at = to_milliseconds(visit.visited_at)
     row = LearnerSession(
         learner_id=learner_id,
         digest=visit.digest,
@@ -84,7 +84,7 @@ def select_person_learner_ids(learner_id: int) -> Any:
 
 
 def update_session_last_seen(db: Session, visit: BrowserVisit) -> None:
-    now = to_milliseconds(visit.at)
+    now = to_milliseconds(visit.visited_at)
     db.connection().execute(
         _UPDATE_LAST_SEEN, {"wanted": visit.digest, "now": now, "named": visit.device}
     )
@@ -116,7 +116,7 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
         )
         for session_id, device, created, last_seen, is_current in rows
     ]
-    return sorted(sessions, key=lambda session: not session.here)
+    return sorted(sessions, key=lambda session: not session.is_current)
 
 
 def revoke_session_returning_digest(
@@ -190,7 +190,7 @@ class LearnerDataSummary:
 
     person: str
     name: str
-    since: dt.datetime
+    created: dt.datetime
     last_seen: dt.datetime
     days: int
     answers: int
@@ -232,9 +232,9 @@ def find_learner_by_session(db: Session, digest: str, course: str = "") -> Learn
         return None
     columns = dict(row)
     session = {
-        "revoked": columns.pop("revoked_at") is not None,
+        "is_session_revoked": columns.pop("revoked_at") is not None,
         "last_seen": columns.pop("last_seen"),
-        "home": columns["id"],
+        "row_id_in_any_course": columns["id"],
     }
     if columns["course"] != course:
         columns = _find_or_draft_row(db, columns, course)
@@ -288,7 +288,7 @@ _FIND_BY_ID = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
     """Return a learner by id, without a browser, e.g. for a calendar program."""
     row = db.connection().execute(_FIND_BY_ID, {"wanted": learner_id}).mappings().first()
-    return _learner_from_columns(dict(row), home=learner_id) if row else None
+    return _learner_from_columns(dict(row), row_id_in_any_course=learner_id) if row else None
 
 
 def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) -> int:
@@ -299,7 +299,7 @@ def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) ->
         course=learner.course,
         name=learner.name,
         zone=learner.zone,
-        created_at=to_milliseconds(visit.at),
+        created_at=to_milliseconds(visit.visited_at),
     ).model_dump(exclude={"id"})
     learner_id = insert_if_absent(db, Learner, row)
     if learner_id is None:  # a concurrent first write inserted the row
@@ -415,7 +415,7 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     return LearnerDataSummary(
         person=person,
         name=name,
-        since=from_milliseconds(created),
+        created=from_milliseconds(created),
         last_seen=from_milliseconds(last_seen or created),
         days=days,
         answers=int(answers or 0),

@@ -155,7 +155,7 @@ async def export_archive(request: Request, now: Now) -> Response:
     downloads: DownloadQueue = request.app.state.downloads
 
     def write(db: Session, file: IO[bytes]) -> None:
-        write_personal_data_archive(db, learner.home, now, file)
+        write_personal_data_archive(db, learner.row_id_in_any_course, now, file)
 
     name = f"headroom-{learner.study_day(now).isoformat()}.zip"
     return await downloads.create_download(request, learner.person, name, write)
@@ -173,7 +173,7 @@ async def erase_my_data(
     """Erase all data in parts, so that other requests can write in between."""
     if word.strip().casefold() != CONFIRMATION_WORD:
         return await run_in_read_session(request, lambda ctx: _render_erase_form(ctx, word))
-    learner_id = await run_in_read_session(request, lambda ctx: ctx.learner.home)
+    learner_id = await run_in_read_session(request, lambda ctx: ctx.learner.row_id_in_any_course)
     write_session: OpenWriteSession = request.app.state.turn
     rows_remain = bool(learner_id)
     while rows_remain:
@@ -201,8 +201,8 @@ def _render_erase_form(ctx: RequestContext, wrong_word: str | None = None) -> HT
     return ctx.page(
         "accounts/erasure.html",
         status=422 if is_refused else 200,
-        counts=learner_store.count_records_by_table(ctx.db, ctx.learner.home),
-        sitting=learner_store.has_running_exam(ctx.db, ctx.learner.home),
+        counts=learner_store.count_records_by_table(ctx.db, ctx.learner.row_id_in_any_course),
+        sitting=learner_store.has_running_exam(ctx.db, ctx.learner.row_id_in_any_course),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,
         entered_word=wrong_word or "",

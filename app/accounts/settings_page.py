@@ -254,7 +254,9 @@ def render_settings_page(
         exam_over=exam_day is not None and exam_day < ctx.day,
         saved=query.get("kept") == "yes" and not problems,
         ended=query.get("ended") == "yes" and not problems,
-        browsers=learner_store.list_browser_sessions(ctx.db, ctx.learner.home, ctx.visitor.digest),
+        browsers=learner_store.list_browser_sessions(
+            ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.digest
+        ),
         keys_off=ctx.request.cookies.get("keys") == "off",
     )
 

@@ -228,9 +228,9 @@ def build_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
             source=source.key,
             title=source.title,
             publisher=source.publisher,
-            address=source.address,
+            address=source.url,
             isbn=source.isbn,
-            read=source.read.isoformat() if source.read else None,
+            read=source.read_on.isoformat() if source.read_on else None,
         )
         for source in map(library.sources.get, topic.sources)
         if source is not None
@@ -273,7 +273,7 @@ def build_glossary(library: Library) -> GlossaryOut:
             name=term.name,
             html=term.meaning.html,
             text=term.meaning.plain,
-            see=list(term.see),
+            see=list(term.see_also),
         )
         for term in library.glossary.values()
     ]

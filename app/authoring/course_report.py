@@ -210,7 +210,7 @@ def _list_single_answer_items(questions: Iterable[Question]) -> list[_SingleAnsw
         options = types.type_of(question).options_for_statistics(question.answer)
         right = [index for index, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
-            texts = tuple(option.words for option in options)
+            texts = tuple(option.text for option in options)
             items.append(
                 _SingleAnswerItem(_distinct_long_words(question.stem.plain), texts, right[0])
             )
@@ -258,9 +258,9 @@ def list_due_content_reviews(library: Library, today: dt.date) -> list[DueConten
         if reason:
             due.append(DueContentReview(page.title, page.place.path, page.slug, day, reason))
     due += [
-        DueContentReview(source.key, source.path, "", source.read, reason)
+        DueContentReview(source.key, source.path, "", source.read_on, reason)
         for source in library.sources.values()
-        if (reason := _explain_review_due(source.read, today, ""))
+        if (reason := _explain_review_due(source.read_on, today, ""))
     ]
     return sorted(due, key=lambda d: (d.last_reviewed or dt.date.min, d.path, d.name))
 

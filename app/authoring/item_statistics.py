@@ -30,14 +30,14 @@ _Z_95 = statistics.NormalDist().inv_cdf(0.975)
 class ItemResponse:
     """One learner's first attempt at one item; `mark` is 0..`maximum`.
 
-    `options` are the keys of the options chosen, empty for typed answers.
+    `chosen_options` are keys, none for typed answers.
     """
 
-    learner: int
+    learner_id: int
     item: str
     mark: float
     maximum: float = 1.0
-    options: tuple[str, ...] = ()
+    chosen_options: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class TestStatistics:
 
     __test__ = False  # not a test class for pytest; the name is the field's term
 
-    learners: int
+    learner_count: int
     mean: float | None = None
     sd: float | None = None
     alpha: float | None = None
@@ -92,7 +92,7 @@ class TestStatistics:
 
     @property
     def has_enough_responses(self) -> bool:
-        return self.learners >= MIN_RESPONSES
+        return self.learner_count >= MIN_RESPONSES
 
 
 def compute_item_statistics(responses: Iterable[ItemResponse]) -> dict[str, ItemStatistics]:
@@ -121,7 +121,7 @@ def compute_test_statistics(responses: Iterable[ItemResponse]) -> TestStatistics
         return TestStatistics(len(totals))
     alpha = _cronbach_alpha([[row[item] for row in rows] for item in maxima], totals)
     return TestStatistics(
-        learners=len(totals),
+        learner_count=len(totals),
         mean=100 * statistics.mean(totals) / highest_total,
         sd=100 * statistics.stdev(totals) / highest_total,
         alpha=alpha,
@@ -160,7 +160,7 @@ def compute_correlation_interval(correlation: float, pairs: int) -> tuple[float,
     return math.tanh(middle - margin), math.tanh(middle + margin)
 
 
-def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -> str | None:
+def find_probably_right_distractor(item: ItemStatistics, right_keys: Sequence[str]) -> str | None:
     """Return an option whose choosers are stronger than those of the key, or None.
 
     The 90% interval of the difference of their means (Welch) must lie above zero, so that chance
@@ -173,25 +173,25 @@ def find_probably_right_distractor(item: ItemStatistics, right: Sequence[str]) -
         for o in item.options
         if o.rest_score is not None and o.rest_score_error is not None and o.count >= _MIN_CHOOSERS
     }
-    right_means = [means[key] for key in right if key in means]
+    right_means = [means[key] for key in right_keys if key in means]
     if not right_means:
         return None
     best = max(right_means)
     lower_bounds = {
         key: other.mean - best.mean - NINE_IN_TEN * math.hypot(other.error, best.error)
         for key, other in means.items()
-        if key not in right
+        if key not in right_keys
     }
     strongest = max(lower_bounds, key=lambda name: lower_bounds[name], default=None)
     return strongest if strongest is not None and lower_bounds[strongest] > 0 else None
 
 
-def find_never_chosen_options(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
+def find_never_chosen_options(item: ItemStatistics, wrong_keys: Sequence[str]) -> tuple[str, ...]:
     """Return the distractors that nobody chose, once fewer than 5% can be expected to."""
     if wilson_interval(0, item.count, NINE_IN_TEN)[1] >= _IDLE_SHARE:
         return ()
     chosen = {o.key for o in item.options if o.count}
-    return tuple(key for key in wrong if key not in chosen)
+    return tuple(key for key in wrong_keys if key not in chosen)
 
 
 class _MarkTotal(NamedTuple):
@@ -210,7 +210,7 @@ def _first_marks_by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict
     """Return {learner: {item: mark}}; only the first mark for each item counts."""
     marks: dict[int, dict[str, float]] = defaultdict(dict)
     for r in responses:
-        marks[r.learner].setdefault(r.item, r.mark)
+        marks[r.learner_id].setdefault(r.item, r.mark)
     return marks
 
 
@@ -222,10 +222,10 @@ def _compute_one_item_statistics(
     marks, rest_scores = [], []
     rest_scores_by_option: dict[str, list[float | None]] = defaultdict(list)
     for row in rows:
-        total = totals[row.learner]
+        total = totals[row.learner_id]
         other_items = total.item_count - 1
         rest_score = (total.mark_sum - row.mark) / other_items if other_items else None
-        for key in row.options:
+        for key in row.chosen_options:
             rest_scores_by_option[key].append(rest_score)
         if rest_score is not None:
             marks.append(row.mark)

@@ -135,8 +135,8 @@ def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, Open
             draw_variant(library.questions[item], 0),
             new_submission_token(),
             "page",
-            back=f"/authoring/pages/{page.topic.slug}",
-            at=build_author_url(library.questions[item]),
+            back_url=f"/authoring/pages/{page.topic.slug}",
+            submit_url=build_author_url(library.questions[item]),
         )
         for item in page.embedded_question_ids
         if item in library.questions
@@ -273,7 +273,7 @@ def show_statistics(
         columns=statistics_tables.COLUMNS,
         descending_first=_DESCENDING_FIRST,
         exams=statistics.exams,
-        age=format_age(statistics.at, context.request.app.state.clock()),
+        age=format_age(statistics.computed_at, context.request.app.state.clock()),
     )
 
 
@@ -380,7 +380,7 @@ def try_answer(
         return RedirectResponse(url, 303)
     outcome = grade_without_recording(db, library, question, submission)
     if isinstance(outcome, OpenQuestion):
-        status = 422 if outcome.refused else 200
+        status = 422 if outcome.parse_error else 200
         return render_page(request, "quiz/_question.html", status=status, open_question=outcome)
     return render_page(request, "quiz/_verdict.html", outcome=outcome)
 

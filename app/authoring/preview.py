@@ -45,7 +45,7 @@ def _grade_sample(variant: Variant, text: str, raw: SubmittedFields) -> SampleRe
         return SampleResponse(text, raw, "open", "")
     if isinstance(result, UnreadableResponse):
         return SampleResponse(text, raw, "refused", "refused")
-    if result.near:
+    if result.near_miss_message:
         return SampleResponse(text, raw, "near", "asked again")
     verdicts = {"right": "right", "wrong": "not right"}
     partly = f"{format_percent(result.score)} of the points"
@@ -54,7 +54,7 @@ def _grade_sample(variant: Variant, text: str, raw: SubmittedFields) -> SampleRe
 
 def has_nothing_graded(question: Question, raw: SubmittedFields) -> bool:
     """Return whether a response has nothing that is graded, such as commands of a lab alone."""
-    return not raw.keys() - set(types.type_of(question).working)
+    return not raw.keys() - set(types.type_of(question).working_fields)
 
 
 def build_author_url(question: Question) -> str:
@@ -71,11 +71,11 @@ def build_unanswered_question(question: Question, submission: QuestionSubmission
         variant=variant,
         token=new_submission_token(),
         context=form.context,
-        back=form.back,
-        hints=min(form.hints + form.more, len(variant.hints)),
+        back_url=form.back,
+        shown_hint_count=min(form.hints + form.more, len(variant.hints)),
         certainty=form.certainty,
-        typed=raw,
-        at=build_author_url(question),
+        typed_fields=raw,
+        submit_url=build_author_url(question),
     )
 
 
@@ -87,9 +87,11 @@ def grade_without_recording(
     variant, is_dont_know = question_form.variant, submission.form.unknown
     result = grade_unanswered(variant) if is_dont_know else grade(variant, submission.raw)
     if isinstance(result, UnreadableResponse):
-        return dataclasses.replace(question_form, refused=result.message, hint=result.hint)
-    if result.near and not submission.form.asked_again:
-        return dataclasses.replace(question_form, near=result.near, asked_again=True)
+        return dataclasses.replace(question_form, parse_error=result.message, hint=result.hint)
+    if result.near_miss_message and not submission.form.asked_again:
+        return dataclasses.replace(
+            question_form, near_miss_message=result.near_miss_message, asked_again=True
+        )
     attempt = RecordedAttempt(
         id=0,
         item=question.id,
@@ -101,9 +103,9 @@ def grade_without_recording(
         certainty=question_form.certainty or None,
         context=question_form.context,
         run=None,
-        hints=question_form.hints,
+        hints=question_form.shown_hint_count,
     )
-    links = NextLinks(question_form.back, token=question_form.token)
+    links = NextLinks(question_form.back_url, token=question_form.token)
     feedback = build_feedback(
         db, library, attempt, links, GradedVariant(question_form.variant, result)
     )

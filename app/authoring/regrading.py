@@ -59,8 +59,8 @@ class RegradeImpact:
 class ScoreChange:
     """Answers whose score changes in the same way."""
 
-    before: float
-    after: float
+    old_score: float
+    new_score: float
     impact: RegradeImpact
 
 
@@ -164,7 +164,7 @@ def confirm_regrade(
     writes, and erased learners are left out. `author_session` is the session of the author.
     """
     locked_learners = store.lock_learners_who_answered(db, course, regrading.question.id)
-    rows = [row for row in regrading.new_scores if row.answer.learner in locked_learners]
+    rows = [row for row in regrading.new_scores if row.answer.learner_id in locked_learners]
     learners = store.add_regrades_returning_learners(db, rows, now)
     if learners:
         store_revision(db, regrading.question, now)
@@ -216,16 +216,18 @@ def _count_score_changes(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]
     for row in changed:
         groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
     changes = [ScoreChange(*scores, _count_regrade_impact(rows)) for scores, rows in groups.items()]
-    return tuple(sorted(changes, key=lambda change: (change.before - change.after, change.before)))
+    return tuple(
+        sorted(changes, key=lambda change: (change.old_score - change.new_score, change.old_score))
+    )
 
 
 def _count_regrade_impact(rows: Sequence[NewScore]) -> RegradeImpact:
     answers = [row.answer for row in rows]
     return RegradeImpact(
         answers=len(answers),
-        learners=len({answer.learner for answer in answers}),
-        first_answers=sum(answer.first for answer in answers),
-        sittings=len({answer.sitting for answer in answers} - {0}),
+        learners=len({answer.learner_id for answer in answers}),
+        first_answers=sum(answer.is_first for answer in answers),
+        sittings=len({answer.sitting_id for answer in answers} - {0}),
     )
 
 

@@ -166,7 +166,7 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
         else:
             graded.append(_GradedResponse(result, json.loads(answer.raw)))
     kind = types.type_of(question)
-    in_parts = kind.in_parts and not kind.chosen
+    in_parts = kind.supports_partial_credit and not kind.names_options
     return QuestionResponses(
         count=len(answers),
         dont_know=dont_know,
@@ -199,13 +199,13 @@ def _group_by_option_and_score(
     """Group whole responses by the option they match, or by their score."""
     kind = types.type_of(question)
     options = {option.key: option for option in kind.options_for_statistics(question.answer)}
-    is_typed = not kind.chosen
+    is_typed = not kind.names_options
     texts_by_group: dict[tuple[ResponseOutcome, str, float], list[_EnteredText]] = defaultdict(list)
     for result, raw in graded:
         option = options.get(result.parsed.get("option", "")) if is_typed else None
-        name = option.words if option else ""
+        name = option.text if option else ""
         outcome = _classify_response(result.result, option)
-        right_answer = result.wanted if is_typed and question.computed else ""
+        right_answer = result.right_answer if is_typed and question.computed else ""
         text = _EnteredText(_describe_response(result, raw, options), right_answer)
         texts_by_group[outcome, name, round(result.score, 4)].append(text)
     groups = []
@@ -236,7 +236,7 @@ def _describe_response(
     if chosen_keys is None:
         field_values = (value for name in ("answer", "unit") for value in raw.get(name, ()))
         return " ".join(" ".join(field_values).split())
-    return "; ".join(sorted(options[key].words for key in chosen_keys if key in options))
+    return "; ".join(sorted(options[key].text for key in chosen_keys if key in options))
 
 
 def _count_equal_texts(texts: Iterable[_EnteredText]) -> list[_CountedText]:
@@ -258,13 +258,17 @@ def _tabulate_responses_by_part(
     typed_keys = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
     marks_by_key: dict[str, list[PartResult]] = defaultdict(list)
     for result in results:
-        for mark in result.marks:
+        for mark in result.part_results:
             marks_by_key[mark.key].append(mark)
     tables = []
     for key, marks in marks_by_key.items():
-        right_texts = {normalize_search_text(mark.given.plain) for mark in marks if mark.good}
+        right_texts = {
+            normalize_search_text(mark.given_answer.plain) for mark in marks if mark.is_right
+        }
         responses = []
-        for (text, _), count in _count_equal_texts(_EnteredText(m.given.plain) for m in marks):
+        for (text, _), count in _count_equal_texts(
+            _EnteredText(m.given_answer.plain) for m in marks
+        ):
             is_right = normalize_search_text(text) in right_texts
             can_accept = key in typed_keys and not is_right
             responses.append(PartResponse(text, count, is_right, text if can_accept else ""))
@@ -273,8 +277,8 @@ def _tabulate_responses_by_part(
             PartResponseTable(
                 key=key,
                 label=_name_part(first.label, first.text.plain),
-                right_answer=first.wanted.plain,
-                right_count=sum(mark.good for mark in marks),
+                right_answer=first.right_answer.plain,
+                right_count=sum(mark.is_right for mark in marks),
                 count=len(marks),
                 responses=tuple(responses[:_MOST_RESPONSES]),
             )
@@ -293,7 +297,7 @@ def _build_certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow
     scores: dict[int, list[float]] = defaultdict(list)
     for answer in answers:
         scores[answer.certainty or 0].append(answer.score)
-    labels = {0: "Not said", **{number: level.word for number, level in enumerate(LEVELS, 1)}}
+    labels = {0: "Not said", **{number: level.label for number, level in enumerate(LEVELS, 1)}}
     rows = [
         CertaintyRow(
             labels.get(level, "Not said"), len(level_scores), statistics.fmean(level_scores)
@@ -346,7 +350,7 @@ def add_accepted_text_to_source(source: str, question: Question, accepted: Accep
         )
     if isinstance(question.answer, ClozeSpec):
         return _add_text_to_gap(source, question, accepted)
-    if types.type_of(question).chosen:
+    if types.type_of(question).names_options:
         raise ConflictError("Only typed answers can be accepted.", "Tick the option in the file.")
     return _add_text_as_option(source, question, accepted.text)
 

@@ -140,7 +140,7 @@ class ExamStatisticsRow:
 
 
 def compute_item_statistics_by_revision(
-    answers: Iterable[FirstAttempt], canonical: CanonicalRevisions
+    answers: Iterable[FirstAttempt], canonical_revisions: CanonicalRevisions
 ) -> dict[QuestionRevision, ItemStatistics]:
     """Return the statistics of every answered revision.
 
@@ -150,10 +150,10 @@ def compute_item_statistics_by_revision(
     keys: dict[str, QuestionRevision] = {}
     responses = []
     for a in answers:
-        revision = canonical.get(QuestionRevision(a.item, a.revision), a.revision)
+        revision = canonical_revisions.get(QuestionRevision(a.item, a.revision), a.revision)
         name = f"{a.item} {revision}"
         keys[name] = QuestionRevision(a.item, revision)
-        responses.append(ItemResponse(a.learner, name, a.score, options=a.chosen_options))
+        responses.append(ItemResponse(a.learner_id, name, a.score, chosen_options=a.chosen_options))
     return {
         keys[name]: statistics for name, statistics in compute_item_statistics(responses).items()
     }
@@ -254,7 +254,7 @@ def write_exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
         test = exam.statistics
         numbers = (test.mean, test.sd, test.alpha, *(test.alpha_interval or (None, None)))
         cells = [_format_plain_value(n) if test.has_enough_responses else "" for n in numbers]
-        rows.append([exam.slug, exam.title, test.learners, *cells])
+        rows.append([exam.slug, exam.title, test.learner_count, *cells])
     return _csv_text(
         ("exam", "title", "learners", "mean", "sd", "alpha", "alpha_low", "alpha_high"), rows
     )
@@ -324,18 +324,18 @@ class RevisionDigest(NamedTuple):
 
 
 def map_to_newest_equal_revisions(
-    questions: Mapping[str, Question], stored: Iterable[RevisionDigest]
+    questions: Mapping[str, Question], stored_revisions: Iterable[RevisionDigest]
 ) -> CanonicalRevisions:
     """Return the revision each answered one counts as: the newest with that digest.
 
-    `stored` has the oldest first.
+    `stored_revisions` has the oldest first.
     """
     current = [
         RevisionDigest(question.id, question.revision, hash_question_content(question))
         for question in questions.values()
     ]
     groups: dict[tuple[str, str], list[str]] = {}
-    for item, revision, digest in (*stored, *current):
+    for item, revision, digest in (*stored_revisions, *current):
         groups.setdefault((item, digest), []).append(revision)
     canonical = {
         QuestionRevision(item, revision): revisions[-1]
@@ -398,13 +398,13 @@ def list_statistics_by_revision(
 
 
 def merge_equal_wordings(
-    question: Question, wordings: Iterable[SeenWording], canonical: CanonicalRevisions
+    question: Question, wordings: Iterable[SeenWording], canonical_revisions: CanonicalRevisions
 ) -> list[SeenWording]:
     """Return the revisions with different content, each with the date it was first shown."""
     unique: dict[str, SeenWording] = {}
     for wording in wordings:
         key = QuestionRevision(question.id, wording.revision)
-        revision = canonical.get(key, wording.revision)
+        revision = canonical_revisions.get(key, wording.revision)
         unique.setdefault(revision, dataclasses.replace(wording, revision=revision))
     return list(unique.values())
 
@@ -412,7 +412,7 @@ def merge_equal_wordings(
 def build_option_rows(question: Question, statistics: ItemStatistics | None) -> list[OptionRow]:
     """Return every option of a choice question in authored order; none for other types."""
     kind = types.type_of(question)
-    if not kind.chosen:
+    if not kind.names_options:
         return []
     letters = assign_option_letters(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
@@ -433,8 +433,8 @@ def build_variant_row(variant: Variant) -> VariantRow:
             VariantParameter(name, value if isinstance(value, str) else f"{value:,.10g}")
             for name, value in variant.values.items()
         ),
-        tuple(o.words for o in options if o.right),
-        tuple(o.words for o in options if not o.right),
+        tuple(o.text for o in options if o.right),
+        tuple(o.text for o in options if not o.right),
     )
 
 
@@ -446,13 +446,13 @@ _REUSE = 30  # times as long as they took to compute
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BankStatistics:
-    """The statistics as of the moment `at`.
+    """The statistics of all questions and exams as of one moment.
 
     In `items`, revisions with the same content are merged. `rows` has every question of the course.
     `unregraded_counts` says how many answers to a question the current key would score differently.
     """
 
-    at: dt.datetime
+    computed_at: dt.datetime
     items: StatisticsByRevision
     rows: Sequence[QuestionStatisticsRow]
     exams: Sequence[ExamStatisticsRow]
@@ -495,7 +495,9 @@ class StatisticsCache:
                     newest = _compute_statistics(db, self._course, library, self._clock())
                 else:
                     lapsed = store.list_lapsed_cards(db, self._course)
-                    newest = dataclasses.replace(newest, at=self._clock(), lapsed_cards=lapsed)
+                    newest = dataclasses.replace(
+                        newest, computed_at=self._clock(), lapsed_cards=lapsed
+                    )
             self._statistics, self._log_version = newest, log_version
             self._library_version = library.version
             end = time.monotonic()
@@ -524,7 +526,7 @@ def _compute_statistics(
         if has_only_key_changed_since(db, question, revision):
             unregraded[item] = preview_regrade(db, course, question).impact.answers
     return BankStatistics(
-        at=now,
+        computed_at=now,
         items=items,
         rows=build_question_rows(library, items, unregraded),
         exams=compute_exam_statistics(library, store.load_first_exam_sittings(db, course)),

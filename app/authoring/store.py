@@ -34,7 +34,7 @@ class FirstAttempt:
     `chosen_options` are the keys of options, empty for other types.
     """
 
-    learner: int
+    learner_id: int
     item: str
     revision: str
     score: float
@@ -65,7 +65,7 @@ class LearnerReport:
     revision: str
     seed: int | None
     text: str
-    at: dt.datetime
+    reported_at: dt.datetime
     settled: bool
 
 
@@ -95,7 +95,7 @@ class SeenWording:
 class FirstSitting:
     """A learner's first finished sitting of an exam: scores by position on the paper."""
 
-    learner: int
+    learner_id: int
     exam: str
     scores: tuple[float, ...]
 
@@ -149,8 +149,8 @@ class AnswerFilter:
     day on which a learner began. `context` is page, quiz, practice, placement or exam.
     """
 
-    since: dt.date | None = None
-    until: dt.date | None = None
+    answered_since: dt.date | None = None
+    answered_until: dt.date | None = None
     joined_since: dt.date | None = None
     joined_until: dt.date | None = None
     context: str = ""
@@ -161,7 +161,7 @@ class AnswerFilter:
 class LoggedAnswer:
     """An answer as the log has it; `raw` is the JSON response, `score` the one that counts."""
 
-    learner: int
+    learner_id: int
     seed: int
     raw: str
     score: float
@@ -178,7 +178,9 @@ def list_logged_answers(
         conditions.append(col(Attempt.first).is_(True))
     if answer_filter.context:
         conditions.append(col(Attempt.context) == answer_filter.context)
-    conditions += _limit_to_days(col(Attempt.at), answer_filter.since, answer_filter.until)
+    conditions += _limit_to_days(
+        col(Attempt.at), answer_filter.answered_since, answer_filter.answered_until
+    )
     joined_since, joined_until = answer_filter.joined_since, answer_filter.joined_until
     if joined_since or joined_until:
         limits = _limit_to_days(col(Learner.created_at), joined_since, joined_until)
@@ -383,14 +385,14 @@ _ANSWERERS = (
 class RegradableAttempt:
     """An answer with the score that counts, and the revision behind the score.
 
-    `sitting` is 0 outside of mock exams, `raw` is the JSON response. `regrade_id` is that of the
+    `sitting_id` is 0 outside of mock exams, `raw` is the JSON response. `regrade_id` is that of the
     newest regrade, 0 for none.
     """
 
-    attempt: int
-    learner: int
-    sitting: int
-    first: bool
+    attempt_id: int
+    learner_id: int
+    sitting_id: int
+    is_first: bool
     revision: str
     seed: int
     raw: str
@@ -459,8 +461,8 @@ def add_regrades_returning_learners(
     """Write regrades; returns the learner of each one that no other transaction wrote first."""
     values = [
         {
-            "attempt_id": row.answer.attempt,
-            "learner_id": row.answer.learner,
+            "attempt_id": row.answer.attempt_id,
+            "learner_id": row.answer.learner_id,
             "after": row.answer.regrade_id,
             "revision": row.revision,
             "score": row.score,

@@ -99,7 +99,7 @@ def find_topic_of_path(path: str) -> str:
 
 
 def read_lines_around(
-    folder: Path, path: str, line: int, around: int = _CONTEXT_LINES
+    folder: Path, path: str, line: int, context_lines: int = _CONTEXT_LINES
 ) -> list[SourceLine]:
     """Return the lines of a file around `line`; empty if it cannot be read."""
     try:
@@ -108,8 +108,8 @@ def read_lines_around(
     except OSError:
         return []
     lines = text.splitlines()
-    first = max(1, line - around)
-    excerpt = lines[first - 1 : line + around]
+    first = max(1, line - context_lines)
+    excerpt = lines[first - 1 : line + context_lines]
     return [SourceLine(n, line_text, n == line) for n, line_text in enumerate(excerpt, first)]
 
 
@@ -143,7 +143,7 @@ def read_authoring_guide(path: Path = GUIDE_PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
     source_file = SourceFile(path.name, path.read_text(encoding="utf-8"))
     title, *chapters = _split_title_and_chapters(parse_markdown(source_file.text))
-    scope = RenderContext(source_file, page=True)
+    scope = RenderContext(source_file, is_page=True)
     sections = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
     return AuthoringGuide(plain_text(title), sections, tuple(source_file.problems))
 
@@ -182,7 +182,7 @@ class ItemToFix:
 
     item: str
     kind: str
-    place: SourceLocation
+    location: SourceLocation
     reasons: tuple[FixReason, ...]
 
     @property
@@ -199,7 +199,7 @@ def compute_blind_guess_percent(question: Question) -> float | None:
 def assign_option_letters(question: Question | Variant) -> dict[str, str]:
     """Return a letter for each option key: as authored, or as learners see the variant."""
     kind = types.type_of(question)
-    if not kind.chosen:
+    if not kind.names_options:
         return {}
     keys = [option.key for option in kind.options_for_statistics(question.answer)]
     return dict(zip(keys, string.ascii_uppercase, strict=False))
@@ -218,9 +218,9 @@ def find_statistics_reasons(
 
 
 def build_item_to_fix(
-    item: str, kind: str, place: SourceLocation, reasons: Iterable[FixReason]
+    item: str, kind: str, location: SourceLocation, reasons: Iterable[FixReason]
 ) -> ItemToFix:
-    return ItemToFix(item, kind, place, tuple(sorted(reasons, key=lambda r: -r.weight)))
+    return ItemToFix(item, kind, location, tuple(sorted(reasons, key=lambda r: -r.weight)))
 
 
 def find_report_and_regrade_reasons(report_count: int, unregraded_count: int) -> list[FixReason]:
@@ -253,10 +253,10 @@ def find_card_reasons(card: CardLapses) -> list[FixReason]:
 
 def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     kind = types.type_of(question)
-    if not kind.chosen:
+    if not kind.names_options:
         return []
     options = kind.options_for_statistics(question.answer)
-    names = {o.key: _quote_option(o.words) for o in options}
+    names = {o.key: _quote_option(o.text) for o in options}
     right = [o.key for o in options if o.right]
     wrong = [o.key for o in options if not o.right]
     reasons = []
@@ -267,7 +267,7 @@ def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list
     unchosen = [names[key] for key in find_never_chosen_options(statistics, wrong)]
     if unchosen:
         reasons.append(FixReason(25, f"Nobody chooses {_join_names(unchosen)}."))
-    if kind.several:  # several keys have no order among them
+    if kind.has_several_right_options:  # several keys have no order among them
         return reasons
     counts = {o.key: o.count for o in statistics.options if o.key in names}
     most_right = max((counts.get(key, 0) for key in right), default=0)
@@ -338,12 +338,14 @@ class AuthorTask:
 
 
 def build_author_tasks(
-    problems: Iterable[ContentProblem], items: Iterable[ItemToFix], due: Iterable[DueContentReview]
+    problems: Iterable[ContentProblem],
+    items: Iterable[ItemToFix],
+    due_reviews: Iterable[DueContentReview],
 ) -> list[AuthorTask]:
     """Return everything to fix in one list, worst first."""
     tasks = [_task_for_problem(p) for p in problems]
     tasks += [_task_for_item(item) for item in items]
-    for review in due:
+    for review in due_reviews:
         url = f"/authoring/pages/{review.topic}" if review.topic else "/authoring/coverage"
         reason, known_from = f"It {review.reason}.", f"review, {review.path}"
         tasks.append(AuthorTask(_REVIEW, review.name, url, reason, known_from))
@@ -358,7 +360,7 @@ def _task_for_problem(problem: ContentProblem) -> AuthorTask:
 
 
 def _task_for_item(item: ItemToFix) -> AuthorTask:
-    path, line = item.place.path, item.place.line
+    path, line = item.location.path, item.location.line
     url = f"/authoring/questions/{quote(item.item)}"
     if item.kind != "question":
         url = f"/authoring/pages/{path.split('/')[1]}"

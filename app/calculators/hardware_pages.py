@@ -87,7 +87,10 @@ def draw_sold_and_reported_memory(part: CatalogPart) -> Markup | None:
     bars = (
         DoubleBar("As sold", _number_or_zero(sold.number), sold.words),
         DoubleBar(
-            "As the driver reports", _number_or_zero(reported.number), reported.words, look="mark"
+            "As the driver reports",
+            _number_or_zero(reported.number),
+            reported.words,
+            css_class="mark",
         ),
     )
     return draw_double_bars(bars, description)

@@ -496,7 +496,7 @@ def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Respon
     entry, course = _require_calculator(name), collect_course_link_targets(ctx.library)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
-        proposed_url = build_calculator_form(entry, typed, course=course).compare
+        proposed_url = build_calculator_form(entry, typed, course=course).compare_url
         if "?" in proposed_url:
             return RedirectResponse(proposed_url, status_code=303)
     typed_by_letter = split_scenarios(typed)

@@ -260,7 +260,7 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
 def _restore_backup(installation: Installation, file: Path, now: dt.datetime) -> str:
     result = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.made_at_text}."]
-    lines += [f"What was there before is kept in {folder}" for folder in result.kept]
+    lines += [f"What was there before is kept in {folder}" for folder in result.replaced_folders]
     if installation.configured_key and result.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "

@@ -95,8 +95,8 @@ def import_file(
     summary = f"{format_count_noun(count, 'item')} {'would be ' * dry_run}imported"
     summary += f" into {', '.join(written_paths)}." if written_paths else "; nothing was written."
     summary = "\n".join((summary, *result.notes))
-    refused = [remark for update in updates.values() for remark in update.refused]
-    losses = [remark for update in updates.values() for remark in update.lost]
+    refused = [remark for update in updates.values() for remark in update.refused_items]
+    losses = [remark for update in updates.values() for remark in update.losses]
     return _format_report(summary, refused, losses, "; correct by hand what matters")
 
 
@@ -126,7 +126,9 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
         items = tuple(item for item in result.items if item.topic == slug)
         target = read_target_topic(folder, slug)
         target = dataclasses.replace(target, used_ids=target.used_ids | ids)
-        topic_result = ImportResult(items, (*result.refused, *refused) if slug == slugs[0] else ())
+        topic_result = ImportResult(
+            items, (*result.refused_items, *refused) if slug == slugs[0] else ()
+        )
         updates[slug] = add_items_to_topic(topic_result, target)
         ids |= {added.item_id for added in updates[slug].added_items}
     return updates
@@ -138,8 +140,8 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
     items = tuple(i for i in result.items if _does_format_hold_item(file_format, i))
     exported = WRITERS[file_format](items, read_course_info(folder))
     _write_output(path, exported.content)
-    refused = (*(result.refused if file_format not in CARDS else ()), *exported.refused)
-    losses = (*(r for item in items for r in list_losses(item)), *exported.lost)
+    refused = (*(result.refused_items if file_format not in CARDS else ()), *exported.refused_items)
+    losses = (*(r for item in items for r in list_losses(item)), *exported.losses)
     cards = len(result.items) - len(items)
     reserved = sum(item.use == "exam" for item in items)
     not_live = sum(_does_format_hold_item(file_format, item) for item in result.not_live_items)

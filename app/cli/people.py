@@ -44,14 +44,14 @@ from app.settings import Settings
 from app.web.visitor import hash_session_key
 
 
-def create_author_link(engine: Engine, address: str, now: dt.datetime) -> str:
+def create_author_link(engine: Engine, base_url: str, now: dt.datetime) -> str:
     """Create a single-use author link. It is printed, and only its hash is stored."""
     token = generate_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         author_store.store_author_link(db, hash_session_key(token), now)
         db.commit()
-    return f"{address}/authoring/enter?token={token}"
+    return f"{base_url}/authoring/enter?token={token}"
 
 
 def format_author_link(link: str) -> str:
@@ -114,7 +114,7 @@ def run_author_revocation(engine: Engine, session_id: int | None, now: dt.dateti
 def _print_audit_log(db: Session, limit: int) -> None:
     for record in reversed(author_store.list_audit_records(db, limit)):
         actor = f"session {record.session}" if record.session else "command line"
-        print(f"{format_moment(record.at)}  {actor:14}  {record.action}  {record.subject}")
+        print(f"{format_moment(record.logged_at)}  {actor:14}  {record.action}  {record.subject}")
 
 
 def format_moment(moment: dt.datetime) -> str:
@@ -271,7 +271,7 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
         f"{format_count_noun(preview.answer_count, 'answer')} graded with another wording than the current one.",
     ]
     impacts = [
-        (f"{_format_score(change.before)} to {_format_score(change.after)}", change.impact)
+        (f"{_format_score(change.old_score)} to {_format_score(change.new_score)}", change.impact)
         for change in preview.score_changes
     ]
     if len(impacts) > 1:
@@ -306,7 +306,7 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
         "answers": preview.answer_count,
         "changed": dataclasses.asdict(preview.impact),
         "effects": [
-            {"before": e.before, "after": e.after, **dataclasses.asdict(e.impact)}
+            {"before": e.old_score, "after": e.new_score, **dataclasses.asdict(e.impact)}
             for e in preview.score_changes
         ],
         "same": preview.unchanged_count,

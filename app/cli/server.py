@@ -152,8 +152,8 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         loop="asyncio",  # with uvloop, new clients wait behind rendered pages
         http=create_protocol_factory(
             ConnectionLimits(
-                connections=cap_connections_by_file_limit(settings.connections),
-                of_one_client=settings.client_connections,
+                max_connections=cap_connections_by_file_limit(settings.connections),
+                max_connections_per_client=settings.client_connections,
                 proxies=settings.trusted_proxies,
             )
         ),

@@ -40,51 +40,51 @@ _MARK = "\ufeff"  # byte order mark, which column numbers do not count
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change that `--fix` makes to a file. `before` is None for a new file."""
+    """A change that `--fix` makes to a file. `old_text` is None for a new file."""
 
     path: str
-    before: str | None
-    after: str
+    old_text: str | None
+    new_text: str
 
 
 def fix_course_files(
-    folder: Path, today: dt.date, accepted: Collection[str] = ()
+    folder: Path, today: dt.date, accepted_ids: Collection[str] = ()
 ) -> list[FileChange]:
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
-    changes = plan_file_changes(folder, today, accepted)
+    changes = plan_file_changes(folder, today, accepted_ids)
     for change in changes:
-        replace_file_atomically(locate_course_file(folder, change.path), change.after.encode())
+        replace_file_atomically(locate_course_file(folder, change.path), change.new_text.encode())
     return changes
 
 
 def plan_file_changes(
-    folder: Path, today: dt.date, accepted: Collection[str] = ()
+    folder: Path, today: dt.date, accepted_ids: Collection[str] = ()
 ) -> list[FileChange]:
     """Return what `fix_course_files` would write: missing ids, stale figures, then ids.lock.
 
-    `accepted` are ids whose items count as unchanged, even if their text differs.
+    `accepted_ids` are ids whose items count as unchanged, even if their text differs.
     """
     parsed_files = WatchedFiles(folder, None).parse_current_files().parsed_files
     ids = _edits_that_write_new_ids(
-        find_id_owners(ParsedCourse(parsed_files, today), accepted), list_used_ids(parsed_files)
+        find_id_owners(ParsedCourse(parsed_files, today), accepted_ids), list_used_ids(parsed_files)
     )
     changes = []
     for path, parsed_file in parsed_files.items():
         edits = [*parsed_file.edits, *ids.get(path, ())]
         if edits:
             changes.append(_apply_text_edits(folder, path, edits))
-            parsed_files[path] = parse_file(changes[-1].after, path)
-    lock = _update_lock_file(folder, parsed_files, today, accepted)
-    return [change for change in (*changes, lock) if change.before != change.after]
+            parsed_files[path] = parse_file(changes[-1].new_text, path)
+    lock = _update_lock_file(folder, parsed_files, today, accepted_ids)
+    return [change for change in (*changes, lock) if change.old_text != change.new_text]
 
 
 def format_diff(changes: Iterable[FileChange]) -> str:
     lines: list[str] = []
     for change in changes:
-        old_path = "/dev/null" if change.before is None else f"a/{change.path}"
+        old_path = "/dev/null" if change.old_text is None else f"a/{change.path}"
         lines += difflib.unified_diff(
-            (change.before or "").splitlines(),
-            change.after.splitlines(),
+            (change.old_text or "").splitlines(),
+            change.new_text.splitlines(),
             old_path,
             f"b/{change.path}",
             lineterm="",
@@ -97,7 +97,7 @@ def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
 
     `written` is False in a dry run.
     """
-    new_lock = next((c for c in changes if c.path == LOCK and c.before is None), None)
+    new_lock = next((c for c in changes if c.path == LOCK and c.old_text is None), None)
     if new_lock is None:
         return ""
     note = "ids.lock is new: it keeps the ids of the course from now on. Commit it. "
@@ -112,7 +112,7 @@ def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
 def _edits_that_write_new_ids(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
-    for path, item in owners.unidentified:
+    for path, item in owners.unidentified_items:
         new_id = _unique_id(_id_from_heading(item.title), used)
         edits[path].append(item.insertion.build_edit(new_id))
     for copy in owners.copies:
@@ -153,11 +153,11 @@ def _apply_text_edits(
         index = 2 * (edit.line - 1)
         line = lines_and_endings[index]
         start = edit.column - 1 + (line[:1] == _MARK and index == 0)
-        if line[start:].startswith(edit.old):
-            new_text = edit.new.replace("\n", line_endings[edit.line - 1])
-            lines_and_endings[index] = line[:start] + new_text + line[start + len(edit.old) :]
+        if line[start:].startswith(edit.old_text):
+            new_text = edit.new_text.replace("\n", line_endings[edit.line - 1])
+            lines_and_endings[index] = line[:start] + new_text + line[start + len(edit.old_text) :]
             is_above_blank_line = lines_and_endings[index + 2 : index + 3] == [""]
-            if reuse_blank_lines and "\n" in edit.new and is_above_blank_line:
+            if reuse_blank_lines and "\n" in edit.new_text and is_above_blank_line:
                 lines_and_endings[index + 1] = ""
     return FileChange(path, old_text, "".join(lines_and_endings))
 
@@ -198,7 +198,7 @@ def _with_reviewed_key(
         return entry
     if entry.key and is_key_changed_since_review(entry, fingerprint, reviewed, today):
         return entry
-    return dataclasses.replace(entry, key=fingerprint.key, read=reviewed.isoformat())
+    return dataclasses.replace(entry, key=fingerprint.key, reviewed_on=reviewed.isoformat())
 
 
 def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
@@ -214,7 +214,7 @@ def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> 
         tuple(options),
         0,
         known.key if known else "",
-        known.read if known else "",
+        known.reviewed_on if known else "",
         fingerprint.heading,
         fingerprint.body,
         owner.path,
@@ -267,7 +267,7 @@ def check_course(
     with pause_garbage_collection():
         parsed_files = WatchedFiles(folder, cache).parse_current_files().parsed_files
         content_problems: Sequence[ContentProblem] = find_problems(parsed_files, folder, day)
-        if any(parsed_file.unidentified for parsed_file in parsed_files.values()):
+        if any(parsed_file.unidentified_items for parsed_file in parsed_files.values()):
             content_problems = _with_problems_of_unidentified_items(
                 content_problems, parsed_files, folder, day
             )
@@ -310,8 +310,8 @@ def parse_as_if_ids_were_added(
     insertion_lines: dict[str, list[int]] = {}
     for path, file_edits in edits.items():
         change = _apply_text_edits(folder, path, file_edits, reuse_blank_lines=True)
-        files_with_ids[path] = parse_file(change.after, path)
-        insertion_lines[path] = _lines_followed_by_insertion(change.before or "", file_edits)
+        files_with_ids[path] = parse_file(change.new_text, path)
+        insertion_lines[path] = _lines_followed_by_insertion(change.old_text or "", file_edits)
     return FilesWithIds(files_with_ids, insertion_lines)
 
 
@@ -319,7 +319,7 @@ def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[i
     """Return the numbers of the lines after which the edits add one, if blank lines are reused."""
     lines = _LINE_END.split(text)[::2]
     insertion_lines = sorted(
-        e.line for e in edits if "\n" in e.new and lines[e.line : e.line + 1] != [""]
+        e.line for e in edits if "\n" in e.new_text and lines[e.line : e.line + 1] != [""]
     )
     return [line + shift for shift, line in enumerate(insertion_lines)]
 

@@ -143,7 +143,7 @@ class PageFacts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionFacts:
-    """A question that an exam may ask. `guess` is the mean score of a blind guess, 0 to 1.
+    """A question that an exam may ask. `guess_score` is the mean score of a blind guess, 0 to 1.
 
     Those that are `exam_only` are kept for mock exams until the learner has met them there.
     """
@@ -151,7 +151,7 @@ class QuestionFacts:
     id: str
     page: str
     objectives: tuple[str, ...]
-    guess: float
+    guess_score: float
     exam_only: bool = False
 
 
@@ -159,14 +159,14 @@ class QuestionFacts:
 class ObjectiveFacts:
     """An objective: its domain, its share of the exam (0 to 1), and what tests it.
 
-    `guess` is the mean guess rate of its `questions`. `pages` maps a page to the share of these
+    `guess_score` is the mean guess rate of its `questions`. `pages` maps a page to the share of these
     questions that belong to it.
     """
 
     number: str
     domain: str
     weight: float
-    guess: float
+    guess_score: float
     questions: tuple[str, ...]
     pages: Mapping[str, float]
 
@@ -204,7 +204,7 @@ class CourseFacts:
     def describe_score_of_guessing(self) -> str:
         """Return what blind guessing scores, which an expected score includes; "" without an exam."""
         mean = sum(
-            domain.questions / len(domain.objectives) * self.objectives[number].guess
+            domain.questions / len(domain.objectives) * self.objectives[number].guess_score
             for domain in self.domains
             for number in domain.objectives
         )
@@ -289,7 +289,7 @@ def _describe_objective(
         number,
         domain.number,
         domain.weight / len(domain.objectives),
-        sum(q.guess for q in objective_questions) / len(objective_questions)
+        sum(q.guess_score for q in objective_questions) / len(objective_questions)
         if objective_questions
         else _GUESS_UNKNOWN,
         tuple(q.id for q in objective_questions),

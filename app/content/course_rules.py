@@ -232,8 +232,8 @@ def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
             hint = "Read it again and write the date of today."
             problems.append(make_problem(ProblemLocation(path), "W18", message, hint))
         for source in parsed_file.sources:
-            if source.read and course.today - source.read > _STALE_AFTER:
-                message = f"The source “{source.key}” was last read on {source.read}."
+            if source.read_on and course.today - source.read_on > _STALE_AFTER:
+                message = f"The source “{source.key}” was last read on {source.read_on}."
                 hint = "See whether it still says so, and write the date of today."
                 line = parsed_file.entry_lines.get(source.key, 1)
                 problems.append(make_problem(ProblemLocation(path, line, 1), "W18", message, hint))
@@ -501,7 +501,7 @@ def _check_blueprints(
 
 
 def _excluded_kind_plural(question: Question) -> str:
-    if not types.type_of(question).in_exams:
+    if not types.type_of(question).is_allowed_in_exams:
         return "designs" if question.type == "design" else "labs"
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 
@@ -641,7 +641,7 @@ def check_keys_changed_since_review(
             if not entry or not reviewed:
                 continue
             if is_key_changed_since_review(entry, fingerprint, reviewed, today):
-                message = f"What is right in “{fingerprint.id}” changed after {entry.read}."
+                message = f"What is right in “{fingerprint.id}” changed after {entry.reviewed_on}."
                 hint = "Read it against its sources, write the date of today behind "
                 hint += f"“reviewed:” in {page}, and run the check with --fix."
                 location = ProblemLocation(path, fingerprint.line, fingerprint.column)
@@ -670,4 +670,8 @@ def is_key_changed_since_review(
         return False
     if entry.key == _NO_KEY and fingerprint.type != "card":
         return False
-    return entry.key != fingerprint.key and reviewed.isoformat() <= entry.read and reviewed < today
+    return (
+        entry.key != fingerprint.key
+        and reviewed.isoformat() <= entry.reviewed_on
+        and reviewed < today
+    )

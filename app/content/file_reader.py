@@ -375,7 +375,7 @@ def _build_items(
         if source.comment.id:
             fingerprints.append(_item_fingerprint(source, parsed_item, source_file, broken=broken))
         elif isinstance(node := source.comment.fields.values.get("q"), YamlText) and not node.text:
-            source_file.unidentified.append(_unidentified_item(source, source_file))
+            source_file.unidentified_items.append(_unidentified_item(source, source_file))
         if parsed_item is not None and not broken:
             items[ItemKey(parsed_item.item.id, source.line)] = parsed_item.item
             _add_reverse_card(parsed_item, items)
@@ -461,7 +461,7 @@ def _item_fingerprint(
         kind, stem = item.type, item.stem.plain
         options = types.type_of(item).options_for_statistics(item.answer)
         key_texts = types.type_of(item).key_texts(item.answer)
-        key_texts += [f"{o.credit:g} {o.words}" for o in options if o.credit]
+        key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
         key_words = f"{' '.join(key_texts)} {stable_repr(item.computed) if item.computed else ''}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
         key = content_hash(reduce_to_words(key_words) or key_words)[:6]
@@ -475,7 +475,7 @@ def _item_fingerprint(
         1,
         bottom_k_sketch(f"{heading}\n{source.text_after_comment}"),
         bool(reduce_to_words(stem)),
-        tuple(HashedOption(o.key, content_hash(reduce_to_words(o.words))[:6]) for o in options),
+        tuple(HashedOption(o.key, content_hash(reduce_to_words(o.text))[:6]) for o in options),
         broken,
         key,
         hash_words(heading),
@@ -502,7 +502,7 @@ def _add_page_to_file(
 ) -> ParsedFile:
     """Return the file with its page, and with each question's section set."""
     linker = FirstMentionLinker(names)
-    context = RenderContext(item_context.source_file, page=True, folder=item_context.folder)
+    context = RenderContext(item_context.source_file, is_page=True, folder=item_context.folder)
     # A card is part of the page's text. It is shown only with the same status as the
     # page.
     shown_items = {
@@ -719,7 +719,7 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
         source_file.report_parsing_failure(error, "This file")
         source_file.references.clear()
         source_file.edits.clear()
-        source_file.unidentified.clear()
+        source_file.unidentified_items.clear()
         parsed = ParsedFile(path)
     return _with_collected_records(source_file, parsed)
 
@@ -761,7 +761,7 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
         s.path, sources=read_sources(s), entry_lines=lines_of_register_entries(s)
     ),
     "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
-    "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
+    "ids.lock": lambda s: ParsedFile(s.path, lock_entries=read_lock(s)),
 }
 
 
@@ -775,6 +775,6 @@ def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> Pars
         cross_references=tuple(source_file.references),
         edits=tuple(source_file.edits),
         broken_comment_ids=tuple(dict.fromkeys(source_file.broken_comment_ids)),
-        unidentified=tuple(source_file.unidentified),
+        unidentified_items=tuple(source_file.unidentified_items),
         problems=tuple(sorted(set(source_file.problems))),
     )

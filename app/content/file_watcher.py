@@ -238,11 +238,11 @@ def _file_stamp(path: str) -> FileStamp | None:
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileStamps:
     stamps: Mapping[str, FileStamp | None]
-    settled: bool
+    are_reliable: bool
 
     def have_changed(self) -> bool:
         """Return whether any file has changed, appeared or disappeared."""
-        if not self.settled:
+        if not self.are_reliable:
             return True
         return any(_file_stamp(path) != stamp for path, stamp in self.stamps.items())
 
@@ -305,13 +305,13 @@ class WatchedFiles:
             self.cache.prune_if_mostly_unused()
         return CurrentFiles(visible_files, stamps)
 
-    def save_last_good_files(self, without: Collection[str] = ()) -> None:
+    def save_last_good_files(self, skipped_paths: Collection[str] = ()) -> None:
         """Save a copy of every file whose current version has no errors."""
         if self.last_good_files is None:
             return
         self.last_good_files.delete_all_but(list_course_files(self.folder))
         for path, (file, parsed_file) in self.remembered.items():
-            is_good = path not in without and not _count_errors(parsed_file)
+            is_good = path not in skipped_paths and not _count_errors(parsed_file)
             if is_good and self.last_good.get(path) is parsed_file:
                 self.last_good_files.store(path, file.content)
 

@@ -25,8 +25,8 @@ class MetadataKey(NamedTuple):
     """
 
     name: str
-    places: str
-    value: Literal["text", "words", ""]
+    allowed_places: str
+    value_type: Literal["text", "words", ""]
 
 
 _KEYS = (
@@ -52,15 +52,15 @@ _KEYS = (
     MetadataKey("let", "comment", ""),
     MetadataKey("reverse", "comment", "text"),
 )
-FRONT_KEYS = tuple(key.name for key in _KEYS if "page" in key.places)
-_ITEMS_FRONT_KEYS = tuple(key.name for key in _KEYS if "file" in key.places)
-_PAGE_ONLY_KEYS = tuple(key.name for key in _KEYS if key.places == "page")
-_COMMON_ITEM_KEYS = tuple(key.name for key in _KEYS if "comment" in key.places)
+FRONT_KEYS = tuple(key.name for key in _KEYS if "page" in key.allowed_places)
+_ITEMS_FRONT_KEYS = tuple(key.name for key in _KEYS if "file" in key.allowed_places)
+_PAGE_ONLY_KEYS = tuple(key.name for key in _KEYS if key.allowed_places == "page")
+_COMMON_ITEM_KEYS = tuple(key.name for key in _KEYS if "comment" in key.allowed_places)
 ITEM_KEYS = (*_COMMON_ITEM_KEYS, *(key for kind in KINDS.values() for key in kind.keys))
 # Of the keys of question types, those with a single value, and the lists of words.
 _SINGLE_VALUE_KEYS = {"shuffle", "case", "figure", "host", "start", "estimate"}
-_SINGLE_VALUE_KEYS |= {key.name for key in _KEYS if key.value == "text"}
-_WORD_LIST_KEYS = {"choose", "goal"} | {key.name for key in _KEYS if key.value == "words"}
+_SINGLE_VALUE_KEYS |= {key.name for key in _KEYS if key.value_type == "text"}
+_WORD_LIST_KEYS = {"choose", "goal"} | {key.name for key in _KEYS if key.value_type == "words"}
 _ELSEWHERE = {
     "answer": "Tick the right answer: - [x] text.",
     "explanation": "Write it as a box below the answers: > [!NOTE]",
@@ -353,7 +353,7 @@ def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: 
         applicable_keys.add("reverse")
     else:
         applicable_keys |= {*_COMMON_ITEM_KEYS, *KINDS[type_name].keys} - {"reverse"}
-        applicable_keys -= set() if KINDS[type_name].in_parts else {"partial"}
+        applicable_keys -= set() if KINDS[type_name].supports_partial_credit else {"partial"}
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in applicable_keys:
             message = f"“{name}” has no meaning for an item of the type “{type_name}”."

@@ -197,14 +197,14 @@ _OWN_ID = "write q: alone in its comment, and run the check with --fix"
 class IdOwners:
     """The owner of each id, and all problems with ids.
 
-    `--fix` may give new ids to `copies` and `unidentified` items. It does not change
+    `--fix` may give new ids to `copies` and `unidentified_items`. It does not change
     the `doubtful` ids in files or ids.lock.
     """
 
     items: dict[str, IdClaim] = dataclasses.field(default_factory=dict)
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
     copies: list[IdClaim] = dataclasses.field(default_factory=list)
-    unidentified: list[UnidentifiedItemInFile] = dataclasses.field(default_factory=list)
+    unidentified_items: list[UnidentifiedItemInFile] = dataclasses.field(default_factory=list)
     doubtful_ids: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
@@ -435,12 +435,12 @@ def have_several_options_changed(entry: LockEntry, fingerprint: ItemFingerprint)
 def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, parsed_file in evidence.parsed_files.items():
-        for item in parsed_file.unidentified:
+        for item in parsed_file.unidentified_items:
             if missing_id := evidence.find_missing_entry(item, item.possible_ids):
                 location = ProblemLocation(path, *item.insertion.position)
                 _report_relocated_id(missing_id, location, "", evidence, owners)
             else:
-                owners.unidentified.append(UnidentifiedItemInFile(path, item))
+                owners.unidentified_items.append(UnidentifiedItemInFile(path, item))
 
 
 def _report_relocated_id(

@@ -65,7 +65,7 @@ def build_item(
     source_file.item = source.comment.id
     if not source.comment.id:
         return None
-    context.first, context.last = source.line, source.line + source.text.count("\n")
+    context.first_line, context.last_line = source.line, source.line + source.text.count("\n")
     check_foreign_markup(source.heading, source_file)
     check_markup_typos(source.body, source_file)
     if not source.heading.content.strip():
@@ -111,7 +111,7 @@ def _report_unread_options(
     source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report E24: options in a question type that takes none."""
-    if parts.options and type_name in KINDS and not KINDS[type_name].boxed:
+    if parts.options and type_name in KINDS and not KINDS[type_name].has_option_boxes:
         message = f"A question of the type “{type_name}” reads no options in boxes."
         option_text = parts.options[0].words
         hint = {
@@ -205,8 +205,8 @@ def _store_if_answer_block(
         parts.answer_line = parts.answer_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, source_file))
         return True
-    is_answer_form = type_name in KINDS and KINDS[type_name].block == kind
-    if is_answer_form and KINDS[type_name].repeated:
+    is_answer_form = type_name in KINDS and KINDS[type_name].answer_block == kind
+    if is_answer_form and KINDS[type_name].has_several_blocks:
         parts.block.extend(block)
         return True
     if kind == "ordered_list_open" and not is_answer_form and is_task_list(block):
@@ -330,14 +330,14 @@ def _infer_missing_type(
         return "console"
     inferred_type = _infer_non_choice_type(source, parts.options)
     is_unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
-    if inferred_type and KINDS[inferred_type].block and is_unticked:
+    if inferred_type and KINDS[inferred_type].answer_block and is_unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
         location = source.comment.line, source.comment.column
         source_file.report("E13", *location, message, hint, derived=True)
         return ""
     if inferred_type:
-        _extract_answer_block(parts, KINDS[inferred_type].block)
+        _extract_answer_block(parts, KINDS[inferred_type].answer_block)
         return inferred_type
     if parts.options:
         return infer_choice_kind(parts.options)
@@ -391,7 +391,7 @@ def _build_question(
     outer_citations = list(context.cited_sources)
     context.cited_sources.clear()
     answer = kind.parse(authored)
-    if not kind.weighed:
+    if not kind.supports_weighted_options:
         check_no_partial_credit(parts.options, kind.name, context.source_file)
     stem = _build_stem(authored, kind)
     question = Question(
@@ -425,7 +425,7 @@ def _build_stem(authored: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     """Return the heading, followed by everything before the answers."""
     context = authored.context
     heading = render_tokens([authored.source.heading], context)
-    body = [] if kind.blank else [t for t in authored.parts.stem if t.type != "hr"]
+    body = [] if kind.gap_pattern else [t for t in authored.parts.stem if t.type != "hr"]
     if not body:
         return heading
     body_text = render_tokens(body, context)
@@ -456,7 +456,7 @@ _PARTIAL_MEANING = {
 
 
 def _partial_credit_hint(kind: QuestionType[Any]) -> str:
-    known_rules = kind.credits if kind.in_parts else PARTIAL
+    known_rules = kind.credit_rules if kind.supports_partial_credit else PARTIAL
     rules = ", or ".join(f"{rule} ({_PARTIAL_MEANING[rule]})" for rule in known_rules if rule)
     return f"Write partial: {rules}."
 
@@ -467,7 +467,7 @@ def _read_partial_credit_rule(
     rule_name = source.comment.field_text("partial")
     partial = PARTIAL.get(rule_name)
     location = source.comment.field_location("partial")
-    if partial and kind.in_parts and partial not in kind.credits:
+    if partial and kind.supports_partial_credit and partial not in kind.credit_rules:
         message = f"“{rule_name}” is no way of partial credit for the type “{kind.name}”."
         source_file.report("E13", *location, message, _partial_credit_hint(kind))
     if partial is not None:

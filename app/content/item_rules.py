@@ -113,7 +113,7 @@ class _ComputedQuestionCheck:
         names = set(_QUOTED.findall(message)) if not quoted else set()
         quoted += [text for text in self.expressions if names & set(_WORDS.findall(text))]
         answer, first = self.question.answer, self.question.place.line
-        answers = [option.words for option in self.kind.options_for_statistics(answer)]
+        answers = [option.text for option in self.kind.options_for_statistics(answer)]
         answers += self.kind.extra_placeholder_texts(answer)
         computed_answers = [text for text in answers if PLACEHOLDER.search(text)]
         for text in (*quoted, *reversed(computed_answers)):

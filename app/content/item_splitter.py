@@ -35,7 +35,7 @@ _TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
 _ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
 # The rest of a comment whose first characters are missing.
 _COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
-_BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
+_BLANKS = {kind.name: kind.gap_pattern for kind in KINDS.values() if kind.gap_pattern}
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 
@@ -61,8 +61,8 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
         yield range(start, at)
 
 
-def find_heading_after(prose: Sequence[Token], at: int) -> int:
-    for index in range(at + 1, len(prose)):
+def find_heading_after(prose: Sequence[Token], start_index: int) -> int:
+    for index in range(start_index + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
             return index
     return len(prose)
@@ -551,7 +551,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         if _KEYS_FIRST.match(comment.content):
             hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
             source_file.report("E01", first_line(comment), 1, message, hint)
-            source_file.unidentified.append(_unidentified_item(prose, at, source_file))
+            source_file.unidentified_items.append(_unidentified_item(prose, at, source_file))
             return
         source_file.record_broken_comment_id(comment.content, first_line(comment))
         hint = "Begin it with q: and an id: <!-- q: some-id"
@@ -572,7 +572,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         hint += " If nothing is asked here, write the list without boxes."
     message = f"This {noun} has no id."
     source_file.report("E01", first_line(heading), 1, message, hint)
-    source_file.unidentified.append(_unidentified_item(prose, at, source_file))
+    source_file.unidentified_items.append(_unidentified_item(prose, at, source_file))
 
 
 def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: SourceFile) -> int:

@@ -748,7 +748,7 @@ class LiveLibrary:
                 return _LibraryState(self._state.library, stamps)
             library = assemble_library(parsed_files, self.folder, previous_files=self._readings)
             failed_paths = {p.path for p in library.problems if p.code == "E00"}
-            self._files.save_last_good_files(without=failed_paths)
+            self._files.save_last_good_files(skipped_paths=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             library = self._state.library if self._state else _EMPTY
             problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
@@ -784,7 +784,7 @@ class LiveLibrary:
 class _RetryDeadline:
     """Timestamps of an unreadable course: it counts as changed once the retry is due."""
 
-    at: float
+    retry_at: float
 
     def have_changed(self) -> bool:
-        return time.monotonic() >= self.at
+        return time.monotonic() >= self.retry_at

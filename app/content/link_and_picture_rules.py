@@ -128,7 +128,7 @@ def check_drawing(
     for name, drawing in variants.items():
         if isinstance(drawing, SvgProblem) and not region:
             place = ProblemLocation(f"{folder}/{name}", drawing.line)
-            message = f"This drawing cannot be shown: {drawing.why}."
+            message = f"This drawing cannot be shown: {drawing.reason}."
             yield make_problem(place, "E58", message, drawing.remedy or _HINT, reference.item)
         elif isinstance(drawing, SvgFigure) and region in drawing.blurred:
             message = f"{name}, line {drawing.line}: {drawing.blurred[region]}."

@@ -116,7 +116,7 @@ def _format_lock_line(entry: LockEntry) -> str:
 def _format_optional_columns(entry: LockEntry) -> list[str]:
     """Return the columns that older lines lack, without empty ones at the end."""
     columns = [
-        f"{entry.key}@{entry.read}" if entry.key else "-",
+        f"{entry.key}@{entry.reviewed_on}" if entry.key else "-",
         f"{entry.heading}.{entry.body}" if entry.heading or entry.body else "-",
         quote(entry.path) or "-",
     ]

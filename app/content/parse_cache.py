@@ -238,19 +238,21 @@ class LastGoodFiles:
             _log.warning("last good content cannot be kept in %s: %s", self.folder, error)
         self._refused = True
 
-    def delete_all_but(self, existing: Collection[str]) -> None:
+    def delete_all_but(self, kept_paths: Collection[str]) -> None:
         """Delete the copies of files that no longer exist, and incomplete ones.
 
         If the course has no files at all, its disk is probably missing: no copy is
         deleted.
         """
-        valid_copies = {self.folder / path for path in existing}
+        valid_copies = {self.folder / path for path in kept_paths}
         for folder, _, names in os.walk(self.folder, topdown=False):
             for file in (Path(folder, name) for name in names):
                 if file in valid_copies:
                     continue
                 is_temporary = file.name.startswith(".")
-                is_obsolete = _is_unlocked_temporary_file(file) if is_temporary else bool(existing)
+                is_obsolete = (
+                    _is_unlocked_temporary_file(file) if is_temporary else bool(kept_paths)
+                )
                 if is_obsolete:
                     with contextlib.suppress(OSError):
                         file.unlink()

@@ -64,7 +64,7 @@ class ItemFingerprint:
 class LockEntry:
     """A line of ids.lock: an id that is or was in use.
 
-    `key` is the item's key at its last review, on the date `read`; both are empty
+    `key` is the item's key at its last review, on the date `reviewed_on`; both are empty
     before the first review. `heading` and `body` are hashes of the text and `path` the
     file when the line was written; older lines lack them.
     """
@@ -77,7 +77,7 @@ class LockEntry:
     options: tuple[HashedOption, ...]
     line: int
     key: str = ""
-    read: str = ""
+    reviewed_on: str = ""
     heading: str = ""
     body: str = ""
     path: str = ""
@@ -103,13 +103,13 @@ class ParsedFile:
     questions: tuple[Question, ...] = ()
     cards: tuple[Flashcard, ...] = ()
     fingerprints: tuple[ItemFingerprint, ...] = ()
-    unidentified: tuple[UnidentifiedItem, ...] = ()
+    unidentified_items: tuple[UnidentifiedItem, ...] = ()
     broken_comment_ids: tuple[BrokenCommentId, ...] = ()
     terms: tuple[GlossaryTerm, ...] = ()
     syllabus: Syllabus | None = None
     sources: tuple[CitedSource, ...] = ()
     exam: ExamBlueprint | None = None
-    lock: tuple[LockEntry, ...] = ()
+    lock_entries: tuple[LockEntry, ...] = ()
     drawing: SvgFigure | SvgProblem | None = None
     anchors: tuple[str, ...] = ()
     entry_lines: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -125,14 +125,14 @@ def list_used_ids(parsed_files: Mapping[str, ParsedFile]) -> set[str]:
     """Return every id that is or was in use, or appears in a broken comment."""
     files = parsed_files.values()
     ids = {fingerprint.id for file in files for fingerprint in file.fingerprints}
-    ids |= {entry.id for file in files for entry in file.lock}
+    ids |= {entry.id for file in files for entry in file.lock_entries}
     return ids | {broken.id for file in files for broken in file.broken_comment_ids}
 
 
 def lock_entries_by_id(parsed_files: Mapping[str, ParsedFile]) -> dict[str, LockEntry]:
     """Return the lines of ids.lock; empty if the course has none."""
     lock = parsed_files.get("ids.lock")
-    return {entry.id: entry for entry in lock.lock} if lock else {}
+    return {entry.id: entry for entry in lock.lock_entries} if lock else {}
 
 
 _TAG = re.compile(r"(<[^>]*>)")

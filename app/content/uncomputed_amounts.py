@@ -108,8 +108,8 @@ class ShownEstimate:
 class FileAmounts:
     """The amounts of one file: plain ones, estimates, doubtful ratios."""
 
-    plain: tuple[PlainAmount, ...] = ()
-    estimates: tuple[ShownEstimate, ...] = ()
+    plain_amounts: tuple[PlainAmount, ...] = ()
+    shown_estimates: tuple[ShownEstimate, ...] = ()
     ratios: tuple[DoubtfulRatio, ...] = ()
 
 
@@ -124,11 +124,11 @@ def check_plain_amounts_and_ratios(files: Mapping[str, FileAmounts]) -> Iterator
     estimates: dict[str, dict[str, str]] = {}
     for path, amounts in files.items():
         topic_estimates = estimates.setdefault(_topic_folder(path), {})
-        for estimate in amounts.estimates:
+        for estimate in amounts.shown_estimates:
             topic_estimates.setdefault(estimate.amount, estimate.target)
     for path, amounts in files.items():
         topic_estimates = estimates[_topic_folder(path)]
-        for amount in amounts.plain:
+        for amount in amounts.plain_amounts:
             target = amount.target or topic_estimates.get(_normalize_amount(amount.text), "")
             if target:
                 yield _plain_amount_problem(path, amount, target)

@@ -84,13 +84,13 @@ class BackupManifest(BaseModel):
 class BackupArchive:
     """An open backup. Reading a file of a zip archive to its end verifies its checksum."""
 
-    def __init__(self, zipped: zipfile.ZipFile, path: Path) -> None:
-        self._zipped = zipped
+    def __init__(self, zip_file: zipfile.ZipFile, path: Path) -> None:
+        self._zipped = zip_file
         self._path = path
-        with _refuse_damaged_archive(path), zipped.open(MANIFEST) as source:
+        with _refuse_damaged_archive(path), zip_file.open(MANIFEST) as source:
             content = source.read(_LONGEST_MANIFEST)
         self.manifest = _read_manifest(content, path)
-        self.has_key = SECRET in zipped.namelist()
+        self.has_key = SECRET in zip_file.namelist()
 
     def verify_files(self) -> None:
         """Verify every file in the backup. Raises InstallationError if one is damaged."""
@@ -102,15 +102,15 @@ class BackupArchive:
         with _refuse_damaged_archive(self._path):
             return self._zipped.read(SECRET).decode()
 
-    def extract(self, name: str, place: Path) -> None:
+    def extract(self, name: str, folder: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with (
-            os.fdopen(create_private_file(place), "wb") as target,
+            os.fdopen(create_private_file(folder), "wb") as target,
             _refuse_damaged_archive(self._path),
             self._zipped.open(name) as source,
         ):
             shutil.copyfileobj(source, target, _CHUNK_BYTES)
-        sync_to_disk(place)
+        sync_to_disk(folder)
 
 
 @contextlib.contextmanager
@@ -316,7 +316,7 @@ class RestoreResult:
     """The manifest of the restored backup, and the folders with the replaced files."""
 
     manifest: BackupManifest
-    kept: tuple[Path, ...]
+    replaced_folders: tuple[Path, ...]
 
 
 def restore_backup(installation: Installation, source: Path, now: dt.datetime) -> RestoreResult:

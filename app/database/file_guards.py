@@ -248,9 +248,9 @@ def open_sqlite_file(
 
 
 @contextlib.contextmanager
-def private_temp_folder(beside: Path) -> Iterator[Path]:
+def private_temp_folder(neighbor_file: Path) -> Iterator[Path]:
     """Yield a private temporary folder next to a file, and delete it afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}.", dir=beside.parent))
+    folder = Path(tempfile.mkdtemp(prefix=f".{neighbor_file.name}.", dir=neighbor_file.parent))
     try:
         yield folder
     finally:

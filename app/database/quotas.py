@@ -23,13 +23,13 @@ from app.errors import ConflictError, QuotaExceededError, StorageFullError
 class RowQuota:
     """The maximum number of rows of a kind, and the message and hint for exceeding it."""
 
-    most: int
+    max_rows: int
     message: str
     hint: str
 
     def raise_if_exceeded(self, count: int) -> None:
-        if count > self.most:
-            raise ConflictError(self.message.format(most=self.most), self.hint)
+        if count > self.max_rows:
+            raise ConflictError(self.message.format(most=self.max_rows), self.hint)
 
 
 OWN_CARDS = RowQuota(
@@ -68,9 +68,9 @@ def check_row_quota(db: Session, quota: RowQuota, *conditions: ColumnElement[boo
     Call it after inserting the row: a repeated request that inserts nothing passes, and
     the error rolls the insert back.
     """
-    excess_row = select(literal(1)).where(*conditions).limit(1).offset(quota.most)
+    excess_row = select(literal(1)).where(*conditions).limit(1).offset(quota.max_rows)
     if db.scalar(excess_row) is not None:
-        quota.raise_if_exceeded(quota.most + 1)
+        quota.raise_if_exceeded(quota.max_rows + 1)
 
 
 LEAST_FREE = 500_000_000
@@ -89,7 +89,7 @@ _SIZE = text("SELECT pg_database_size(current_database())")
 
 
 class DailyQuota:
-    """Bytes that each client stored this UTC day, in memory. A `most` of 0 means no limit."""
+    """Bytes that each client stored this UTC day, in memory. A `max_bytes` of 0 means no limit."""
 
     def __init__(self, max_bytes: float, clock: Callable[[], float] = time.time) -> None:
         self._most = max_bytes

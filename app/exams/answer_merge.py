@@ -14,33 +14,34 @@ class AnswerState:
 
     raw: Raw = dataclasses.field(default_factory=dict)
     flagged: bool = False
-    struck: tuple[str, ...] = ()
+    struck_options: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MergedAnswer:
     """What is saved of a question after a form was sent.
 
-    `changed`: the answer differs from before. `replaced`: it replaced another answer, given on
-    another page. `refused`: an answer given on another page was newer, and stays. `stale`: the form
-    still shows something that another page changed. `saved_at`: when the question was saved before.
+    `replaced_other_answer`: it replaced another answer, given on another page.
+    `kept_newer_answer`: an answer given on another page was newer, and stays. `form_is_stale`:
+    the form still shows something that another page changed. `saved_at`: when the question was
+    saved before.
     """
 
     state: AnswerState
-    changed: bool
-    replaced: bool
-    refused: bool
-    stale: bool
+    answer_changed: bool
+    replaced_other_answer: bool
+    kept_newer_answer: bool
+    form_is_stale: bool
     saved_at: dt.datetime | None = None
 
     @property
     def message_key(self) -> Literal["", "replaced", "refused", "stale"]:
         """The message code for the sender, empty for none."""
-        if self.refused:
+        if self.kept_newer_answer:
             return "refused"
-        if self.replaced:
+        if self.replaced_other_answer:
             return "replaced"
-        return "stale" if self.stale else ""
+        return "stale" if self.form_is_stale else ""
 
 
 def merge_answers(
@@ -76,13 +77,13 @@ def merge_answers(
     state = AnswerState(
         raw,
         submitted.flagged if submitted.flagged != displayed.flagged else saved.flagged,
-        _merged_strikes(saved.struck, displayed.struck, submitted.struck),
+        _merged_strikes(saved.struck_options, displayed.struck_options, submitted.struck_options),
     )
     changed = not _are_same_responses(
         _entered_fields(raw, raw), _entered_fields(saved.raw, saved.raw)
     )
     return MergedAnswer(
-        state, changed, replaced, refused, stale=not _are_same_states(state, submitted)
+        state, changed, replaced, refused, form_is_stale=not _are_same_states(state, submitted)
     )
 
 
@@ -117,5 +118,5 @@ def _are_same_states(one: AnswerState, other: AnswerState) -> bool:
     same_responses = _are_same_responses(
         _entered_fields(one.raw, one.raw), _entered_fields(other.raw, other.raw)
     )
-    same_marks = one.flagged == other.flagged and {*one.struck} == {*other.struck}
+    same_marks = one.flagged == other.flagged and {*one.struck_options} == {*other.struck_options}
     return same_responses and same_marks

@@ -32,10 +32,10 @@ class PaperItem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamPaper:
-    """The questions in order; `missing` is how many the bank lacks in each domain."""
+    """The questions in order, and how many the bank lacks in each domain."""
 
     slots: tuple[PaperItem, ...]
-    missing: Mapping[str, int]
+    missing_by_domain: Mapping[str, int]
 
 
 def assemble_paper(
@@ -87,7 +87,7 @@ def drawable_questions_by_domain(
 
 def keep_common_exam_types(questions: Iterable[Question]) -> list[Question]:
     """Return the questions of the types in most exams: single and multiple choice."""
-    return [q for q in questions if types.type_of(q).of_exam]
+    return [q for q in questions if types.type_of(q).is_in_real_exam]
 
 
 def _pick_questions(
@@ -145,12 +145,12 @@ _CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+
 class DomainQuestionCounts:
     """The questions for papers by domain: all, and those missed."""
 
-    all: Mapping[str, int]
-    missed: Mapping[str, int]
+    total_by_domain: Mapping[str, int]
+    missed_by_domain: Mapping[str, int]
 
     def count_missed_for(self, exam: ExamBlueprint) -> int:
         """Return how many missed questions an exam can include; a paper may hold fewer."""
-        return sum(n for domain, n in self.missed.items() if domain in exam.domains)
+        return sum(n for domain, n in self.missed_by_domain.items() if domain in exam.domains)
 
 
 def whole_exam_slug(slug: str) -> str:
@@ -176,13 +176,13 @@ def yield_derived_exams(
     short_count = short_exam_question_count(exam)
     yield short_exam(exam)
     for domain in domains:
-        question_count = min(short_count, counts.all.get(domain.number, 0))
+        question_count = min(short_count, counts.total_by_domain.get(domain.number, 0))
         if domain.number in exam.domains and question_count:
             slug_suffix = f"domain-{domain.number}"
             yield derive_exam(
                 exam, slug_suffix, f"{domain.title} only", {domain.number: question_count}
             )
-    missed = {d: n for d, n in counts.missed.items() if d in exam.domains and n}
+    missed = {d: n for d, n in counts.missed_by_domain.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
         missed = apportion(missed, exam.questions)
     if missed:

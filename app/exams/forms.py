@@ -20,14 +20,11 @@ _FACTOR_BY_TEXT = {f"{f:g}": f for f in FACTORS}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartExamForm:
-    """A request to start an exam.
-
-    `every_kind` includes all question types, not only those of the real exam.
-    """
+    """A request to start an exam, with the question types of the real exam or all."""
 
     token: str
-    factor: float
-    every_kind: bool = False
+    time_factor: float
+    all_question_types: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,22 +57,22 @@ class StartExamDraft:
 class ExamAnswerForm:
     """One question as the browser holds it, and where to go from it.
 
-    `go` is next, previous, review, a number, or empty to stay. `since` is the moment of showing in
-    milliseconds, 0 if unknown. `age` is how long the change waited in the browser in milliseconds,
-    0 if it was sent at once. `settled` says whether the learner confirmed the order of an ordering
-    question: yes, no, or empty if only the order can tell. `shown` is the form as it was shown or
+    `destination` is next, previous, review, a number, or empty to stay. `shown_at_ms` is 0 if
+    unknown. `waited_ms` is how long the change waited in the browser, 0 if it was sent at once.
+    `order_confirmed` says whether the learner confirmed the order of an ordering question: yes,
+    no, or empty if only the order can tell. `displayed_form` is the form as it was shown or
     last saved; None if not sent.
     """
 
     raw: Mapping[str, Sequence[str]]
     flagged: bool
-    struck: tuple[str, ...]
-    go: str
+    struck_options: tuple[str, ...]
+    destination: str
     move: str
-    since: int
-    age: int = 0
-    settled: str = ""
-    shown: "ExamAnswerForm | None" = None
+    shown_at_ms: int
+    waited_ms: int = 0
+    order_confirmed: str = ""
+    displayed_form: "ExamAnswerForm | None" = None
 
 
 class AnswerAgainForm(BaseModel):
@@ -107,20 +104,20 @@ def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
     return ExamAnswerForm(
         raw=raw,
         flagged=fields.get("flag") == "yes",
-        struck=tuple(struck[:_MOST_STRUCK]),
-        go=fields.get("go", "")[:12],
+        struck_options=tuple(struck[:_MOST_STRUCK]),
+        destination=fields.get("go", "")[:12],
         move=fields.get("move", "")[:200],
-        since=_parse_count(fields.get("since", "")),
-        age=_parse_count(fields.get("age", "")),
-        settled=_parse_order_confirmed([str(v) for k, v in pairs if k == "settled"]),
-        shown=_parse_shown_answer(fields["shown"]) if "shown" in fields else None,
+        shown_at_ms=_parse_count(fields.get("since", "")),
+        waited_ms=_parse_count(fields.get("age", "")),
+        order_confirmed=_parse_order_confirmed([str(v) for k, v in pairs if k == "settled"]),
+        displayed_form=_parse_shown_answer(fields["shown"]) if "shown" in fields else None,
     )
 
 
 def serialize_shown_answer(state: AnswerState) -> str:
     """Return the value of the field `shown`: what the form would send unchanged."""
     pairs = [(name, value) for name, values in state.raw.items() for value in values]
-    pairs += [("strike", key) for key in state.struck]
+    pairs += [("strike", key) for key in state.struck_options]
     pairs += [("flag", "yes")] * state.flagged
     pairs += [("settled", "yes")] * is_entered(state.raw)
     return urlencode(pairs)

@@ -164,13 +164,13 @@ def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> Pa
     return PastSitting(
         number=sitting.id,
         title=exam_title(library, sitting.exam),
-        whole=sitting.exam in library.exams,
-        started=sitting.started_at,
+        is_full_exam=sitting.exam in library.exams,
+        started_at=sitting.started_at,
         score=finished.score,
-        questions=len(sitting.slots),
-        answered=finished.answer_count,
+        question_count=len(sitting.slots),
+        answered_count=finished.answer_count,
         minutes=used_seconds / 60,
-        by_clock=sitting.closed_by == "time",
+        ended_by_clock=sitting.closed_by == "time",
     )
 
 
@@ -346,16 +346,16 @@ def save_answer_form(
     note = AnswerConflictNote(merged.message_key, saved_at)
     frame = _build_exam_frame(ctx, state, number, note)
     if is_htmx_request(ctx.request):
-        status = 409 if merged.refused else 200
+        status = 409 if merged.kept_newer_answer else 200
         return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
-    if merged.replaced or merged.refused:
+    if merged.replaced_other_answer or merged.kept_newer_answer:
         next_url = f"{_next_exam_url(state, number, '')}?told={merged.message_key}"
-    elif merged.changed and number in frame["unreadable"]:
+    elif merged.answer_changed and number in frame["unreadable"]:
         next_url = _next_exam_url(
             state, number, ""
         )  # the question page shows the problem while there is still time
     else:
-        next_url = _next_exam_url(state, number, form.go)
+        next_url = _next_exam_url(state, number, form.destination)
     return RedirectResponse(next_url, 303)
 
 
@@ -418,8 +418,8 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         numbers_with_card=_numbers_with_card(ctx, paper),
         again=to_repeat,
         practicable={
-            "missed": len(_practicable_items(ctx, report.missed)),
-            "open": len(_practicable_items(ctx, report.open)),
+            "missed": len(_practicable_items(ctx, report.missed_items)),
+            "open": len(_practicable_items(ctx, report.unanswered_items)),
         },
         titles={
             row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
@@ -445,7 +445,9 @@ def practice_questions_of_exam(
     if state.closed_at is None:
         raise ConflictError("This exam is not over yet.", "End it first.")
     report = build_score_report(load_graded_items(ctx.db, ctx.library, state))
-    items = _practicable_items(ctx, report.missed if form.pick == "missed" else report.open)
+    items = _practicable_items(
+        ctx, report.missed_items if form.pick == "missed" else report.unanswered_items
+    )
     if not items:
         raise ConflictError("None of these questions can be practiced now.")
     token = f"{form.token or new_submission_token()}.{form.pick}"
@@ -478,7 +480,7 @@ def _numbers_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> list
     return sorted(
         number_by_card[a.card]
         for a in added
-        if not a.aside and is_source_in_course(ctx.library, a.card)
+        if not a.is_suspended_or_declined and is_source_in_course(ctx.library, a.card)
     )
 
 
@@ -534,19 +536,21 @@ def _build_answer_change(
     return AnswerChange(
         number=slot.number,
         sent=_answer_state(variant, form),
-        shown=_answer_state(variant, form.shown) if form.shown else AnswerState(),
-        has_independent_fields=types.type_of(variant).independent,
-        since=form.since,
-        age=form.age,
+        displayed=_answer_state(variant, form.displayed_form)
+        if form.displayed_form
+        else AnswerState(),
+        has_independent_fields=types.type_of(variant).has_independent_fields,
+        shown_at_ms=form.shown_at_ms,
+        waited_ms=form.waited_ms,
     )
 
 
 def _answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
     kind = types.type_of(variant)
     raw = kind.respond_to_button(form.raw, form.move) if form.move else form.raw
-    order_confirmed = form.settled if raw == form.raw else "yes"
+    order_confirmed = form.order_confirmed if raw == form.raw else "yes"
     raw = kind.autosaved_response(variant.answer, raw, order_confirmed)
-    return AnswerState(raw, form.flagged, form.struck)
+    return AnswerState(raw, form.flagged, form.struck_options)
 
 
 def _next_exam_url(sitting: SittingState, number: int, go: str) -> str:
@@ -578,10 +582,10 @@ def _open_exam_question(
         token="",
         context="exam",
         place=slot.number,
-        since=to_milliseconds(ctx.now),
-        typed=saved.raw if saved.answered else {},
-        refused=unreadable.message if unreadable else "",
-        at=f"/exams/sittings/{sitting.id}/answers/{slot.number}",
+        first_shown_ms=to_milliseconds(ctx.now),
+        typed_fields=saved.raw if saved.answered else {},
+        parse_error=unreadable.message if unreadable else "",
+        submit_url=f"/exams/sittings/{sitting.id}/answers/{slot.number}",
     )
 
 
@@ -594,7 +598,7 @@ def _build_exam_frame(
     palette = build_paper_rows(sitting.slots, answers, {}, unreadable)
     answered = sum(row.answered for row in palette)
     saved = answers.get(number) or SavedAnswer(number, {})
-    last_saved = max((k.at for k in answers.values() if k.at), default=None)
+    last_saved = max((k.saved_at for k in answers.values() if k.saved_at), default=None)
     return {
         "sitting": sitting,
         "title": exam_title(ctx.library, sitting.exam),
@@ -645,7 +649,7 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
     graded_slot = slot_in_graded_revision(slot, item_score)
     question = load_exact_revision(ctx.db, ctx.library, graded_slot.item, graded_slot.revision)
     answer = RecordedAttempt(
-        item_score.attempt if item_score else 0,
+        item_score.attempt_id if item_score else 0,
         slot.item,
         question.topic,
         graded_slot.revision,
@@ -656,7 +660,7 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
         "exam",
         None,
         0,
-        regraded=item_score is not None and item_score.before is not None,
+        regraded=item_score is not None and item_score.score_before_regrade is not None,
     )
     url = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
     links = NextLinks(here=url, token=new_submission_token())

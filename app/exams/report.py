@@ -30,9 +30,9 @@ from app.widgets.svg import (
 class GradedItem:
     """One question after the end: `score` 0..1, `answered` false if left unanswered.
 
-    `before` is what the first answer would have scored, if it was changed later. `score_before_regrade` is what
-    the answer scored before it was regraded with a corrected key. `unreadable` marks an answer that
-    could not be parsed and scores 0.
+    `score_before_change` is what the first answer would have scored, if it was changed later.
+    `score_before_regrade` is what the answer scored before it was regraded with a corrected
+    key. An unreadable answer could not be parsed and scores 0.
     """
 
     number: int
@@ -42,13 +42,13 @@ class GradedItem:
     score: float
     answered: bool
     seconds: float
-    before: float | None = None
+    score_before_change: float | None = None
     score_before_regrade: float | None = None
-    unreadable: bool = False
+    is_unreadable: bool = False
 
     @property
     def result(self) -> str:
-        if self.unreadable:
+        if self.is_unreadable:
             return "could not be read"
         if not self.answered:
             return "unanswered"
@@ -64,9 +64,11 @@ class GradedItem:
     @property
     def change(self) -> str:
         """How changing the first answer changed the result, in words; empty if unchanged."""
-        if self.before is None:
+        if self.score_before_change is None:
             return ""
-        return f"{_say_right_or_wrong(self.before)} to {_say_right_or_wrong(self.score)}"
+        return (
+            f"{_say_right_or_wrong(self.score_before_change)} to {_say_right_or_wrong(self.score)}"
+        )
 
 
 def _say_right_or_wrong(score: float) -> str:
@@ -89,43 +91,42 @@ class PartScore:
 class AnswerChanges(NamedTuple):
     """A result of changing an answer, such as “wrong to right”, and the questions that had it."""
 
-    way: str
-    numbers: tuple[int, ...]
+    transition: str
+    question_numbers: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreReport:
     """The score report. `low` and `high` are the score range of a similar paper.
 
-    `missed` were answered wrong or partly right, `open` not at all. `weakest` are the objectives
-    that lost the most points in answered questions. `changes` are the questions with a changed
-    answer, by result. `mended` counts those whose score a corrected key changed, `before` is the
-    score of the paper with the old keys.
+    `missed_items` were answered wrong or partly right. `weakest_objectives` lost the most
+    points in answered questions. `answer_changes` are the questions with a changed answer, by
+    result. A regraded question has another score by a corrected key.
     """
 
     score: float
-    count: int
+    question_count: int
     low: float
     high: float
-    answered: int
+    answered_count: int
     domains: tuple[PartScore, ...]
     objectives: tuple[PartScore, ...]
-    missed: tuple[GradedItem, ...]
-    open: tuple[GradedItem, ...] = ()
-    weakest: tuple[PartScore, ...] = ()
-    changes: tuple[AnswerChanges, ...] = ()
-    mended: int = 0
-    before: float = 0.0
+    missed_items: tuple[GradedItem, ...]
+    unanswered_items: tuple[GradedItem, ...] = ()
+    weakest_objectives: tuple[PartScore, ...] = ()
+    answer_changes: tuple[AnswerChanges, ...] = ()
+    regraded_count: int = 0
+    score_before_regrade: float = 0.0
 
     @property
     def is_conclusive(self) -> bool:
         """Whether enough was answered to estimate a similar paper."""
-        return has_enough_answers(self.answered, self.count)
+        return has_enough_answers(self.answered_count, self.question_count)
 
     @property
     def questions_to_repeat(self) -> tuple[GradedItem, ...]:
         """The questions to review, in the order of the paper."""
-        return tuple(sorted((*self.missed, *self.open), key=lambda m: m.number))
+        return tuple(sorted((*self.missed_items, *self.unanswered_items), key=lambda m: m.number))
 
 
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
@@ -138,33 +139,33 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     answered = [m for m in graded if m.answered]
     return ScoreReport(
         score=score,
-        count=len(graded),
+        question_count=len(graded),
         low=low,
         high=high,
-        answered=len(answered),
+        answered_count=len(answered),
         domains=_part_scores((m.domain, m.score) for m in graded),
         objectives=_part_scores((m.objective, m.score) for m in graded),
-        missed=tuple(m for m in answered if m.score < 1),
-        open=tuple(m for m in graded if not m.answered),
-        weakest=largest_losses(_part_scores((m.objective, m.score) for m in answered)),
-        changes=tuple(
+        missed_items=tuple(m for m in answered if m.score < 1),
+        unanswered_items=tuple(m for m in graded if not m.answered),
+        weakest_objectives=largest_losses(_part_scores((m.objective, m.score) for m in answered)),
+        answer_changes=tuple(
             AnswerChanges(way, tuple(m.number for m in graded if m.change == way))
             for way in CHANGES
         ),
-        mended=sum(m.was_regraded for m in graded),
-        before=sum(
+        regraded_count=sum(m.was_regraded for m in graded),
+        score_before_regrade=sum(
             m.score if m.score_before_regrade is None else m.score_before_regrade for m in graded
         ),
     )
 
 
-def largest_losses(shares: Iterable[PartScore]) -> tuple[PartScore, ...]:
+def largest_losses(part_scores: Iterable[PartScore]) -> tuple[PartScore, ...]:
     """Return at most three parts that lost the most points.
 
     One answer says nothing about a part. Of parts that lost as much, the one with the lower share
     of right answers comes first.
     """
-    candidates = [s for s in shares if s.lost > 0 and s.count > 1]
+    candidates = [s for s in part_scores if s.lost > 0 and s.count > 1]
     return tuple(sorted(candidates, key=lambda s: (-s.lost, s.score / s.count))[:3])
 
 
@@ -218,16 +219,15 @@ _BASE, _HEIGHT = 66.0, 62.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReportCharts:
-    """The charts; `longest` and `even` are seconds per question.
+    """The charts, and two times per question: the longest, and that of an even pace.
 
-    `longest` is the longest time a question took, `even` the time at an even pace. `times` is None
-    if no time is known: the browser sent none, or all were 0.
+    `time_chart` is None if no time is known: the browser sent none, or all were 0.
     """
 
-    result: Markup
-    times: Markup | None
-    longest: float
-    even: float
+    score_chart: Markup
+    time_chart: Markup | None
+    longest_seconds: float
+    even_pace_seconds: float
 
 
 def draw_report_charts(
@@ -237,10 +237,10 @@ def draw_report_charts(
     longest = max((m.seconds for m in paper), default=0.0)
     even = seconds / max(len(paper), 1)
     return ReportCharts(
-        result=draw_score_range_chart(report, target),
-        times=draw_question_time_chart(paper, longest, even) if longest else None,
-        longest=longest,
-        even=even,
+        score_chart=draw_score_range_chart(report, target),
+        time_chart=draw_question_time_chart(paper, longest, even) if longest else None,
+        longest_seconds=longest,
+        even_pace_seconds=even,
     )
 
 
@@ -251,22 +251,22 @@ def draw_score_range_chart(report: ScoreReport, target: int | None) -> Markup:
         score=report.score,
         low=report.low if report.is_conclusive else report.score,
         high=report.high if report.is_conclusive else report.score,
-        of=report.count,
+        max_score=report.question_count,
         target=target or 0,
-        target_words=target_text,
+        target_text=target_text,
     )
-    alt_text = f"{round(report.score, 1):g} of {report.count}"
+    alt_text = f"{round(report.score, 1):g} of {report.question_count}"
     if report.is_conclusive:
         alt_text += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
     return draw_score_range(
-        score, f"{alt_text}; {target_text}" if target_text else alt_text, (0, report.count)
+        score, f"{alt_text}; {target_text}" if target_text else alt_text, (0, report.question_count)
     )
 
 
 def draw_question_time_chart(
     paper: Sequence[GradedItem], longest_seconds: float, even_pace_seconds: float
 ) -> Markup:
-    """Return the chart of seconds per question; × marks wrong ones, `even` is the even pace."""
+    """Return the chart of seconds per question; × marks wrong ones, a line marks the even pace."""
     slot_width = 100 / (len(paper) or 1)
     marks: list[str] = []
     for index, item in enumerate(paper):
@@ -297,22 +297,22 @@ _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PastSitting:
-    """A finished sitting; `whole` says that it was a full exam."""
+    """A finished sitting."""
 
     number: int
     title: str
-    whole: bool
-    started: dt.datetime
+    is_full_exam: bool
+    started_at: dt.datetime
     score: float
-    questions: int
-    answered: int
+    question_count: int
+    answered_count: int
     minutes: float
-    by_clock: bool
+    ended_by_clock: bool
 
     @property
     def share(self) -> float:
         """The score as a share, 0..1."""
-        return self.score / self.questions if self.questions else 0.0
+        return self.score / self.question_count if self.question_count else 0.0
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -320,10 +320,10 @@ class PastSitting:
 
         None if too few of its questions were answered.
         """
-        if not has_enough_answers(self.answered, self.questions):
+        if not has_enough_answers(self.answered_count, self.question_count):
             return None
-        low, high = score_interval_in_points(self.score, self.questions)
-        return low / self.questions, high / self.questions
+        low, high = score_interval_in_points(self.score, self.question_count)
+        return low / self.question_count, high / self.question_count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -335,20 +335,22 @@ class ExamScoreTrend:
 
 
 def build_exam_score_trend(
-    finished: Sequence[PastSitting], target: int | None, day_of: Callable[[dt.datetime], dt.date]
+    sittings: Sequence[PastSitting],
+    target: int | None,
+    study_day_of: Callable[[dt.datetime], dt.date],
 ) -> ExamScoreTrend | None:
     """Return the trend of the last sittings, given newest first; None without any."""
-    if not finished:
+    if not sittings:
         return None
-    last = list(reversed(finished[:MAX_TREND_EXAMS]))
-    sentence = _trend_sentence(finished)
+    last = list(reversed(sittings[:MAX_TREND_EXAMS]))
+    sentence = _trend_sentence(sittings)
     return ExamScoreTrend(
-        _draw_trend(last, target, day_of, f"{sentence} The table has each."), sentence
+        _draw_trend(last, target, study_day_of, f"{sentence} The table has each."), sentence
     )
 
 
 def _trend_sentence(finished: Sequence[PastSitting]) -> str:
-    full_exams = [past for past in finished if past.whole and past.range]
+    full_exams = [past for past in finished if past.is_full_exam and past.range]
     if len(full_exams) < 2:
         return "Each point is one exam; the line through it is the likely range."
     latest, previous = full_exams[:2]
@@ -384,8 +386,10 @@ def _draw_trend(
         if past.range:
             low, high = (_PLANE.y_pixels(share) for share in past.range)
             marks.append(draw_line("thin", x, high, x, low))
-        marks.append(draw_dot("ink" if past.whole else "hole", x, _PLANE.y_pixels(past.share), 5))
+        marks.append(
+            draw_dot("ink" if past.is_full_exam else "hole", x, _PLANE.y_pixels(past.share), 5)
+        )
         if past in (last[0], last[-1]):
-            day = day_of(past.started)
+            day = day_of(past.started_at)
             marks.append(draw_text(format_short_date(day), x, 146, "m"))
     return build_svg_element(marks, 150, alt_text)

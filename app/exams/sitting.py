@@ -64,7 +64,7 @@ def draw_sitting(
     blueprint, form = sitting_request.exam, sitting_request.start_form
     domain_of = domain_by_objective(library)
     questions: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
-    if not form.every_kind and not is_exam_of_missed_questions(blueprint.slug):
+    if not form.all_question_types and not is_exam_of_missed_questions(blueprint.slug):
         questions = keep_common_exam_types(questions)
     seen = store.load_items_seen_anywhere(db, learner_id)
     paper = assemble_paper(
@@ -75,9 +75,9 @@ def draw_sitting(
         exam=blueprint.slug,
         seed=seed,
         paper=paper,
-        factor=form.factor,
+        factor=form.time_factor,
         target=sitting_request.target,
-        minutes=exam_minutes(blueprint, paper, form.factor),
+        minutes=exam_minutes(blueprint, paper, form.time_factor),
     )
 
 
@@ -103,11 +103,11 @@ def close_if_past_deadline(
 
 
 def close_sitting(
-    db: Session, library: Library, sitting: SittingState, by: str, at: dt.datetime
+    db: Session, library: Library, sitting: SittingState, closed_by: str, closed_at: dt.datetime
 ) -> SittingState:
     """Close a sitting and grade its answers; a second call changes nothing."""
     lock_learner(db, sitting.learner_id)  # lock first, as every other write for this learner does
-    if store.close_sitting(db, sitting, by, at):
+    if store.close_sitting(db, sitting, closed_by, closed_at):
         answers = store.load_answers(db, sitting.id)
         graded = [
             _grade_slot(
@@ -118,9 +118,9 @@ def close_sitting(
             for slot in sitting.slots
             if slot.number in answers and answers[slot.number].answered
         ]
-        store.record_graded_answers(db, sitting, graded, at)
+        store.record_graded_answers(db, sitting, graded, closed_at)
         missed = _cards_of_missed_questions(library, sitting, graded, max(answers, default=0))
-        store.schedule_missed_questions_if_wanted(db, sitting, missed, at)
+        store.schedule_missed_questions_if_wanted(db, sitting, missed, closed_at)
         store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
 
@@ -164,17 +164,17 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
                 score=item_score.score if item_score else 0.0,
                 answered=item_score is not None,
                 seconds=saved.milliseconds / 1000,
-                before=_first_answer_score(question, slot, saved),
-                score_before_regrade=item_score.before if item_score else None,
-                unreadable=_unreadable_response(question, slot, saved) is not None,
+                score_before_change=_first_answer_score(question, slot, saved),
+                score_before_regrade=item_score.score_before_regrade if item_score else None,
+                is_unreadable=_unreadable_response(question, slot, saved) is not None,
             )
         )
     return rows
 
 
-def slot_in_graded_revision(slot: PaperItem, point: ItemScore | None) -> PaperItem:
+def slot_in_graded_revision(slot: PaperItem, item_score: ItemScore | None) -> PaperItem:
     """Return the paper item in the revision it was graded with; its key may have been corrected."""
-    return dataclasses.replace(slot, revision=point.revision) if point else slot
+    return dataclasses.replace(slot, revision=item_score.revision) if item_score else slot
 
 
 def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
@@ -184,9 +184,13 @@ def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer)
     nothing.
     """
     kind = types.type_of(question)
-    if not kind.chosen or kind.several or saved.first in (None, saved.raw):
+    if (
+        not kind.names_options
+        or kind.has_several_right_options
+        or saved.first_response in (None, saved.raw)
+    ):
         return None
-    first = dataclasses.replace(saved, raw=saved.first or {})
+    first = dataclasses.replace(saved, raw=saved.first_response or {})
     return _grade_slot(question, slot, first).score
 
 
@@ -230,7 +234,7 @@ def _unreadable_response(
 
     Choices from a list can always be parsed.
     """
-    if not saved.answered or types.type_of(question).chosen:
+    if not saved.answered or types.type_of(question).names_options:
         return None
     try:
         verdict = grade(draw_variant(question, slot.seed), saved.raw)
@@ -266,16 +270,20 @@ Told = Literal["", "replaced", "refused", "stale"]
 class AnswerConflictNote:
     """The message about a form if another page had changed the same question.
 
-    `told` is a `MergedAnswer.message_key`; the other change was saved `at`, if known, in the
-    learner's time zone.
+    `message_key` is that of `MergedAnswer`; `saved_at` is the time of the other change, if known,
+    in the learner's time zone.
     """
 
-    told: Told = ""
-    at: dt.datetime | None = None
+    message_key: Told = ""
+    saved_at: dt.datetime | None = None
 
     @property
     def when(self) -> str:
-        return f"at {format_time_of_day(self.at)} {self.at:%Z}" if self.at else "meanwhile"
+        return (
+            f"at {format_time_of_day(self.saved_at)} {self.saved_at:%Z}"
+            if self.saved_at
+            else "meanwhile"
+        )
 
 
 NO_CONFLICT = AnswerConflictNote()
@@ -285,14 +293,14 @@ NO_CONFLICT = AnswerConflictNote()
 class PaperRow:
     """One question of the palette and the review screen.
 
-    `unreadable` says why its answer cannot be parsed; such a question counts as unanswered.
+    A question whose answer cannot be parsed counts as unanswered.
     """
 
     number: int
-    words: str
+    excerpt: str
     answered: bool
     flagged: bool
-    unreadable: str = ""
+    unreadable_reason: str = ""
 
     @property
     def label(self) -> str:
@@ -301,7 +309,7 @@ class PaperRow:
 
     @property
     def state(self) -> str:
-        if self.unreadable:
+        if self.unreadable_reason:
             return "can\u2019t be read"
         return "answered" if self.answered else "unanswered"
 
@@ -315,9 +323,9 @@ class PaperRow:
 class ExamPace:
     """Time used and questions answered, as shares 0..1, and the difference in words."""
 
-    time: float
-    answers: float
-    words: str
+    time_share: float
+    answered_share: float
+    text: str
 
 
 def build_paper_rows(

@@ -64,10 +64,10 @@ class SavedAnswer:
     number: int
     raw: Mapping[str, Sequence[str]]
     flagged: bool = False
-    struck: tuple[str, ...] = ()
+    struck_options: tuple[str, ...] = ()
     milliseconds: int = 0
-    at: dt.datetime | None = None
-    first: Mapping[str, Sequence[str]] | None = None
+    saved_at: dt.datetime | None = None
+    first_response: Mapping[str, Sequence[str]] | None = None
 
     @property
     def answered(self) -> bool:
@@ -76,7 +76,7 @@ class SavedAnswer:
     @property
     def state(self) -> AnswerState:
         """The part that a form can change."""
-        return AnswerState(self.raw, self.flagged, self.struck)
+        return AnswerState(self.raw, self.flagged, self.struck_options)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,25 +94,24 @@ class DrawnSitting:
 class AnswerChange:
     """One change to one question of a sitting in progress: the form as it was sent.
 
-    `shown` is the form as it was before; `independent` says whether its fields are. `since` is when
-    the question was shown, in milliseconds, 0 if unknown. `age` is how many milliseconds the change
-    waited in the browser, 0 if it was sent at once.
+    `displayed` is the form as it was before. `shown_at_ms` is 0 if unknown. `waited_ms` is how
+    long the change waited in the browser, 0 if it was sent at once.
     """
 
     number: int
     sent: AnswerState
-    shown: AnswerState = AnswerState()  # noqa: RUF009 - cannot be changed
+    displayed: AnswerState = AnswerState()  # noqa: RUF009 - cannot be changed
     has_independent_fields: bool = False
-    since: int = 0
-    age: int = 0
+    shown_at_ms: int = 0
+    waited_ms: int = 0
 
     def milliseconds_spent(self, previous_change: int, now: int) -> int:
         """Return the milliseconds since showing, or since the last change at `previous_change`.
 
         A form sent twice, or from two tabs at once, counts once.
         """
-        passed = now - max(self.since, previous_change)
-        return passed if self.since and 0 <= passed <= _MAX_MILLISECONDS else 0
+        passed = now - max(self.shown_at_ms, previous_change)
+        return passed if self.shown_at_ms and 0 <= passed <= _MAX_MILLISECONDS else 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,14 +130,14 @@ class GradedAnswer:
 class ItemScore:
     """The score of an answered question: its attempt, the score that counts.
 
-    `revision` is the one whose key gave the score; `before` is the score by the key of the exam, if
-    the answer was regraded since.
+    `revision` is the one whose key gave the score; `score_before_regrade` is the score by the
+    key of the exam, if the answer was regraded since.
     """
 
-    attempt: int
+    attempt_id: int
     score: float
     revision: str
-    before: float | None
+    score_before_regrade: float | None
 
 
 def insert_sitting(db: Session, learner_id: int, sitting: DrawnSitting, now: dt.datetime) -> int:
@@ -277,10 +276,10 @@ def save_answer(
             SittingAnswer.sitting_id == sitting.id, SittingAnswer.number == change.number
         )
     ).first() or SittingAnswer(sitting_id=sitting.id, number=change.number, at=0)
-    changed_at = max(to_milliseconds(sitting.started_at), to_milliseconds(now) - change.age)
+    changed_at = max(to_milliseconds(sitting.started_at), to_milliseconds(now) - change.waited_ms)
     merged = merge_answers(
         _saved_answer_from_row(row).state,
-        change.shown,
+        change.displayed,
         change.sent,
         form_is_newer=changed_at >= row.at,
         independent_fields=change.has_independent_fields,
@@ -289,7 +288,7 @@ def save_answer(
     if not row.first and is_entered(merged.state.raw):
         row.first = row.raw
     row.flagged = merged.state.flagged
-    row.struck = json.dumps(merged.state.struck)
+    row.struck = json.dumps(merged.state.struck_options)
     row.milliseconds += change.milliseconds_spent(row.at, changed_at)
     saved_at = from_milliseconds(row.at) if row.at else None
     row.at = max(row.at, changed_at)
@@ -298,12 +297,14 @@ def save_answer(
     return dataclasses.replace(merged, saved_at=saved_at)
 
 
-def close_sitting(db: Session, sitting: SittingState, by: str, at: dt.datetime) -> bool:
+def close_sitting(
+    db: Session, sitting: SittingState, closed_by: str, closed_at: dt.datetime
+) -> bool:
     """Close a sitting once; returns False if it was already closed."""
     result = db.execute(
         update(Sitting)
         .where(col(Sitting.id) == sitting.id, col(Sitting.closed_at).is_(None))
-        .values(closed_at=to_milliseconds(at), closed_by=by)
+        .values(closed_at=to_milliseconds(closed_at), closed_by=closed_by)
     )
     return bool(result.rowcount)  # type: ignore[attr-defined] # a cursor result
 
@@ -386,8 +387,8 @@ def _saved_answer_from_row(row: SittingAnswer) -> SavedAnswer:
         number=row.number,
         raw=json.loads(row.raw),
         flagged=row.flagged,
-        struck=tuple(json.loads(row.struck)),
+        struck_options=tuple(json.loads(row.struck)),
         milliseconds=row.milliseconds,
-        at=from_milliseconds(row.at),
-        first=json.loads(row.first) if row.first else None,
+        saved_at=from_milliseconds(row.at),
+        first_response=json.loads(row.first) if row.first else None,
     )

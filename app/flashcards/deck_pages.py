@@ -79,28 +79,27 @@ _KINDS = {QUESTION: "question", TERM: "term"}
 class ListedCard:
     """A card in a list: an excerpt of its front, and its state in words.
 
-    `kind` is the source of an added card. `aside` says that it is suspended, `declined` that the
-    learner left it out, `gone` that its source left the course.
+    `kind` is the source of an added card. `declined` says that the learner left it out.
     """
 
     card: str
-    words: str
+    excerpt: str
     state: str
-    aside: bool
-    leech: bool
+    is_suspended: bool
+    is_leech: bool
     kind: str = ""
     declined: bool = False
-    gone: bool = False
+    is_orphaned: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedCardsPage:
-    """One page of the added cards, newest first; `count` is the number of all."""
+    """One page of the added cards, newest first; `card_count` counts those of all pages."""
 
     rows: tuple[ListedCard, ...]
     page: int
-    pages: int
-    count: int
+    page_count: int
+    card_count: int
 
 
 def build_added_cards_page(ctx: RequestContext, page_number: int) -> AddedCardsPage:
@@ -123,13 +122,13 @@ def build_listed_card(
     kind, name = parse_card_id(added.card)
     return ListedCard(
         card=added.card,
-        words=excerpt_for_title(card_found.card.front) if card_found else name,
-        state=describe_card_state(added.state, added.due, ctx.day),
-        aside=added.aside and not added.declined,
-        leech=added.lapses >= LEECH_LAPSES,
+        excerpt=excerpt_for_title(card_found.card.front) if card_found else name,
+        state=describe_card_state(added.state, added.first_due_day, ctx.day),
+        is_suspended=added.is_suspended_or_declined and not added.declined,
+        is_leech=added.lapses >= LEECH_LAPSES,
         kind=_KINDS.get(kind, "own card"),
         declined=added.declined,
-        gone=card_found is None,
+        is_orphaned=card_found is None,
     )
 
 
@@ -139,10 +138,10 @@ def _list_course_card(
     state = status.state if status else None
     return ListedCard(
         card=card,
-        words=excerpt_for_title(ctx.library.cards[card].front),
+        excerpt=excerpt_for_title(ctx.library.cards[card].front),
         state=describe_card_state(state.state, state.due_day, ctx.day) if state else "new",
-        aside=status is not None and status.is_suspended,
-        leech=state is not None and state.lapses >= LEECH_LAPSES,
+        is_suspended=status is not None and status.is_suspended,
+        is_leech=state is not None and state.lapses >= LEECH_LAPSES,
         kind=kind,
     )
 
@@ -172,21 +171,21 @@ _MOST_WORDS = 8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardSearchResult:
-    """The cards with all the words of `query`; `more` says that the list is cut."""
+    """The cards with all the words of `query`."""
 
     query: str
     rows: tuple[ListedCard, ...]
-    more: bool
+    is_truncated: bool
 
 
 def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
     """Return the first cards with every word, in any order: added ones, then course cards."""
     words = split_query(query)[:_MOST_WORDS]
     if not words:
-        return CardSearchResult("", (), more=False)
+        return CardSearchResult("", (), is_truncated=False)
     names = list(itertools.islice(_matching_card_names(ctx, words), CARDS_PER_PAGE + 1))
     rows = tuple(_list_cards(ctx, names[:CARDS_PER_PAGE]))
-    return CardSearchResult(" ".join(query.split()), rows, more=len(names) > CARDS_PER_PAGE)
+    return CardSearchResult(" ".join(query.split()), rows, is_truncated=len(names) > CARDS_PER_PAGE)
 
 
 def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]:
@@ -300,8 +299,8 @@ class HistoryLine:
     """A log row in words: the study day, and what was done."""
 
     day: str
-    words: str
-    undone: bool
+    text: str
+    is_undone: bool
 
 
 class CardFigure(NamedTuple):
@@ -313,18 +312,18 @@ class CardFigure(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardDetails:
-    """A card on its own page; `undo` is the log id of the last review if it was of this card."""
+    """A card on its own page; its last review can be undone if it was the last of all."""
 
     card: Flashcard
     links: tuple[tuple[str, str], ...]
     facts: tuple[CardFigure, ...]
     log: tuple[HistoryLine, ...]
     token: str
-    aside: bool
-    own: bool
-    undo: int
-    day: dt.date
-    last: dt.date
+    is_suspended: bool
+    is_own: bool
+    undo_log_id: int
+    today: dt.date
+    last_settable_day: dt.date
 
 
 def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
@@ -340,11 +339,11 @@ def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
         facts=tuple(_card_figures(ctx, record, history)),
         log=tuple(_history_line(ctx, row) for row in history),
         token=showing_token(name, record.log_row_count),
-        aside=record.suspended,
-        own=parse_card_id(name).kind == OWN,
-        undo=last_undoable.id if last_undoable and last_undoable.card == name else 0,
-        day=ctx.day,
-        last=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
+        is_suspended=record.suspended,
+        is_own=parse_card_id(name).kind == OWN,
+        undo_log_id=last_undoable.id if last_undoable and last_undoable.card == name else 0,
+        today=ctx.day,
+        last_settable_day=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
     )
 
 
@@ -371,7 +370,7 @@ def _card_figures(
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
     if record.card_state is None and is_added_card(record.card):
         added = added_cards.load_added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
-        return describe_card_state("new", added.due if added else None, ctx.day)
+        return describe_card_state("new", added.first_due_day if added else None, ctx.day)
     state = record.card_state
     return describe_card_state(state.state, state.due_day, ctx.day) if state else "new"
 

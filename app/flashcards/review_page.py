@@ -86,7 +86,7 @@ class ReviewFilter:
     """Which cards to show: one topic or all, extra new cards, a task of the list, or a single card."""
 
     topic: str = ""
-    more: int = 0
+    extra_new_cards: int = 0
     task: CardTask = ""
     card: str = ""
 
@@ -96,7 +96,7 @@ class ReviewFilter:
         return self.url_with({})
 
     def url_with(self, parameters: Mapping[str, object]) -> str:
-        pairs = {"topic": self.topic, "more": self.more, "task": self.task, **parameters}
+        pairs = {"topic": self.topic, "more": self.extra_new_cards, "task": self.task, **parameters}
         query = urlencode({name: value for name, value in pairs.items() if value})
         return f"/flashcards?{query}" if query else "/flashcards"
 
@@ -106,24 +106,24 @@ class GradeButton:
     """A rating button, with the time until the card would be asked again."""
 
     rating: int
-    words: str
+    label: str
     interval: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardView:
-    """The card to review; its due date can be set from the study day `day` to `last`."""
+    """The card to review; its due date can be set from today on."""
 
     card: Flashcard
     token: str
-    who: str
-    since: int
+    learner_key_hash: str
+    shown_at_ms: int
     note: str
     links: tuple[CardLink, ...]
     question: str
     sources: tuple[CitedSource, ...]
-    day: dt.date
-    last: dt.date
+    today: dt.date
+    last_settable_day: dt.date
     buttons: tuple[GradeButton, ...] = ()
 
 
@@ -131,23 +131,23 @@ class CardView:
 class NoCardsDueInfo:
     """What the page shows when no card is due.
 
-    `on` and `count` are the next study day with cards. `wait` is the time until a learning step
-    later today. `more` is how many new cards of the page `topic` could be started now, `wanted` the
-    value of `more` in the address that starts them. `reverses` says that the new ones left are
-    buried because their reverse was seen today, `too_late` that new cards could not be reviewed
-    twice before the exam, `has_list` that these are the cards of the day's list. `next_task` is the
-    next one on it with something to do now.
+    `wait_text` is the time until a learning step later today. `startable_new_cards` is how many
+    new cards of the page `topic` could be started now, `extra_new_cards_to_request` the value
+    of `more` in the address that starts them. New cards left are buried if their reverse was
+    seen today. It is too late for them if they could not be reviewed twice before the exam.
+    `has_list` says that these are the cards of the day's list. `next_task` is the next one on
+    it with something to do now.
     """
 
-    on: dt.date | None
-    count: int
-    wait: str
-    more: int
-    wanted: int
+    next_day: dt.date | None
+    cards_on_next_day: int
+    wait_text: str
+    startable_new_cards: int
+    extra_new_cards_to_request: int
     topic: str
-    tomorrow: bool
-    reverses: bool
-    too_late: bool = False
+    is_next_day_tomorrow: bool
+    are_new_cards_buried: bool
+    is_too_late_for_new_cards: bool = False
     has_list: bool = False
     next_task: TaskView | None = None
 
@@ -189,18 +189,20 @@ def build_review_page(
     if listed is not None and review_filter.task:
         is_review = review_filter.task == "review"
         listed = (
-            CardsOnDayList(listed.reviews, is_task=True)
+            CardsOnDayList(listed.review_cards, is_task=True)
             if is_review
-            else CardsOnDayList(new=listed.new, is_task=True)
+            else CardsOnDayList(new_cards=listed.new_cards, is_task=True)
         )
-    todays_queue = load_todays_queue(ctx, listed, review_filter.topic, review_filter.more)
+    todays_queue = load_todays_queue(
+        ctx, listed, review_filter.topic, review_filter.extra_new_cards
+    )
     done, record = todays_queue.queue.finished, _next_card_to_show(ctx, review_filter, todays_queue)
-    cards_left = max(todays_queue.left.cards, 1) if record else 0
+    cards_left = max(todays_queue.cards_left.cards, 1) if record else 0
     return ReviewPage(
         done_today=done,
         total_today=done + cards_left,
         counters=count_by_queue(
-            todays_queue.left, _counter_of_card(record, todays_queue) if record else ""
+            todays_queue.cards_left, _counter_of_card(record, todays_queue) if record else ""
         ),
         card_view=(
             build_card_view(ctx, record, show=show, since=since, token=token) if record else None
@@ -216,11 +218,11 @@ def build_review_page(
 
 def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
     """Return the counter of a card; on the list, an older unfinished step counts as due."""
-    first_record = queue.queue.first
+    first_record = queue.queue.first_card
     if record.card_state is None:
         return "new"
     if first_record is not None and first_record.card == record.card:
-        return "due" if queue.queue.kind == "review" else "learning"
+        return "due" if queue.queue.first_card_kind == "review" else "learning"
     return "due" if record.card_state.state == "review" else "learning"
 
 
@@ -256,14 +258,14 @@ def build_card_view(
     return CardView(
         card=card,
         token=token or showing_token(record.card, record.log_row_count),
-        who=hash_learner_key(ctx.learner),
-        since=since or to_milliseconds(ctx.now),
+        learner_key_hash=hash_learner_key(ctx.learner),
+        shown_at_ms=since or to_milliseconds(ctx.now),
         note=describe_origin_and_recall(record, ctx.day, resolved.origin),
         links=resolved.links,
         question=resolved.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
-        day=ctx.day,
-        last=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
+        today=ctx.day,
+        last_settable_day=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
         buttons=_grade_buttons(ctx, record) if show else (),
     )
 
@@ -306,12 +308,16 @@ def _next_card_to_show(
     db, learner, queue = ctx.db, ctx.learner.id, todays_queue.queue
     if review_filter.card:
         return review_log.load_card_record(db, learner, review_filter.card)
-    if queue.first is not None and queue.kind != "waiting":
-        return queue.first
-    if todays_queue.new:
-        return review_log.load_card_record(db, learner, todays_queue.new[0])
-    waiting_state = queue.first and queue.first.card_state
-    return queue.first if waiting_state and waiting_state.due_at - ctx.now <= _SHOWN_EARLY else None
+    if queue.first_card is not None and queue.first_card_kind != "waiting":
+        return queue.first_card
+    if todays_queue.startable_cards:
+        return review_log.load_card_record(db, learner, todays_queue.startable_cards[0])
+    waiting_state = queue.first_card and queue.first_card.card_state
+    return (
+        queue.first_card
+        if waiting_state and waiting_state.due_at - ctx.now <= _SHOWN_EARLY
+        else None
+    )
 
 
 def _explain_no_cards_due(
@@ -322,7 +328,7 @@ def _explain_no_cards_due(
 ) -> NoCardsDueInfo:
     queue, scope = todays_queue.queue, todays_queue.scope
     next_due = store.find_next_due_day(ctx.db, ctx.learner.id, scope)
-    state = queue.first.card_state if queue.first else None
+    state = queue.first_card.card_state if queue.first_card else None
     unseen = store.count_unseen_by_topic(
         ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
     )
@@ -339,15 +345,18 @@ def _explain_no_cards_due(
         tasks = [t for t in plan.tasks if t.done + t.begun < t.total] if plan else []
         next_task = build_task_view(tasks[0], ctx.library) if tasks else None
     return NoCardsDueInfo(
-        on=next_due.day if next_due else None,
-        count=next_due.cards if next_due else 0,
-        wait=format_wait(state.due_at - ctx.now) if state else "",
-        more=more,
-        wanted=max(extra_new_count, review_filter.more if listed is None else 0) + more,
+        next_day=next_due.day if next_due else None,
+        cards_on_next_day=next_due.cards if next_due else 0,
+        wait_text=format_wait(state.due_at - ctx.now) if state else "",
+        startable_new_cards=more,
+        extra_new_cards_to_request=max(
+            extra_new_count, review_filter.extra_new_cards if listed is None else 0
+        )
+        + more,
         topic=topic.title if topic else "",
-        tomorrow=bool(next_due and (next_due.day - ctx.day).days == 1),
-        reverses=bool(unseen) and not new,
-        too_late=last_new is not None and last_new < ctx.day,
+        is_next_day_tomorrow=bool(next_due and (next_due.day - ctx.day).days == 1),
+        are_new_cards_buried=bool(unseen) and not new,
+        is_too_late_for_new_cards=last_new is not None and last_new < ctx.day,
         has_list=listed is not None,
         next_task=next_task,
     )
@@ -475,7 +484,7 @@ def show_review(
         leech=resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech),
         earlier_rating=earlier_rating or query.graded,
     )
-    has_due = page.no_cards_due and page.no_cards_due.on
+    has_due = page.no_cards_due and page.no_cards_due.next_day
     has_cards = ctx.library.cards or page.card_view or page.done_today or has_due
     return ctx.page(
         "flashcards/index.html", table=page, review_filter=review_filter, empty=not has_cards

@@ -92,7 +92,7 @@ async def _create_package_download(
 
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
-        package = PackageWriter(file, modern=modern)
+        package = PackageWriter(file, newer_format=modern)
         local_now = now.astimezone(time_zone_or_utc(learner.zone))
         write_learner_cards(course, cards, package, local_now)
 
@@ -125,7 +125,9 @@ async def import_cards_file(
             package = await run_in_threadpool(_read_upload, library, file, name)
             sizes = await run_in_read_session(
                 request,
-                lambda ctx: import_store.read_person_picture_sizes(ctx.db, ctx.learner.home),
+                lambda ctx: import_store.read_person_picture_sizes(
+                    ctx.db, ctx.learner.row_id_in_any_course
+                ),
             )
             async with open_write_context(request) as ctx:
                 cards, began_at = await run_in_threadpool(

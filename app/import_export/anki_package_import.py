@@ -111,7 +111,7 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
             topic=topic,
             origin=f"{card.note.guid}\0{card.ordinal}",
             log=tuple(_convert_log(card, skipped_log_rows)),
-            own=content.text,
+            own_text=content.text,
             pictures={stored_names[file]: package.pictures[file] for file in content.files},
             suspended=card.suspended,
             retention=card.retention,
@@ -254,11 +254,11 @@ class BackgroundImports:
         self,
         open_write_session: OpenWriteSession,
         clock: Callable[[], dt.datetime],
-        patience: float = _LONGEST_WAIT,
+        max_wait_seconds: float = _LONGEST_WAIT,
     ) -> None:
         self._open_write_session = open_write_session
         self._clock = clock
-        self._patience = patience
+        self._patience = max_wait_seconds
         self._slots = FairSlots(AT_ONCE, AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending = False

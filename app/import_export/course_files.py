@@ -70,8 +70,8 @@ class TopicUpdate:
     files: Mapping[str, str]
     pictures: Mapping[str, bytes]
     added_items: tuple[AddedItem, ...]
-    refused: tuple[ItemRemark, ...]
-    lost: tuple[ItemRemark, ...]
+    refused_items: tuple[ItemRemark, ...]
+    losses: tuple[ItemRemark, ...]
 
 
 def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate:
@@ -88,7 +88,7 @@ def add_items_to_topic(result: ImportResult, target: TargetTopic) -> TopicUpdate
         for item in read_authored_items(text, f"topics/{target.slug}/{name}").items
     }
     added: list[AddedItem] = []
-    refused = list(result.refused)
+    refused = list(result.refused_items)
     item_remarks: list[ItemRemark] = []
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
@@ -328,7 +328,7 @@ def read_items_for_export(folder: Path, only_topic: str, seed: int) -> ImportRes
                 with_pictures = attach_pictures(folder / "topics" / topic, item)
                 complete = dataclasses.replace(with_pictures, topic=topic)
                 (items if live[item.name] else not_live).append(complete)
-        refused += (r for r in result.refused if live.get(r.name, True))
+        refused += (r for r in result.refused_items if live.get(r.name, True))
     return ImportResult(tuple(items), tuple(refused), tuple(not_live))
 
 

@@ -107,7 +107,9 @@ def _convert_draft(
     item = _convert_parsed_item(built, question, values)
     if not values:
         return item
-    return map_item_texts(item, lambda text: expressions.fill_template(text, values), answers=True)
+    return map_item_texts(
+        item, lambda text: expressions.fill_template(text, values), include_answers=True
+    )
 
 
 def _is_computed_item(region: Region) -> bool:
@@ -157,7 +159,7 @@ def _convert_parsed_item(
         reverse = draft.comment.field_text("reverse").lower() in {"yes", "true"}
         return dataclasses.replace(item, text=back, reverse=reverse)
     # The text between the heading and the answers, unless it is the answer.
-    is_answer = types.type_of(question).blank
+    is_answer = types.type_of(question).gap_pattern
     body = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
     if isinstance(question.answer, ConsoleSpec):
         body = f"{body}\n\n{_write_solution_transcript(question.answer.lab)}".strip()

@@ -391,7 +391,7 @@ class HtmlReader(HTMLParser):
             self.code, self.in_code = [], 1
         else:
             self.line += (
-                f"<{tag}>" if tag in _KEPT else make_emphasis_placeholder(tag, opening=True)
+                f"<{tag}>" if tag in _KEPT else make_emphasis_placeholder(tag, is_opening=True)
             )
 
     def _close_inline(self, tag: str) -> None:
@@ -400,7 +400,7 @@ class HtmlReader(HTMLParser):
         elif tag in _KEPT:
             self.line += f"</{tag}>"
         elif tag in EMPHASIS:
-            self.line += make_emphasis_placeholder(tag, opening=False)
+            self.line += make_emphasis_placeholder(tag, is_opening=False)
         elif tag == "a" and self.links:
             self._close_link(self.links.pop())
         elif tag == "q":
@@ -594,7 +594,7 @@ class ConvertedHtml:
     """Markdown, and what the HTML contained that Markdown cannot express."""
 
     text: str
-    lost: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
 
 
 def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> ConvertedHtml:

@@ -27,10 +27,10 @@ class ImportCounts:
     `waiting_cards` counts cards without a review, a few of which start on each day.
     """
 
-    new: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    reviews: int = 0
+    new_cards: int = 0
+    changed_cards: int = 0
+    unchanged_cards: int = 0
+    imported_reviews: int = 0
     skipped_reviews: Mapping[str, int] = dataclasses.field(default_factory=dict)
     waiting_cards: int = 0
 
@@ -39,8 +39,8 @@ class ImportCounts:
 class NewImport:
     """A matched file: its name, how many cards to write, and what is skipped."""
 
-    file: str
-    cards: int
+    file_name: str
+    card_count: int
     skipped_cards: Mapping[str, int]
     skipped_reviews: Mapping[str, int]
     lost_media_count: int
@@ -50,11 +50,11 @@ class NewImport:
 class ImportProgress:
     """The progress of an import; `began_at` tells it from a later one of the same learner."""
 
-    file: str
+    file_name: str
     state: str
-    cards: int
-    written_cards: int
-    outcome: ImportCounts
+    card_count: int
+    written_card_count: int
+    counts: ImportCounts
     skipped_cards: Mapping[str, int]
     lost_media_count: int
     began_at: int
@@ -77,9 +77,9 @@ def save_import_start(
     row = {
         **dict.fromkeys(("seen", "new", "changed", "same", "grades"), 0),
         "learner_id": learner_id,
-        "file": new_import.file,
+        "file": new_import.file_name,
         "state": RUNNING,
-        "cards": new_import.cards,
+        "cards": new_import.card_count,
         "media": new_import.lost_media_count,
         "refused": json.dumps(skipped_by_reason),
         "began_at": began_at,
@@ -108,10 +108,10 @@ def add_batch_result(
         .where(*import_filter)
         .values(
             seen=IMPORTS.c.seen + written_cards,
-            new=IMPORTS.c.new + outcome.new,
-            changed=IMPORTS.c.changed + outcome.changed,
-            same=IMPORTS.c.same + outcome.unchanged,
-            grades=IMPORTS.c.grades + outcome.reviews,
+            new=IMPORTS.c.new + outcome.new_cards,
+            changed=IMPORTS.c.changed + outcome.changed_cards,
+            same=IMPORTS.c.same + outcome.unchanged_cards,
+            grades=IMPORTS.c.grades + outcome.imported_reviews,
             refused=json.dumps({**refused, "grades": grades}),
             at=to_milliseconds(now),
         )
@@ -145,11 +145,11 @@ def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportPr
     is_silent = to_milliseconds(now) - row.at > _SILENT
     refused = json.loads(row.refused)
     return ImportProgress(
-        file=row.file,
+        file_name=row.file,
         state=STOPPED if is_silent and row.state == RUNNING else row.state,
-        cards=row.cards,
-        written_cards=row.seen,
-        outcome=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
+        card_count=row.cards,
+        written_card_count=row.seen,
+        counts=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
         skipped_cards=refused["cards"],
         lost_media_count=row.media,
         began_at=row.began_at,

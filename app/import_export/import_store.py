@@ -140,7 +140,7 @@ _ANKI_BEGAN = 1_136_073_600_000  # 2006; a review cannot be older
 _SAME_WITHIN = 1000  # ms within which two reviews of a card count as the same
 _LONGEST_LOOK = 10 * 60 * 1000
 _ALREADY = "in your log already"
-_FULL_LOG = f"beyond {CARD_LOG.most:,} entries in the log of one card"
+_FULL_LOG = f"beyond {CARD_LOG.max_rows:,} entries in the log of one card"
 _NO_MOMENT = "in the future, or before there was Anki"
 _DAY_MS = 24 * 60 * 60 * 1000
 _LATEST_START = 10 * 366 * _DAY_MS
@@ -150,14 +150,14 @@ _LATEST_START = 10 * 366 * _DAY_MS
 class ImportedLogEntry:
     """One entry of a card's log in a file: a review with rating 1 to 4, or an edit with rating 0.
 
-    The edit is "due" with its study day in `until`, "bury" or "forget".
+    The edit is "due" with its study day in `until_day`, "bury" or "forget".
     """
 
     at_ms: int
     rating: int
     took_ms: int
     edit: str = ""
-    until: str | None = None
+    until_day: str | None = None
 
     @property
     def rating_or_edit(self) -> int | str:
@@ -168,7 +168,7 @@ class ImportedLogEntry:
 class ImportedCard:
     """A card from a file, by our id.
 
-    `origin` identifies it in the file permanently. `own` is the text of an own card, which shows
+    `origin` identifies it in the file permanently. An own card has `own_text`, which shows
     `pictures`. `retention`, `seed` and `due_since_ms` are None if not in the file.
     """
 
@@ -177,7 +177,7 @@ class ImportedCard:
     topic: str
     origin: str
     log: tuple[ImportedLogEntry, ...] = ()
-    own: OwnCardText | None = None
+    own_text: OwnCardText | None = None
     pictures: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     suspended: bool = False
     retention: float | None = None
@@ -192,21 +192,23 @@ class _LoggedAct(NamedTuple):
 
 @dataclasses.dataclass(slots=True)
 class _ExistingCards:
-    """What a learner already had of some cards; `times` are in ms, in order."""
+    """What a learner already had of some cards; the times are in order."""
 
     logs: LogRowsByCard
-    times: dict[_LoggedAct, list[int]]
-    begun: set[str]
+    times_ms: dict[_LoggedAct, list[int]]
+    begun_card_ids: set[str]
     added_ids: set[str]
-    own: dict[str, OwnCardText]
+    own_texts: dict[str, OwnCardText]
 
 
 def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
     """Raise UnusableFileError if a learner would have too many own cards."""
     query = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own_cards = set(db.connection().scalars(query))
-    if len(own_cards | {card.card for card in cards if card.own}) > OWN_CARDS.most:
-        raise UnusableFileError(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
+    if len(own_cards | {card.card for card in cards if card.own_text}) > OWN_CARDS.max_rows:
+        raise UnusableFileError(
+            f"You would have more than {OWN_CARDS.max_rows:,} cards of your own."
+        )
 
 
 def estimate_stored_bytes(cards: Iterable[ImportedCard]) -> int:
@@ -214,7 +216,7 @@ def estimate_stored_bytes(cards: Iterable[ImportedCard]) -> int:
     total = 0
     for card in cards:
         total += sum(map(len, card.pictures.values())) * 4 // 3  # stored as Base64
-        total += len((card.own.front + card.own.back).encode()) if card.own else 0
+        total += len((card.own_text.front + card.own_text.back).encode()) if card.own_text else 0
         total += (_ROWS_OF_CARD + len(card.log)) * _BYTES_OF_STORED_ROW
     return total
 
@@ -275,7 +277,9 @@ def _rebuild_card_states_and_day_totals(
     """Rebuild memory rows and day totals of cards whose logs have grown."""
     after = load_log_rows_by_card(db, learner_id, first_reviews)
     before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
-    logs_without_memory = {c: log for c, log in existing.logs.items() if c not in existing.begun}
+    logs_without_memory = {
+        c: log for c, log in existing.logs.items() if c not in existing.begun_card_ids
+    }
     placements = {c.card: NoteAndTopic(c.note, c.topic) for c in cards}
     rebuild_card_states(db, learner_id, placements, {**logs_without_memory, **after})
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
@@ -308,9 +312,9 @@ def _build_log_rows(
     """Return the new log rows of a card; the others are counted in `skipped`."""
     rows: dict[int, dict[str, Any]] = {}
     today = learner.study_day(from_milliseconds(now))
-    free_entries = CARD_LOG.most - len(existing.logs.get(card.card, ()))
+    free_entries = CARD_LOG.max_rows - len(existing.logs.get(card.card, ()))
     for entry in card.log:
-        times = existing.times.get(_LoggedAct(card.card, entry.rating_or_edit), [])
+        times = existing.times_ms.get(_LoggedAct(card.card, entry.rating_or_edit), [])
         is_earlier_burial = entry.edit == "bury" and entry.at_ms < now
         if is_earlier_burial and learner.study_day(from_milliseconds(entry.at_ms)) < today:
             continue  # a burial ends with its study day, in Anki too
@@ -346,7 +350,7 @@ def _build_log_row(
         "study_day": day.isoformat(),
         "at": entry.at_ms,
         "act": entry.edit,
-        "until_day": tomorrow if entry.edit == "bury" else entry.until,
+        "until_day": tomorrow if entry.edit == "bury" else entry.until_day,
     }
 
 
@@ -357,7 +361,7 @@ def _select_gained_cards(
     return [
         card
         for card in cards
-        if card.card not in existing.begun | existing.added_ids
+        if card.card not in existing.begun_card_ids | existing.added_ids
         and (card.card in reviewed or is_added_card(card.card) or card.suspended)
     ]
 
@@ -403,10 +407,10 @@ def _store_changed_own_texts(
     """Save the text of own cards as in the file; returns those that changed."""
     new_rows, changed = [], set()
     for card in cards:
-        stored = existing.own.get(card.card)
-        if card.own is None or card.own == stored:
+        stored = existing.own_texts.get(card.card)
+        if card.own_text is None or card.own_text == stored:
             continue
-        columns = dataclasses.asdict(card.own)
+        columns = dataclasses.asdict(card.own_text)
         if stored is None:
             new_rows.append({"learner_id": learner_id, "card": card.card, "at": at, **columns})
             continue

@@ -61,17 +61,21 @@ class ItemOption:
 
 
 def build_scored_option(
-    text: str, score: float, best: float, feedback: str = "", span: NumberRange | None = None
+    text: str,
+    score: float,
+    best_score: float,
+    feedback: str = "",
+    number_range: NumberRange | None = None,
 ) -> ItemOption:
-    """Return an option worth `score` of `best`; a lower score is partial credit.
+    """Return an option worth `score` of `best_score`; a lower score is partial credit.
 
     >>> options = [build_scored_option("x", score, 100) for score in (100, 50, -10)]
     >>> [(option.right, option.credit) for option in options]
     [(True, 0.0), (False, 0.5), (False, 0.0)]
     """
-    right = score >= best > 0
-    credit = round(score / best, 7) if 0 < score < best else 0.0
-    return ItemOption(text, right, feedback, span, credit)
+    right = score >= best_score > 0
+    credit = round(score / best_score, 7) if 0 < score < best_score else 0.0
+    return ItemOption(text, right, feedback, number_range, credit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -192,7 +196,7 @@ class ImportResult:
     """
 
     items: tuple[Item, ...]
-    refused: tuple[ItemRemark, ...] = ()
+    refused_items: tuple[ItemRemark, ...] = ()
     not_live_items: tuple[Item, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -215,8 +219,8 @@ class ExportResult:
 
     content: bytes
     written_count: int
-    refused: tuple[ItemRemark, ...] = ()
-    lost: tuple[ItemRemark, ...] = ()
+    refused_items: tuple[ItemRemark, ...] = ()
+    losses: tuple[ItemRemark, ...] = ()
 
 
 class ItemSkippedError(ValueError):
@@ -238,14 +242,14 @@ def is_true_or_false(options: Iterable[ItemOption]) -> bool:
     return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
 
 
-def append_number_until_unused(name: str, used: Collection[str]) -> str:
+def append_number_until_unused(name: str, used_names: Collection[str]) -> str:
     """Return the name, with a number behind it if it is used.
 
     >>> append_number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
     'kv-cache-3'
     """
     candidates = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
-    return next(candidate for candidate in candidates if candidate not in used)
+    return next(candidate for candidate in candidates if candidate not in used_names)
 
 
 def item_label(item: Item) -> str:
@@ -350,27 +354,32 @@ def rename_or_drop_images(item: Item, names: Mapping[str, str]) -> Item:
     return map_item_texts(item, lambda text: _SHOWN_PICTURE.sub(replace, text))
 
 
-def map_item_texts(item: Item, change: Callable[[str], str], *, answers: bool = False) -> Item:
+def map_item_texts(
+    item: Item, convert_text: Callable[[str], str], *, include_answers: bool = False
+) -> Item:
     """Return the item with each of its Markdown texts changed.
 
-    With `answers`, also the answers that are plain text.
+    With `include_answers`, also the answers that are plain text.
     """
-    plain = item.kind in {"short", "numeric"} and not answers
+    plain = item.kind in {"short", "numeric"} and not include_answers
 
     def change_option(option: ItemOption) -> ItemOption:
-        text = option.text if plain else change(option.text)
-        return dataclasses.replace(option, text=text, feedback=change(option.feedback))
+        text = option.text if plain else convert_text(option.text)
+        return dataclasses.replace(option, text=text, feedback=convert_text(option.feedback))
 
     return dataclasses.replace(
         item,
-        stem=change(item.stem),
-        text=change(item.text),
-        explanation=change(item.explanation),
-        mistake=change(item.mistake),
-        hints=tuple(map(change, item.hints)),
+        stem=convert_text(item.stem),
+        text=convert_text(item.text),
+        explanation=convert_text(item.explanation),
+        mistake=convert_text(item.mistake),
+        hints=tuple(map(convert_text, item.hints)),
         options=tuple(map(change_option, item.options)),
         steps=tuple(map(change_option, item.steps)),
-        pairs=tuple(ItemPair(change(p.left), change(p.right), change(p.why)) for p in item.pairs),
+        pairs=tuple(
+            ItemPair(convert_text(p.left), convert_text(p.right), convert_text(p.why))
+            for p in item.pairs
+        ),
     )
 
 

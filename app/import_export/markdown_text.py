@@ -14,13 +14,13 @@ _LEAD = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[+-](?=\s|$)|=+$|-[- ]*$)")
 _NUMBERED = re.compile(r"^(\d{1,9})[.)](?=\s|$)")
 
 
-def escape_markdown(plain: str) -> str:
+def escape_markdown(plain_text: str) -> str:
     r"""Escape what would be markup anywhere in a line.
 
     >>> escape_markdown("a*b < 5 & snake_case _x_ AT&amp;T")
     'a\\*b \\< 5 & snake_case \\_x\\_ AT\\&amp;T'
     """
-    text = _ALWAYS.sub(lambda m: "\\" + m[0], plain)
+    text = _ALWAYS.sub(lambda m: "\\" + m[0], plain_text)
     text = _UNDERSCORE.sub(r"\\_", text)
     return _ENTITY.sub(r"\\&", text)
 
@@ -155,10 +155,10 @@ def _harden_indent(line: str) -> str:
     return _HARD * indent + text if indent > 1 else text
 
 
-def make_emphasis_placeholder(tag: str, *, opening: bool) -> str:
+def make_emphasis_placeholder(tag: str, *, is_opening: bool) -> str:
     """Return a provisional emphasis mark; white space must be moved out of it later."""
     code = _MARKS.index(EMPHASIS[tag])
-    return chr((0xE0F0 if opening else 0xE0F4) + code)
+    return chr((0xE0F0 if is_opening else 0xE0F4) + code)
 
 
 def collapse_spaces(text: str) -> str:

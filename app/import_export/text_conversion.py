@@ -112,7 +112,7 @@ def _insert_br_tags(text: str) -> str:
 
 def convert_html(html: str, losses: PicturesAndLosses) -> str:
     converted = to_markdown(html, losses.image_collector.collect_and_name_image)
-    for loss in converted.lost:
+    for loss in converted.losses:
         losses.add(loss)
     return converted.text
 

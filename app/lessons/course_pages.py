@@ -233,7 +233,7 @@ def _initial_letter(name: str) -> str:
 def _see_also_links(
     term: GlossaryTerm, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
 ) -> tuple[SeeAlsoLink, ...]:
-    links = (_see_also_link(see, glossary, pages) for see in term.see)
+    links = (_see_also_link(see, glossary, pages) for see in term.see_also)
     return tuple(x for x in links if f'href="{x.address}' not in term.meaning.html)
 
 
@@ -332,7 +332,7 @@ def _find_page_after(
     todays = load_todays_list(ctx)
     read = _pages_read(ctx.library, sections_read) | {slug}
     following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
-    has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam is not None
+    has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam_day is not None
     return following if following.is_listed or not has_plan else NextPage(None, route, False)
 
 

@@ -99,7 +99,7 @@ class ComputedFigure:
     """The computed value of a target, a link to its working, and the estimate it came from."""
 
     value: Value
-    address: str
+    url: str
     title: str
     estimate: Estimate | None = None
 
@@ -153,9 +153,9 @@ def _multiply_by_count(value: Value, inputs: Mapping[str, str]) -> Value:
 class DisplayedNumber:
     """A number as it is written in the text."""
 
-    before: str
+    text_before: str
     value: float
-    places: int
+    decimal_places: int
     has_commas: bool
     space_before_unit: str
     unit: str
@@ -206,7 +206,7 @@ def compare_figure_with_value(text: str, value: Value) -> FigureComparison:
     if scale is None:
         return FigureComparison("E83", _format_suggestion(value))
     scaled = value.value * scale
-    if abs(scaled - displayed.value) <= 0.5000001 * 10.0**-displayed.places:
+    if abs(scaled - displayed.value) <= 0.5000001 * 10.0**-displayed.decimal_places:
         return FigureComparison()
     if is_rounded_measurement(displayed.value / scale, value.value, value.unit or ""):
         return FigureComparison()
@@ -326,7 +326,7 @@ def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> fl
             factor = COUNT_SUFFIX[unit_word]
         percent = 100.0 if unit_word.startswith("%") else 1.0
         return percent / (factor or 1.0)
-    unit = "USD" if "$" in displayed.before else _leading_unit(displayed.unit)
+    unit = "USD" if "$" in displayed.text_before else _leading_unit(displayed.unit)
     if unit is None or quantities.unit_dimension_text(unit) != quantities.unit_dimension_text(
         base_unit
     ):
@@ -350,8 +350,8 @@ def _format_suggestion(value: Quantity) -> str:
 
 def _rewrite_figure(displayed: DisplayedNumber, value: float) -> str:
     commas = "," if displayed.has_commas else ""
-    number = f"{value:{commas}.{displayed.places}f}".replace("-", MINUS)
-    return f"{displayed.before}{number}{displayed.space_before_unit}{displayed.unit}"
+    number = f"{value:{commas}.{displayed.decimal_places}f}".replace("-", MINUS)
+    return f"{displayed.text_before}{number}{displayed.space_before_unit}{displayed.unit}"
 
 
 def keep_unit_on_line(text: str) -> str:
@@ -373,7 +373,7 @@ def figure_steps_html(text: str, output: str, computed_figure: ComputedFigure) -
         f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
         for step, result in zip(steps, results, strict=True)
     )
-    address = escapeHtml(computed_figure.address)
+    address = escapeHtml(computed_figure.url)
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
         f'<aside class="side" aria-label="Working for {displayed_text}">'

@@ -46,19 +46,19 @@ _LETTER = f"[{''.join(STYLES_BY_LETTER)}]"
 _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 
 
-def render_alert_opening(alert_type: str, inside: Sequence[Token]) -> str:
+def render_alert_opening(alert_type: str, content_tokens: Sequence[Token]) -> str:
     """Return the opening tags of an alert; a quote without an `alert_type` stays a quote.
 
     Adds the title to its first paragraph, and colors the letters of a memory hook.
     """
     if alert_type == "IMPORTANT":
-        _prepend_alert_title("What the exam tests.", inside)
+        _prepend_alert_title("What the exam tests.", content_tokens)
         return _message_opening_html("exam-box", "i-flag")
     if alert_type in {"WARNING", "CAUTION"}:
-        _prepend_alert_title("Common error.", inside)
+        _prepend_alert_title("Common error.", content_tokens)
         return _message_opening_html("warn", "i-alert")
     if alert_type == "TIP":
-        _mark_hook_letters(inside)
+        _mark_hook_letters(content_tokens)
         return '<div class="hook">\n'
     if alert_type == "NOTE":
         return '<aside class="side" aria-label="Aside">\n'
@@ -260,13 +260,13 @@ Env = MutableMapping[str, Any]
 class RenderContext:
     """State of one page or text while it is rendered.
 
-    `page` is whether it is a concept page, where alerts, figures and headings have
-    special markup; `folder` the topic folder that image paths are relative to;
-    `cited_sources` the source keys in order of first mention; `anchors` the heading anchors used so far.
+    `is_page` is whether it is a concept page, where alerts, figures and headings have special
+    markup; `folder` the topic folder that image paths are relative to; `cited_sources` the
+    source keys in order of first mention; `anchors` the heading anchors used so far.
     """
 
     source_file: SourceFile
-    page: bool = False
+    is_page: bool = False
     folder: str = ""
     cited_sources: list[str] = dataclasses.field(default_factory=list)
     anchors: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -274,21 +274,21 @@ class RenderContext:
     has_steps_aside: bool = False
     is_top_level: bool = True
     section_title: str = ""
-    first: int = 1
-    last: int = 1
+    first_line: int = 1
+    last_line: int = 1
 
     def note_block_location(self, token: Token) -> None:
         """Remember the block being rendered, for problem locations."""
         if token.map:
-            self.first, self.last = first_line(token), last_line(token)
-            self.source_file.line = self.first
+            self.first_line, self.last_line = first_line(token), last_line(token)
+            self.source_file.line = self.first_line
         if token.type == "inline":
             self.is_top_level = token.level == 1
 
     def report(
-        self, code_: str, needle: str, message: str, hint: str = "", *, derived: bool = False
+        self, code_: str, searched_text: str, message: str, hint: str = "", *, derived: bool = False
     ) -> None:
-        line, column = self.source_file.locate_text(needle, self.first, self.last)
+        line, column = self.source_file.locate_text(searched_text, self.first_line, self.last_line)
         self.source_file.report(code_, line, column, message, hint, derived=derived)
 
 
@@ -353,14 +353,16 @@ class _HtmlRenderer(RendererHTML):
     def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
         key = tokens[index].content
-        line, column = context.source_file.locate_text(f"[^{key}]", context.first, context.last)
+        line, column = context.source_file.locate_text(
+            f"[^{key}]", context.first_line, context.last_line
+        )
         context.source_file.add_reference("source", key, line, column)
         if key not in context.cited_sources:
             if len(context.cited_sources) >= MOST_ENTRIES:
                 context.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
                 return ""
             context.cited_sources.append(key)
-        if not context.page:
+        if not context.is_page:
             message = f"“[^{key}]” is shown on pages only, and stands in an item or a term."
             hint = f"Write the source into its comment or front matter, source: {key}, or "
             hint += "delete it."
@@ -390,11 +392,13 @@ class _HtmlRenderer(RendererHTML):
                 )
             href = resolve_local_url(href, context.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
-                text = "\n".join(context.source_file.lines[context.first - 1 : context.last])
+                text = "\n".join(
+                    context.source_file.lines[context.first_line - 1 : context.last_line]
+                )
                 link_target = f"]({token.attrs['href']}"
                 link_target = link_target if link_target in text else "]("
                 line, column = context.source_file.locate_text(
-                    link_target, context.first, context.last
+                    link_target, context.first_line, context.last_line
                 )
                 context.source_file.add_reference("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
@@ -420,7 +424,9 @@ class _HtmlRenderer(RendererHTML):
             hint = "Write it as text below the picture. Only on a page, and with the picture on a "
             hint += "line of its own, is it shown."
             context.report("W74", source, f"The caption “{caption[:40]}” is not shown here.", hint)
-        line, column = context.source_file.locate_text(source, context.first, context.last)
+        line, column = context.source_file.locate_text(
+            source, context.first_line, context.last_line
+        )
         context.source_file.add_reference("file", source, line, column)
         address = escapeHtml(f"/concepts/{context.folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
@@ -471,14 +477,14 @@ class _HtmlRenderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
-        if not context.page:
+        if not context.is_page:
             return f"<{tokens[index].tag}>"
         return f'<{tokens[index].tag} id="{reserve_heading_anchor(tokens[index + 1], context)}">'
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
         opening = tokens[index]
-        kind = opening.meta.get("alert", "") if context.page else ""
+        kind = opening.meta.get("alert", "") if context.is_page else ""
         tokens[closing_index(tokens, index)].meta["alert"] = kind
         if kind and kind not in KINDS:
             known = ", ".join(f"[!{k}]" for k in KINDS)
@@ -572,17 +578,17 @@ def _open_checked_figure(
         inner.content = checked_figures.keep_unit_on_line(inner.content)
     is_requested = tokens[index].attrs.get("title") == "working"
     shows_steps = is_requested or (context.is_top_level and not context.has_steps_aside)
-    if context.page and computed_figure.estimate is not None and shows_steps:
+    if context.is_page and computed_figure.estimate is not None and shows_steps:
         aside = checked_figures.figure_steps_html(text, target.field, computed_figure)
         if aside:
             context.pending_asides.append(aside)
             context.has_steps_aside = True
-    if not computed_figure.address:
+    if not computed_figure.url:
         return _render_link_as_span(
             tokens, index, f' class="num" title="{escapeHtml(computed_figure.title)}"'
         )
     title = f' title="{escapeHtml(computed_figure.title)}"' if computed_figure.title else ""
-    return f'<a class="num" href="{escapeHtml(computed_figure.address)}"{title}>'
+    return f'<a class="num" href="{escapeHtml(computed_figure.url)}"{title}>'
 
 
 def _compute_and_check_figure(
@@ -602,7 +608,7 @@ def _compute_and_check_figure(
     if not comparison.is_equal:
         mark = "`" if inner.type == "code_inline" else ""
         source = f"[{mark}{text}{mark}]({href}"
-        lines = context.first, context.last
+        lines = context.first_line, context.last_line
         checked_figures.report_wrong_figure(comparison, text, source, context.source_file, lines)
     return computed_figure
 

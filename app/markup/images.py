@@ -274,14 +274,16 @@ class _OpenElement(NamedTuple):
 class _SvgParser:
     """State of the parser: markup, title, description and regions so far."""
 
-    out: list[str] = dataclasses.field(default_factory=list)
-    said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
+    markup_parts: list[str] = dataclasses.field(default_factory=list)
+    text_alternatives: dict[str, str] = dataclasses.field(
+        default_factory=lambda: {"title": "", "desc": ""}
+    )
     width: float = 0.0
     height: float = 0.0
     open_elements: list[_OpenElement] = dataclasses.field(default_factory=list)
-    areas: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
+    region_boxes: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
     font_sizes: list[float] = dataclasses.field(default_factory=list)
-    least: float = _TEXT
+    smallest_font_size: float = _TEXT
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name not in _ELEMENTS or (name == "svg") == bool(self.open_elements):
@@ -291,7 +293,7 @@ class _SvgParser:
             raise _SvgError("its groups are nested too deep", remedy)
         if name == "svg":
             self._open_root(attributes)
-        elif name not in self.said:
+        elif name not in self.text_alternatives:
             self._write_element(name, attributes)
         region_name = attributes.get("id") or attributes.get("data-region", "")
         self.open_elements.append(_OpenElement(name, region_name if name == "g" else ""))
@@ -303,35 +305,43 @@ class _SvgParser:
     def end(self, name: str) -> None:
         self.open_elements.pop()
         self.font_sizes.pop()
-        if name != "svg" and name not in self.said:
-            self.out.append(f"</{name}>")
+        if name != "svg" and name not in self.text_alternatives:
+            self.markup_parts.append(f"</{name}>")
 
     def add_text(self, data: str) -> None:
         """Write text where text is allowed; drop white space elsewhere."""
         name = self.open_elements[-1].name if self.open_elements else ""
-        if name in self.said:
-            self.said[name] += data
+        if name in self.text_alternatives:
+            self.text_alternatives[name] += data
         elif name in _WORDS:
-            self.out.append(escape(data))
+            self.markup_parts.append(escape(data))
             if data.strip():
-                self.least = min(self.least, self.font_sizes[-1])
+                self.smallest_font_size = min(self.smallest_font_size, self.font_sizes[-1])
         elif data.strip():
             raise _SvgError("words stand outside of a text", "Put them into <text>.")
 
     def build_figure(self, last_line: int) -> SvgFigure:
-        """Return the finished figure; `last` is the last line of the file."""
-        for name, text in self.said.items():
+        for name, text in self.text_alternatives.items():
             if not text.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."
                 raise _SvgError(f"it has no <{name}>", remedy)
         problem_by_region = {
-            n: why for n, a in self.areas.items() if (why := _explain_unclickable_region(n, a))
+            n: why
+            for n, a in self.region_boxes.items()
+            if (why := _explain_unclickable_region(n, a))
         }
-        areas = tuple(a for n, a in self.areas.items() if a and n not in problem_by_region)
-        title, desc = (" ".join(text.split()) for text in self.said.values())
-        size, markup = (self.width, self.height), "".join(self.out)
+        areas = tuple(a for n, a in self.region_boxes.items() if a and n not in problem_by_region)
+        title, desc = (" ".join(text.split()) for text in self.text_alternatives.values())
+        size, markup = (self.width, self.height), "".join(self.markup_parts)
         return SvgFigure(
-            markup, *size, title, desc, areas, problem_by_region, self.least, line=last_line
+            markup,
+            *size,
+            title,
+            desc,
+            areas,
+            problem_by_region,
+            self.smallest_font_size,
+            line=last_line,
         )
 
     def _open_root(self, attributes: dict[str, str]) -> None:
@@ -349,19 +359,19 @@ class _SvgParser:
         self.width, self.height = float(box[1]), float(box[2])
 
     def _write_element(self, name: str, attributes: dict[str, str]) -> None:
-        self.out.append(f"<{name}")
+        self.markup_parts.append(f"<{name}")
         for key, value in attributes.items():
             if not _is_attribute_allowed(key, value) or (key in _NAMES and name != "g"):
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _SvgError(why, _allowed_values_hint(key, value, name))
             if key in _NAMES:
-                if value in self.areas:
+                if value in self.region_boxes:
                     remedy = "Give one of the two groups another id."
                     raise _SvgError(f"the id “{value}” stands twice", remedy)
-                self.areas[value] = None
+                self.region_boxes[value] = None
                 key = "data-region"  # noqa: PLW2901 - the page adds its own prefix to ids
-            self.out.append(f' {key}="{escape(value)}"')
-        self.out.append(">")
+            self.markup_parts.append(f' {key}="{escape(value)}"')
+        self.markup_parts.append(">")
 
     def _extend_region_boxes(self, attributes: dict[str, str]) -> None:
         """Extend the box of every region that contains this rectangle."""
@@ -369,13 +379,13 @@ class _SvgParser:
             float(attributes.get(key, "0")) for key in ("x", "y", "width", "height")
         )
         for region in [e.region for e in self.open_elements if e.region]:
-            area = self.areas[region]
+            area = self.region_boxes[region]
             left, top = (x, y) if area is None else (min(area.x, x), min(area.y, y))
             right, bottom = x + width, y + height
             if area is not None:
                 right = max(area.x + area.width, right)
                 bottom = max(area.y + area.height, bottom)
-            self.areas[region] = RegionBox(region, left, top, right - left, bottom - top)
+            self.region_boxes[region] = RegionBox(region, left, top, right - left, bottom - top)
 
 
 def _explain_unclickable_region(name: str, box: RegionBox | None) -> str:

@@ -80,7 +80,7 @@ class SvgProblem:
     """
 
     line: int
-    why: str
+    reason: str
     meant: bool = False
     remedy: str = ""
 
@@ -224,24 +224,24 @@ class Topic:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GlossaryTerm:
-    """A glossary term; `anchor` is its slug, `see` other anchors or URLs."""
+    """A glossary term; `anchor` is its slug, `see_also` has other anchors or URLs."""
 
     anchor: str
     name: str
     meaning: RichText
-    see: tuple[str, ...]
+    see_also: tuple[str, ...]
     place: SourceLocation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A cited source, and the file that defines it. A book may have an `isbn` and no `address`."""
+    """A cited source, and the file that defines it. A book may have an `isbn` and no `url`."""
 
     key: str
     title: str
     publisher: str
-    address: str
-    read: dt.date | None
+    url: str
+    read_on: dt.date | None
     year: str = ""
     note: str = ""
     path: str = "sources.toml"
@@ -252,18 +252,18 @@ class CitedSource:
 class Objective:
     """An exam objective; `number` is “2.7”.
 
-    `title` is the whole sentence, `short` a name of a few words for lists and maps.
+    `title` is the whole sentence, `short_title` a few words for lists and maps.
     """
 
     number: str
     title: str
     domain: str
-    short: str = ""
+    short_title: str = ""
 
     @property
     def name(self) -> str:
         """Return its short name for lists, or the sentence if it has none."""
-        return self.short or self.title
+        return self.short_title or self.title
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

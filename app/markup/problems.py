@@ -232,24 +232,26 @@ class CrossReference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextEdit:
-    """An edit that `--fix` may make: `old` at the position becomes `new`."""
+    """An edit that `--fix` may make: `old_text` at the position becomes `new_text`."""
 
     line: int
     column: int
-    old: str
-    new: str
+    old_text: str
+    new_text: str
 
 
 class IdInsertion(NamedTuple):
-    """How `--fix` writes an id: `old` at the position becomes `before`, the id and `after`."""
+    """How `--fix` writes an id: it replaces `old_text` at the position."""
 
     position: TextPosition
-    old: str
-    before: str
-    after: str
+    old_text: str
+    text_before_id: str
+    text_after_id: str
 
     def build_edit(self, new_id: str) -> TextEdit:
-        return TextEdit(*self.position, self.old, f"{self.before}{new_id}{self.after}")
+        return TextEdit(
+            *self.position, self.old_text, f"{self.text_before_id}{new_id}{self.text_after_id}"
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -293,7 +295,7 @@ class SourceFile:
     references: list[CrossReference] = dataclasses.field(default_factory=list)
     edits: list[TextEdit] = dataclasses.field(default_factory=list)
     broken_comment_ids: list[BrokenCommentId] = dataclasses.field(default_factory=list)
-    unidentified: list[UnidentifiedItem] = dataclasses.field(default_factory=list)
+    unidentified_items: list[UnidentifiedItem] = dataclasses.field(default_factory=list)
     item: str = ""
     line: int = 1
     problems_before_item: int = 0
@@ -343,38 +345,44 @@ class SourceFile:
         if match and len(match[1]) <= LONGEST_ID:
             self.broken_comment_ids.append(BrokenCommentId(slugify(match[1]), line))
 
-    def spend_effort(self, effort: float, once_for: str = "") -> None:
+    def spend_effort(self, effort: float, cached_work: str = "") -> None:
         """Add parsing effort; raises LimitExceededError if the file exceeds the limit.
 
-        Work whose result is cached is counted once per `once_for`.
+        Work whose result is cached has a name in `cached_work`, and counts once.
         """
-        if once_for:
-            if once_for in self._effort_counted_once:
+        if cached_work:
+            if cached_work in self._effort_counted_once:
                 return
-            self._effort_counted_once.add(once_for)
+            self._effort_counted_once.add(cached_work)
         self.effort += int(effort)
         if self.effort > MOST_EFFORT:
             message = "This file has too many problems, formulas and figures to be read."
             raise LimitExceededError(message, "Split it into several topics.", self.line)
 
     def report_text(
-        self, code: str, needle: str, first: int, last: int, message: str, hint: str = ""
+        self,
+        code: str,
+        searched_text: str,
+        first_line: int,
+        last_line: int,
+        message: str,
+        hint: str = "",
     ) -> None:
-        """Report a problem at `needle` in lines first..last, or at the first of these lines."""
-        self.report(code, *self.locate_text(needle, first, last), message, hint)
+        """Report a problem at `searched_text` in these lines, or at the first of them."""
+        self.report(code, *self.locate_text(searched_text, first_line, last_line), message, hint)
 
-    def locate_text(self, needle: str, first: int, last: int) -> TextPosition:
-        """Return the position of `needle` in lines first..last (from 1), or of the first line."""
+    def locate_text(self, searched_text: str, first_line: int, last_line: int) -> TextPosition:
+        """Return the position of `searched_text` in these lines (from 1), or of the first one."""
         if not self._line_offsets:
             lengths = (len(line) + 1 for line in self.lines)
             self._line_offsets = [0, *itertools.accumulate(lengths)]
-        start, end = self._line_start_offset(first), self._line_start_offset(last + 1)
+        start, end = self._line_start_offset(first_line), self._line_start_offset(last_line + 1)
         if start >= end or self._searched_characters > _MOST_SOUGHT:
-            return TextPosition(first, 1)
-        offset = self.text.find(needle, start, end)
+            return TextPosition(first_line, 1)
+        offset = self.text.find(searched_text, start, end)
         self._searched_characters += (end if offset < 0 else offset) - start
         if offset < 0:
-            return TextPosition(first, 1)
+            return TextPosition(first_line, 1)
         line = bisect.bisect_right(self._line_offsets, offset)
         return TextPosition(line, offset - self._line_offsets[line - 1] + 1)
 
@@ -389,16 +397,16 @@ def make_reference_problem(
     return make_problem(location, code, message, hint, reference.item)
 
 
-def locate_toml_value(key: str, source_file: SourceFile, first: int = 1) -> TextPosition:
-    """Return the position of a TOML key's value, searching from line `first`.
+def locate_toml_value(key: str, source_file: SourceFile, first_line: int = 1) -> TextPosition:
+    """Return the position of a TOML key's value, searching from line `first_line`.
 
     A key in a comment is ignored; a key in an inline table is found.
     """
     setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
-    for line, text in enumerate(source_file.lines[first - 1 :], first):
+    for line, text in enumerate(source_file.lines[first_line - 1 :], first_line):
         if match := setting.match(text):
             return TextPosition(line, match.end() + 1)
-    return source_file.locate_text(key, first, len(source_file.lines))
+    return source_file.locate_text(key, first_line, len(source_file.lines))
 
 
 # With these codes the whole file is unread, if the problem names no item.

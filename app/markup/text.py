@@ -158,7 +158,7 @@ def jaccard_similarity(first_sketch: tuple[int, ...], second_sketch: tuple[int, 
 
 
 def shorten(text: str, max_length: int = 200) -> str:
-    """Return a text for a hint; one longer than `most` is cut and ends with “…”.
+    """Return a text for a hint; one longer than `max_length` is cut and ends with “…”.
 
     >>> shorten("two ways out", 5)
     'two w…'
@@ -166,11 +166,11 @@ def shorten(text: str, max_length: int = 200) -> str:
     return text if len(text) <= max_length else f"{text[:max_length]}…"
 
 
-def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
+def closest_word(word: str, vocabulary: Iterable[str], min_similarity: float = 0.6) -> str:
     """Return the known word closest to `word`, or "" if none is similar by at least `min_similarity`."""
     if len(word) > _LONGEST_WORD:
         return ""
-    known_words = list(known)
+    known_words = list(vocabulary)
     same_ignoring_case = [
         candidate for candidate in known_words if candidate.casefold() == word.casefold()
     ]
@@ -183,9 +183,9 @@ def closest_word(word: str, known: Iterable[str], min_similarity: float = 0.6) -
     return matches[0] if matches else ""
 
 
-def suggest_known_words(word: str, known: Iterable[str], min_similarity: float = 0.6) -> str:
+def suggest_known_words(word: str, vocabulary: Iterable[str], min_similarity: float = 0.6) -> str:
     """Return a hint for an unknown word: the closest known one, or all of them."""
-    known_words = sorted(set(known))
+    known_words = sorted(set(vocabulary))
     closest = closest_word(word, known_words, min_similarity)
     if closest:
         return f"Did you mean “{closest}”?"

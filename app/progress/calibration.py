@@ -97,7 +97,9 @@ def build_calibration_chart(counts: Mapping[tuple[int, bool], int]) -> Calibrati
 
 def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
     said = LEVELS[number - 1]
-    return CalibrationRow(said.word, said.target_text, said.least, said.most, right + wrong, right)
+    return CalibrationRow(
+        said.label, said.target_text, said.min_share, said.max_share, right + wrong, right
+    )
 
 
 def _draw_calibration(

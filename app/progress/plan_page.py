@@ -86,7 +86,7 @@ def format_icalendar(
     calendar = ctx.learner.plan_calendar(ctx.day)
     events = list(_calendar_entries(ctx, plan, exam))
     for day, title, parts in events or [CalendarEvent(now.date(), "Headroom: no exam day ahead")]:
-        hour = ctx.learner.reminder_hour if parts or day in calendar.mocks else None
+        hour = ctx.learner.reminder_hour if parts or day in calendar.mock_exam_days else None
         lines += _format_all_day_event(day, title, parts, event_id_seed, now, hour)
     lines.append("END:VCALENDAR")
     return "".join(f"{fold_ical_line(line)}\r\n" for line in lines)
@@ -101,11 +101,11 @@ def _calendar_entries(
         title = f"Headroom: {format_minutes_at_least_one(plan.minutes_today)}".replace(NBSP, " ")
         yield CalendarEvent(ctx.day, title, parts)
     days_with_tasks = {ctx.day} if plan is not None and plan.tasks else set()
-    for mock in calendar.mocks:
-        if mock >= ctx.day and mock not in days_with_tasks and calendar.exam:
+    for mock in calendar.mock_exam_days:
+        if mock >= ctx.day and mock not in days_with_tasks and calendar.exam_day:
             yield CalendarEvent(mock, "Headroom: Mock exam")
-    if calendar.exam:
-        yield CalendarEvent(calendar.exam, f"Exam: {exam}")
+    if calendar.exam_day:
+        yield CalendarEvent(calendar.exam_day, f"Exam: {exam}")
 
 
 def escape_ical(text: str) -> str:
@@ -181,7 +181,7 @@ class PlanWeeks:
 def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
     """Return the weeks to the exam, from Monday to Sunday; of many weeks, the first ones and the last."""
     monday = ctx.day - ctx.day.weekday() * _DAY
-    end = calendar.exam or ctx.day + 7 * _DAY
+    end = calendar.exam_day or ctx.day + 7 * _DAY
     week_count = (end - monday).days // 7 + 1
     shown_count = week_count if week_count <= _MOST_WEEKS else _MOST_WEEKS - 1
 
@@ -257,7 +257,7 @@ def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> H
         verdict=compare_unread_pages_with_time(ctx, calendar, record),
         plan=plan,
         tasks=view_plan(plan, ctx.library),
-        latest=calendar.exam - _DAY if calendar.exam else None,
+        latest=calendar.exam_day - _DAY if calendar.exam_day else None,
         last_new=last_day_for_new_cards(calendar),
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
     )

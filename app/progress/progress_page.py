@@ -52,9 +52,9 @@ def draw_score_estimate(estimate: ScoreEstimate, target_questions: int | None) -
         score=estimate.expected,
         low=estimate.low,
         high=estimate.high,
-        of=question_count,
+        max_score=question_count,
         target=target_questions or 0,
-        target_words=target_label,
+        target_text=target_label,
     )
     return draw_score_range(
         score,

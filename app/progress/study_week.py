@@ -82,11 +82,11 @@ class WeekDay:
 
 def plan_state_of_day(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
     """Return what a day is or was in the plan."""
-    if day == calendar.exam:
+    if day == calendar.exam_day:
         return "exam"
     if record.counts.get(day.isoformat()):
         return "studied"
-    if day in calendar.mocks:
+    if day in calendar.mock_exam_days:
         return "mock"
     return "off" if calendar.is_off(day) else "open"
 

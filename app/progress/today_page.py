@@ -196,8 +196,8 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
     """Return how many cards are due later today, once the list is done; 0 before."""
     if plan is None or not plan.is_done:
         return 0
-    remaining = load_todays_queue(ctx, load_cards_on_day_list(ctx)).left
-    return 0 if remaining.due or remaining.fresh else remaining.waiting
+    remaining = load_todays_queue(ctx, load_cards_on_day_list(ctx)).cards_left
+    return 0 if remaining.due or remaining.new else remaining.waiting
 
 
 def _find_running_exam(ctx: RequestContext) -> OpenSitting | None:

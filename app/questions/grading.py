@@ -54,9 +54,9 @@ def grade_unreadable(
     typed = first_value(raw, "answer")
     return dataclasses.replace(
         verdict,
-        marks=tuple(_with_entered_text(mark, raw) for mark in verdict.marks),
-        said=f"“{typed}”" if typed else "",
-        unreadable=unreadable.message,
+        part_results=tuple(_with_entered_text(mark, raw) for mark in verdict.part_results),
+        given_answer=f"“{typed}”" if typed else "",
+        unreadable_reason=unreadable.message,
     )
 
 
@@ -64,7 +64,7 @@ def _with_entered_text(part_result: PartResult, raw: SubmittedFields) -> PartRes
     """Add what the learner entered to a part of the solution."""
     entered = [v for name, v in raw.items() if name.endswith(f".{part_result.key}") and v]
     return (
-        dataclasses.replace(part_result, given=escape_typed_text(entered[0][0]))
+        dataclasses.replace(part_result, given_answer=escape_typed_text(entered[0][0]))
         if entered
         else part_result
     )
@@ -87,13 +87,10 @@ class RegradeRefusal(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VariantPair:
-    """An attempt's question as it was seen, and its current version with the same numbers.
+    """An attempt's question as it was seen, and its current version with the same numbers."""
 
-    `alike` is whether both have the same words.
-    """
-
-    seen: Variant
-    today: Variant
+    seen_variant: Variant
+    current_variant: Variant
     has_same_words: bool
 
     def grade(self, raw: SubmittedFields, *, reworded: bool = False) -> float | RegradeRefusal:
@@ -104,7 +101,10 @@ class VariantPair:
         """
         if not raw:  # The learner chose “I don't know”.
             return 0.0
-        seen_result, current_result = grade(self.seen, raw), grade(self.today, raw)
+        seen_result, current_result = (
+            grade(self.seen_variant, raw),
+            grade(self.current_variant, raw),
+        )
         if isinstance(current_result, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
         if isinstance(seen_result, GradeResult) and _comparable_response(
@@ -138,7 +138,7 @@ def is_only_key_changed(seen_question: Question, current_question: Question) -> 
     pair = pair_seen_and_current_variants(seen_question, current_question, 0)
     if isinstance(pair, RegradeRefusal):
         return False
-    response = types.type_of(seen_question).any_response(pair.seen.answer)
+    response = types.type_of(seen_question).any_response(pair.seen_variant.answer)
     return not isinstance(pair.grade(response), RegradeRefusal)
 
 
@@ -149,7 +149,7 @@ def _comparable_response(result: GradeResult) -> Mapping[str, Any]:
         "chosen" in parsed
     ):  # Options are listed in displayed order, which an edited file may change.
         parsed["chosen"] = sorted(parsed["chosen"])
-    return {**parsed, "parts": sorted(mark.key for mark in result.marks)}
+    return {**parsed, "parts": sorted(mark.key for mark in result.part_results)}
 
 
 def _count_question_words(variant: Variant) -> Mapping[str, int]:

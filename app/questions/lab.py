@@ -101,7 +101,7 @@ class Lab:
         reached = {command.to or state, *[self.goal_id_of_command(index)] * is_step}
         return reached & {*self.goal_ids}
 
-    def is_goal_out_of_reach(self, state: str, reached: frozenset[str]) -> bool:
+    def is_goal_out_of_reach(self, state: str, reached_goals: frozenset[str]) -> bool:
         """Return whether a missing goal cannot be reached from a state, not even by harmful commands."""
         reachable_states = [state]
         for reachable_state in reachable_states:
@@ -112,7 +112,7 @@ class Lab:
             for n, command in enumerate(self.commands)
             if command.needed and set(self.states_in_which_needed(command)) & set(reachable_states)
         )
-        return not {*self.goal_ids} <= {*reached, *reachable_states, *reachable_goals}
+        return not {*self.goal_ids} <= {*reached_goals, *reachable_states, *reachable_goals}
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -138,13 +138,13 @@ class LabEntry:
 class LabSession:
     """What was typed, the state that it led to, and the goals that were reached.
 
-    `cleared` is the number of entries that `clear` removed from the screen, `variables` are the
-    exported ones as NAME=value, and `saved` has the contents of written files by name.
+    `cleared_entries` is the number of entries that `clear` removed from the screen, `variables` are the
+    exported ones as NAME=value, and `saved_files` has the contents of written files by name.
     """
 
     entries: tuple[LabEntry, ...]
     state: str
-    reached: frozenset[str]
+    reached_goals: frozenset[str]
     cleared_entries: int = 0
     variables: tuple[str, ...] = ()
     saved_files: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -300,7 +300,7 @@ def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
 
 
 def _answer_typed_line(matcher: CommandMatcher, session: LabSession, line: str) -> LabSession:
-    lab, state, reached = matcher.lab, session.state, set(session.reached)
+    lab, state, reached = matcher.lab, session.state, set(session.reached_goals)
     outputs, indices, note, saved = [], [], NO_TEXT, session.saved_files
     refused, cleared, variables = False, session.cleared_entries, session.variables
     try:
@@ -698,7 +698,7 @@ def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple
     """
     all_goals = frozenset(lab.goal_ids)
     states = _explore_states(lab, allow_harmful=allow_harmful)
-    return next((s.path for s in states if s.state_with_goals.reached == all_goals), None)
+    return next((s.path for s in states if s.state_with_goals.reached_goals == all_goals), None)
 
 
 class DeadEnd(NamedTuple):
@@ -723,7 +723,7 @@ def find_dead_end(lab: Lab) -> DeadEnd | None:
     for reached_state in reached_states.values():
         for next_goal in reached_state.next_by_command.values():
             predecessors[next_goal].add(reached_state.state_with_goals)
-    safe_goals = [goal for goal in reached_states if goal.reached == frozenset(lab.goal_ids)]
+    safe_goals = [goal for goal in reached_states if goal.reached_goals == frozenset(lab.goal_ids)]
     for goal in safe_goals:
         safe_goals += predecessors[goal].difference(safe_goals)
     dead_ends = (state for goal, state in reached_states.items() if goal not in safe_goals)
@@ -732,7 +732,7 @@ def find_dead_end(lab: Lab) -> DeadEnd | None:
     later_goals = [dead_end.state_with_goals]
     for goal in later_goals:
         later_goals += set(reached_states[goal].next_by_command.values()).difference(later_goals)
-    lost_goals = frozenset(lab.goal_ids).difference(*(goal.reached for goal in later_goals))
+    lost_goals = frozenset(lab.goal_ids).difference(*(goal.reached_goals for goal in later_goals))
     return DeadEnd(dead_end.path, lost_goals)
 
 
@@ -740,7 +740,7 @@ class StateWithGoals(NamedTuple):
     """A state of a lab, and the goals reached in it."""
 
     state: str
-    reached: frozenset[str]
+    reached_goals: frozenset[str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

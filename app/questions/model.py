@@ -62,7 +62,9 @@ class Question:
         """
         kind = types.type_of(self)
         return (
-            kind.in_exams and self.level != "deeper" and kind.has_enough_exam_options(self.answer)
+            kind.is_allowed_in_exams
+            and self.level != "deeper"
+            and kind.has_enough_exam_options(self.answer)
         )
 
     @property

@@ -21,29 +21,29 @@ class OpenQuestion:
     """What `quiz/_question.html` shows: one question as a form.
 
     `token` makes a repeated submission harmless; `context` is page, quiz or practice;
-    `back` the URL of the page that contains it, `run` the practice run or 0;
-    `typed` the values submitted so far, by field; `hints` how many are shown; `since` when
-    it was first shown, in milliseconds, 0 if unknown. `refused` and `hint` say why a
-    response could not be parsed, `near` that only the unit of a number is wrong; it was
-    `asked_again` because of that, and the next response counts. `at` is the URL for
-    submissions if another page than the quiz shows it, such as an exam.
+    `back_url` is the page that contains it; `run_id` is 0 outside a practice run;
+    `typed_fields` has the values submitted so far; `first_shown_ms` is 0 if unknown.
+    `parse_error` and `hint` say why a response could not be parsed, `near_miss_message` that
+    only the unit of a number is wrong; it was `asked_again` because of that, and the next
+    response counts. `submit_url` is set if another page than the quiz shows it, such as an
+    exam.
     """
 
     variant: Variant
     token: str
     context: str = "quiz"
-    back: str = ""
-    run: int = 0
+    back_url: str = ""
+    run_id: int = 0
     place: int = 0
-    hints: int = 0
-    since: int = 0
+    shown_hint_count: int = 0
+    first_shown_ms: int = 0
     certainty: int = 0
-    typed: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
-    refused: str = ""
+    typed_fields: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    parse_error: str = ""
     hint: str = ""
-    near: str = ""
+    near_miss_message: str = ""
     asked_again: bool = False
-    at: str = ""
+    submit_url: str = ""
 
     @property
     def question(self) -> Question:
@@ -56,7 +56,7 @@ class OpenQuestion:
     @property
     def shown(self) -> Any:
         """Return what its type's template needs in addition to the answer."""
-        return self.kind.template_data(self.variant.answer, self.typed)
+        return self.kind.template_data(self.variant.answer, self.typed_fields)
 
     @property
     def levels(self) -> tuple[ConfidenceLevel, ...]:
@@ -65,22 +65,22 @@ class OpenQuestion:
     @property
     def swap_selector(self) -> str:
         """Return the element that a response replaces: the question, in a run also its header."""
-        return "#desk" if self.run else f"#q-{self.question.id}"
+        return "#desk" if self.run_id else f"#q-{self.question.id}"
 
     @property
     def page(self) -> str:
-        if self.at:
-            return self.at
-        if self.run:
-            return f"/quiz/runs/{self.run}/{self.place}"
+        if self.submit_url:
+            return self.submit_url
+        if self.run_id:
+            return f"/quiz/runs/{self.run_id}/{self.place}"
         return f"/quiz/{self.question.topic}/{self.question.id}"
 
     @property
     def action(self) -> str:
-        return self.at or f"/quiz/{self.question.topic}/{self.question.id}"
+        return self.submit_url or f"/quiz/{self.question.topic}/{self.question.id}"
 
     def response_field(self, name: str) -> str:
-        values = self.typed.get(name) or ("",)
+        values = self.typed_fields.get(name) or ("",)
         return values[0]
 
     def build_estimate_inputs(

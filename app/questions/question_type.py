@@ -39,19 +39,19 @@ def name_result(score: float) -> Result:
 class PartResult:
     """The result of one part: an option, a step, a row, a gap.
 
-    `label` names it (“A”, “2.”, the left cell); `given` is what the learner entered and
-    `wanted` the right answer; for options these are `chosen` and `wanted_chosen`.
-    `good` is whether the learner got this part right.
+    `label` names it (“A”, “2.”, the left cell). Options have `chosen` and `should_be_chosen`,
+    other parts `given_answer` and `right_answer`. `is_right` is whether the learner got this
+    part right.
     """
 
     key: str
     label: str
     text: RichText
     chosen: bool
-    wanted_chosen: bool
-    good: bool
-    given: RichText = NO_TEXT
-    wanted: RichText = NO_TEXT
+    should_be_chosen: bool
+    is_right: bool
+    given_answer: RichText = NO_TEXT
+    right_answer: RichText = NO_TEXT
     feedback: RichText = NO_TEXT
 
 
@@ -59,22 +59,21 @@ class PartResult:
 class GradeResult:
     """The result of one response.
 
-    `score` is 0..1; `parsed` is the parsed response, ready for JSON; `said` and
-    `wanted` are the learner's and the right answer as text; `feedback` belongs to the
-    whole response (a foreseen wrong number). `near` is a message for a response that may
-    be corrected, with the same numbers, before the solution is shown. `unreadable` says
-    why a response given in an exam could not be graded. `score_basis` says how the score of
-    an answer in several parts comes about.
+    `score` is 0..1; `parsed` is the parsed response, ready for JSON; both answers are text;
+    `feedback` belongs to the whole response (a foreseen wrong number). `near_miss_message` is
+    for a response that may be corrected, with the same numbers, before the solution is shown.
+    `unreadable_reason` says why a response given in an exam could not be graded. `score_basis`
+    says how the score of an answer in several parts comes about.
     """
 
     score: float
     parsed: Mapping[str, Any]
-    marks: tuple[PartResult, ...] = ()
-    said: str = ""
-    wanted: str = ""
+    part_results: tuple[PartResult, ...] = ()
+    given_answer: str = ""
+    right_answer: str = ""
     feedback: RichText = NO_TEXT
-    near: str = ""
-    unreadable: str = ""
+    near_miss_message: str = ""
+    unreadable_reason: str = ""
     score_basis: str = ""
 
     @property
@@ -85,10 +84,12 @@ class GradeResult:
     def without_response(self) -> "GradeResult":
         """Return the solution as the result of an unanswered question: no points."""
         marks = tuple(
-            dataclasses.replace(mark, chosen=False, given=NO_TEXT, good=False)
-            for mark in self.marks
+            dataclasses.replace(mark, chosen=False, given_answer=NO_TEXT, is_right=False)
+            for mark in self.part_results
         )
-        return dataclasses.replace(self, score=0.0, marks=marks, said="", near="")
+        return dataclasses.replace(
+            self, score=0.0, part_results=marks, given_answer="", near_miss_message=""
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,14 +106,16 @@ def first_value(raw: SubmittedFields, name: str) -> str:
     return values[0].strip()
 
 
-def clamp_fraction(part: float, whole: float) -> float:
-    """Return `part` of `whole`, clamped to 0..1."""
-    return min(1.0, max(0.0, part / whole)) if whole else 0.0
+def clamp_fraction(part: float, total: float) -> float:
+    """Return `part` of `total`, clamped to 0..1."""
+    return min(1.0, max(0.0, part / total)) if total else 0.0
 
 
-def score_parts(good: float, count: int, credit_rule: str) -> float:
-    """Return the score of `good` right parts of `count`: their share, or all or nothing for `off`."""
-    return float(good == count) if credit_rule == "off" else clamp_fraction(good, count)
+def score_parts(right_count: float, count: int, credit_rule: str) -> float:
+    """Return the share of right parts, or all or nothing for the rule `off`."""
+    return (
+        float(right_count == count) if credit_rule == "off" else clamp_fraction(right_count, count)
+    )
 
 
 def escape_typed_text(text: str) -> RichText:
@@ -121,12 +124,12 @@ def escape_typed_text(text: str) -> RichText:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConfidenceLevel:
-    """A confidence level: such answers are right in `least` to `most` (0..1) of cases."""
+    """A confidence level, and the share (0..1) of such answers that are right."""
 
-    word: str
+    label: str
     target_text: str
-    least: float
-    most: float
+    min_share: float
+    max_share: float
 
 
 # If answers are scored by confidence, “think so” pays from 67% right and “sure” from
@@ -421,7 +424,7 @@ class StatisticsOption(NamedTuple):
     """
 
     key: str
-    words: str
+    text: str
     right: bool
     credit: float = 0.0
 
@@ -435,22 +438,21 @@ class VariantFault(NamedTuple):
 class QuestionType(abc.ABC, Generic[A]):
     """A question type, from Markdown to statistics.
 
-    `name` is its `type` in the comment. `models` are the classes of its answer, the
-    answer itself first. `keys` are its own keys of the comment; if there is a `telling_key`,
-    only an item with it can be of this type without saying so. `block` is the token that
-    opens the list or table with its answer, or `fence` and the name of a block; `repeated`
-    whether there may be several, each with a quote below; `blank` the Markdown of a gap, if
-    the answer is in the stem; `boxed` whether its options have boxes. `begins` is whether
-    scaffolded topics contain one, `estimates` whether it needs a course with calculators.
+    `name` is its `type` in the comment. `models` are the classes of its answer, the answer
+    itself first. `keys` are its own keys of the comment; if there is a `telling_key`, only an
+    item with it can be of this type without saying so. `answer_block` is the token that opens
+    the list or table with its answer, or `fence` and the name of a block; `has_several_blocks`
+    is whether there may be several, each with a quote below. `gap_pattern` is the Markdown of a
+    gap, if the answer is in the stem. `has_option_boxes` is whether authors mark its options
+    with boxes, `is_in_new_topics` whether scaffolded topics contain one, `needs_calculators`
+    whether it needs a course with calculators.
 
     `template` has its macros `form` and `feedback`, and `exam` if exams use another form.
-    `fields` are the names of its form fields, or their prefixes up to a dot; `working` those
-    that are no answer by themselves. `options_field` is the field of the answer that lists keyed
-    options, `chosen` whether a response names some of them, and `least_exam_options` how many of them a
-    question of a mock exam has. `independent` is whether each form field is an answer of its
-    own. `in_parts` is whether it supports partial credit, `credits` by which rules, `weighed`
-    whether single options may have partial credit, `of_exam` whether the real exam has the
-    type. `in_exams` and `as_card` are whether it can be used in mock exams and as a card.
+    `fields` are the names of its form fields, or their prefixes up to a dot; `working_fields`
+    are no answer by themselves. `options_field` is the field of the answer that lists keyed
+    options, `names_options` whether a response names some of them, and `least_exam_options` how
+    many of them a question of a mock exam has. `has_independent_fields` is whether each form
+    field is an answer of its own.
     """
 
     name: ClassVar[str]
@@ -459,24 +461,24 @@ class QuestionType(abc.ABC, Generic[A]):
     keys: ClassVar[tuple[str, ...]] = ()
     telling_key: ClassVar[str] = ""
     fields: ClassVar[tuple[str, ...]] = ("answer",)
-    working: ClassVar[tuple[str, ...]] = ()
-    block: ClassVar[str] = ""
-    repeated: ClassVar[bool] = False
-    blank: ClassVar[re.Pattern[str] | None] = None
+    working_fields: ClassVar[tuple[str, ...]] = ()
+    answer_block: ClassVar[str] = ""
+    has_several_blocks: ClassVar[bool] = False
+    gap_pattern: ClassVar[re.Pattern[str] | None] = None
     options_field: ClassVar[str] = ""
-    chosen: ClassVar[bool] = False
+    names_options: ClassVar[bool] = False
     least_exam_options: ClassVar[int] = 0
-    several: ClassVar[bool] = False
-    boxed: ClassVar[bool] = True
-    independent: ClassVar[bool] = False
-    in_parts: ClassVar[bool] = False
-    credits: ClassVar[tuple[str, ...]] = ("off", "each")
-    weighed: ClassVar[bool] = False
-    in_exams: ClassVar[bool] = True
-    of_exam: ClassVar[bool] = False
-    as_card: ClassVar[bool] = True
-    begins: ClassVar[bool] = False
-    estimates: ClassVar[bool] = False
+    has_several_right_options: ClassVar[bool] = False
+    has_option_boxes: ClassVar[bool] = True
+    has_independent_fields: ClassVar[bool] = False
+    supports_partial_credit: ClassVar[bool] = False
+    credit_rules: ClassVar[tuple[str, ...]] = ("off", "each")
+    supports_weighted_options: ClassVar[bool] = False
+    is_allowed_in_exams: ClassVar[bool] = True
+    is_in_real_exam: ClassVar[bool] = False
+    is_allowed_as_card: ClassVar[bool] = True
+    is_in_new_topics: ClassVar[bool] = False
+    needs_calculators: ClassVar[bool] = False
 
     # --- authoring ---
 
@@ -505,7 +507,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     def right_answer_texts(self, answer: A) -> list[str]:
         """Return the right answers as text, which no hint may contain."""
-        return [o.words for o in self.options_for_statistics(answer) if o.right]
+        return [o.text for o in self.options_for_statistics(answer) if o.right]
 
     def key_texts(self, answer: A) -> list[str]:
         """Return the key as text; a changed key requires a review of the item."""

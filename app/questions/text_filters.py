@@ -67,7 +67,9 @@ def apply_filter(tokens: Sequence[str], output: str) -> str | None:
         return f"{error}"
     except (UnknownFilterOptionError, re.error):  # No set such as [z-a] is a pattern.
         options = _OPTIONS_OF_FILTERS[program]
-        known_options = ", ".join(f"-{letter}" for letter in options.with_value + options.flags)
+        known_options = ", ".join(
+            f"-{letter}" for letter in options.letters_with_value + options.letters_without_value
+        )
         return (
             f"(Of {program}, this lab reads {known_options}, and not “{shlex.join(tokens)[:40]}”.)"
         )
@@ -94,13 +96,13 @@ class FilterArguments(NamedTuple):
 class FilterOptions(NamedTuple):
     """The options that a filter reads: letters with and without a value, and their long names.
 
-    `unread` are the letters and long names of the others that the program has.
+    `unread_options` are the letters and long names of the others that the program has.
     """
 
-    with_value: str
-    flags: str
+    letters_with_value: str
+    letters_without_value: str
     letter_by_long_name: Mapping[str, str]
-    unread: tuple[str, ...] = ()
+    unread_options: tuple[str, ...] = ()
 
 
 _OPTIONS_OF_FILTERS: Mapping[str, FilterOptions] = {
@@ -192,7 +194,7 @@ _OPTIONS_OF_FILTERS: Mapping[str, FilterOptions] = {
 def _read_arguments(program: str, arguments: Sequence[str]) -> FilterArguments:
     """Raises UnknownFilterOptionError for options that labs don't read, else WrongUsageError."""
     known = _OPTIONS_OF_FILTERS[program]
-    number_letter = next((letter for letter in "nC" if letter in known.with_value), "")
+    number_letter = next((letter for letter in "nC" if letter in known.letters_with_value), "")
     options: dict[str, str] = {}
     positional: list[str] = []
     queue = list(arguments)
@@ -220,14 +222,14 @@ def _split_option_word(program: str, word: str) -> list[tuple[str, str | None]]:
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
         letter = _find_long_option(program, name)
-        return [(letter, value if equals or letter not in known.with_value else None)]
+        return [(letter, value if equals or letter not in known.letters_with_value else None)]
     found: list[tuple[str, str | None]] = []
     for position, letter in enumerate(word[1:], 2):
-        if letter in known.unread:
+        if letter in known.unread_options:
             raise UnknownFilterOptionError(letter)
-        if letter in known.with_value:
+        if letter in known.letters_with_value:
             return [*found, (letter, word[position:] or None)]
-        if letter not in known.flags:
+        if letter not in known.letters_without_value:
             raise _wrong_usage(program, f"invalid option -- '{letter}'", f"-{letter}")
         found.append((letter, ""))
     return found
@@ -236,7 +238,7 @@ def _split_option_word(program: str, word: str) -> list[tuple[str, str | None]]:
 def _find_long_option(program: str, name: str) -> str:
     """Return the letter of a long option, which may be shortened."""
     known = _OPTIONS_OF_FILTERS[program]
-    others = ("help", "version", *known.unread)
+    others = ("help", "version", *known.unread_options)
     names = {*known.letter_by_long_name, *(n for n in others if len(n) > 1)}
     found = [n for n in sorted(names) if n.startswith(name)]
     if not found:

@@ -347,7 +347,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         day_of_list=coming.day if coming else ctx.day,
         pages=_first_pages(tasks, ctx.library) if counts or coming else (),
         no_longer_missed=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
-        returning=sum(not card.aside for card in added),
+        returning=sum(not card.is_suspended_or_declined for card in added),
         token=new_submission_token(),
     )
 

@@ -73,7 +73,7 @@ class AnswerFeedback:
     sources: tuple[CitedSource, ...]
     page: str
     reading: EstimateView | None
-    back: str
+    back_url: str
     again: str
     onward: str
     onward_words: str
@@ -141,7 +141,7 @@ def build_feedback(
         sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
         page=_page_url_at_answer(topic, variant, verdict) if topic else "",
         reading=_estimate_view_of_attempt(_calculator_url(variant, verdict), library),
-        back=links.back,
+        back_url=links.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
         onward=links.onward,
         onward_words=links.words,
@@ -153,8 +153,8 @@ def build_feedback(
 
 def _page_url_at_answer(topic: Topic, variant: Variant, verdict: GradeResult) -> str:
     """Return the URL of the sentence on the page that answers the question."""
-    right = (mark.text.plain for mark in verdict.marks if mark.wanted_chosen)
-    answer = " ".join((verdict.wanted, variant.explanation.plain, *right))
+    right = (mark.text.plain for mark in verdict.part_results if mark.should_be_chosen)
+    answer = " ".join((verdict.right_answer, variant.explanation.plain, *right))
     passage = find_most_related_sentence(topic, variant.stem.plain, answer)
     return f"/concepts/{topic.slug}{passage.fragment if passage else ''}"
 
@@ -309,13 +309,13 @@ def open_question(
         variant=variant,
         token=form.token or new_submission_token(),
         context=form.context,
-        back=form.back,
-        run=form.run,
+        back_url=form.back,
+        run_id=form.run,
         place=run.items.index(question.id) + 1 if run else 0,
-        hints=min(form.hints + form.more, len(variant.hints)),
-        since=form.since or to_milliseconds(ctx.now),
+        shown_hint_count=min(form.hints + form.more, len(variant.hints)),
+        first_shown_ms=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
-        typed=raw,
+        typed_fields=raw,
         asked_again=form.asked_again,
     )
 
@@ -397,7 +397,7 @@ def render_question_page(
     question = view.question
     return ctx.page(
         template,
-        home=_back_link_label(view.back),
+        home=_back_link_label(view.back_url),
         status=status,
         topic=ctx.library.topics.get(question.topic),
         objectives=[
@@ -522,10 +522,12 @@ def _submit_answer(
     asked = open_question(ctx, question, submission, run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
-        shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
+        shown = dataclasses.replace(asked, parse_error=verdict.words, hint=verdict.hint)
         return SubmitResult(shown, _run_frame_of(question, run), status=verdict.status)
-    if verdict.near and not asked.asked_again:
-        shown = dataclasses.replace(asked, near=verdict.near, asked_again=True)
+    if verdict.near_miss_message and not asked.asked_again:
+        shown = dataclasses.replace(
+            asked, near_miss_message=verdict.near_miss_message, asked_again=True
+        )
         return SubmitResult(shown, _run_frame_of(question, run))
     given = _save_attempt(ctx, asked, verdict, submission)
     frame = _run_frame_of(question, run, given)
@@ -600,7 +602,7 @@ def _save_attempt(
         context=submission.form.context,
         run=submission.form.run or None,
         certainty=submission.form.certainty or None,
-        hints=open_question.hints,
+        hints=open_question.shown_hint_count,
         milliseconds=store.elapsed_milliseconds(submission.form.since, ctx.now),
         # A placement test comes before the pages, so its questions do not become cards.
         missed=ctx.learner.missed

@@ -145,7 +145,7 @@ def draw_placement_test(
     counts = apportion({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
     order = sorted(
         (q for q in questions if q.is_for_exams),
-        key=lambda q: (not types.type_of(q).chosen, q.id in past, _shuffle_key(seed, q.id)),
+        key=lambda q: (not types.type_of(q).names_options, q.id in past, _shuffle_key(seed, q.id)),
     )
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}

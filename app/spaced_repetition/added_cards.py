@@ -48,17 +48,16 @@ class CardToAdd:
 class AddedCardRecord:
     """An added card as it is stored.
 
-    `since` is the first miss or addition after the card's last review. `due` is the study day on
-    which the card is first due, None if it has no memory row. `aside` is true if the card is
-    suspended or declined. `state` and `lapses` come from its memory row.
+    `added_at` is the first miss or addition after the card's last review. `first_due_day` is
+    None if it has no memory row. `state` and `lapses` come from its memory row.
     """
 
     card: str
     seed: int | None
     declined: bool
-    since: dt.datetime
-    due: dt.date | None
-    aside: bool
+    added_at: dt.datetime
+    first_due_day: dt.date | None
+    is_suspended_or_declined: bool
     state: str
     lapses: int
 
@@ -72,19 +71,23 @@ def compute_first_due_day(card: str, added_on: dt.date) -> dt.date:
 
 
 def add_cards(
-    db: Session, learner_id: int, wanted: Collection[CardToAdd], day: dt.date, now: dt.datetime
+    db: Session,
+    learner_id: int,
+    cards_to_add: Collection[CardToAdd],
+    day: dt.date,
+    now: dt.datetime,
 ) -> frozenset[str]:
     """Add cards, and return those that did not exist before, declined ones included.
 
     Runs two statements, however many cards there are.
     """
-    if not wanted:
+    if not cards_to_add:
         return frozenset()
     insert = _insert_statements(db.connection().dialect.name)
     rows = [
         {"learner_id": learner_id, "card": w.card, "seed": w.seed, "declined": False}
         | {"at": to_milliseconds(now)}
-        for w in wanted
+        for w in cards_to_add
     ]
     added = frozenset(db.connection().execute(insert.into_added, rows).scalars())
     fresh = [
@@ -95,7 +98,7 @@ def add_cards(
             "topic": w.topic,
             **columns_of_new_card(compute_first_due_day(w.card, day)),
         }
-        for w in wanted
+        for w in cards_to_add
         if w.card in added
     ]
     if fresh:
@@ -237,9 +240,9 @@ def _added_card_from_row(row: Any) -> AddedCardRecord:
         card=row.card,
         seed=row.seed,
         declined=row.declined,
-        since=from_milliseconds(row.at),
-        due=dt.date.fromisoformat(row.due_day) if row.due_day else None,
-        aside=row.declined or bool(row.suspended),
+        added_at=from_milliseconds(row.at),
+        first_due_day=dt.date.fromisoformat(row.due_day) if row.due_day else None,
+        is_suspended_or_declined=row.declined or bool(row.suspended),
         state=row.state or "new",
         lapses=row.lapses or 0,
     )
@@ -261,16 +264,16 @@ def _insert_statements(dialect: str) -> _InsertStatements:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MissedQuestionCard:
-    """A missed question that became a card; `due` is a study day, `day` is today's.
+    """A missed question that became a card; both days are study days.
 
-    `declined` says that the learner left it out, `aside` that its card is suspended.
+    `declined` says that the learner left it out.
     """
 
     card: str
-    due: dt.date
-    day: dt.date
+    due_day: dt.date
+    today: dt.date
     declined: bool
-    aside: bool
+    is_suspended: bool
 
     @property
     def item(self) -> str:
@@ -278,7 +281,7 @@ class MissedQuestionCard:
 
     @property
     def is_due_by_tomorrow(self) -> bool:
-        return (self.due - self.day).days <= 1
+        return (self.due_day - self.today).days <= 1
 
 
 def find_missed_question_card(
@@ -289,8 +292,8 @@ def find_missed_question_card(
     added = load_added_cards(db, learner_id, [card]).get(card)
     if added is None:
         return None
-    aside = added.aside and not added.declined
-    return MissedQuestionCard(card, added.due or day, day, added.declined, aside)
+    aside = added.is_suspended_or_declined and not added.declined
+    return MissedQuestionCard(card, added.first_due_day or day, day, added.declined, aside)
 
 
 OWN = TABLES["own_card"]
@@ -301,14 +304,14 @@ SITTING = TABLES["sitting"]
 class AddedCardDetails:
     """What is stored about an added card.
 
-    `own` are the faces of the learner's own card. `is_in_exam` says that its question is on the
-    paper of a mock exam in progress.
+    `own_faces` are those of the learner's own card. `is_in_exam` says that its question is on
+    the paper of a mock exam in progress.
     """
 
     card: str
     seed: int
-    since: dt.datetime
-    own: CardFaces | None
+    added_at: dt.datetime
+    own_faces: CardFaces | None
     is_in_exam: bool
 
 

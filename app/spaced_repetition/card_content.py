@@ -69,8 +69,8 @@ def _resolve_added_card(ctx: RequestContext, details: AddedCardDetails) -> Resol
         return _resolve_question_card(ctx, details, ctx.library.questions.get(name))
     if kind == TERM:
         return _resolve_term_card(ctx.library, details.card, ctx.library.glossary.get(name))
-    if kind == OWN and details.own is not None:
-        card = build_own_card(details.card, details.own)
+    if kind == OWN and details.own_faces is not None:
+        card = build_own_card(details.card, details.own_faces)
         return ResolvedCard(card, origin="A card of your own.")
     return None
 
@@ -84,7 +84,7 @@ def _resolve_question_card(
         card = build_question_card(question, details.seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
-    missed_on = _day_in_sentence(ctx.learner.study_day(details.since), ctx.day)
+    missed_on = _day_in_sentence(ctx.learner.study_day(details.added_at), ctx.day)
     return ResolvedCard(
         card,
         _page_links(ctx.library, question.topic, question.section),
@@ -140,7 +140,7 @@ def resolve_cards_once_per_request(
     ctx: RequestContext, cards: Collection[str]
 ) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist; added ones take one query, once per request."""
-    new = [card for card in cards if card not in ctx.found]
+    new = [card for card in cards if card not in ctx.lookup_cache]
     added_cards = [card for card in new if is_added_card(card)]
     details = load_added_card_details(ctx.db, ctx.learner.id, added_cards, ctx.now)
     for card in new:
@@ -149,5 +149,5 @@ def resolve_cards_once_per_request(
         else:
             resolved = _resolve_added_card(ctx, details[card]) if card in details else None
         if resolved is not None:
-            ctx.found[card] = resolved
-    return {card: ctx.found[card] for card in cards if card in ctx.found}
+            ctx.lookup_cache[card] = resolved
+    return {card: ctx.lookup_cache[card] for card in cards if card in ctx.lookup_cache}

@@ -88,7 +88,7 @@ def find_topic_of_added_card(library: Library, card: str) -> str:
 
 
 def is_usable_as_card(question: Question) -> bool:
-    return types.type_of(question).as_card
+    return types.type_of(question).is_allowed_as_card
 
 
 LONGEST_FACE = 20_000

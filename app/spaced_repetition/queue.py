@@ -57,14 +57,14 @@ class SecondsPerCard:
 USUAL = SecondsPerCard()
 
 
-def shrink_mean_toward_usual(total_seconds: float, count: int, usual: float) -> float:
+def shrink_mean_toward_usual(total_seconds: float, count: int, usual_seconds: float) -> float:
     """Return the mean of a log, pulled toward the usual value while the log is short.
 
     >>> shrink_mean_toward_usual(0, 0, 60.0), shrink_mean_toward_usual(30 * 980, 980, 60.0)
     (60.0, 30.6)
     """
-    mean = (total_seconds + _TRUST * usual) / (count + _TRUST)
-    return min(_MOST * usual, max(_LEAST * usual, mean))
+    mean = (total_seconds + _TRUST * usual_seconds) / (count + _TRUST)
+    return min(_MOST * usual_seconds, max(_LEAST * usual_seconds, mean))
 
 
 _SHARE_OF_CARDS = 0.5
@@ -79,17 +79,17 @@ class DayCounts:
     """
 
     due: int
-    answered: int
+    reviewed: int
     begun: int
 
 
 def count_new_cards_left(
-    study_minutes: int, day: DayCounts, extra: int = 0, pace: SecondsPerCard = USUAL
+    study_minutes: int, day: DayCounts, extra_cards: int = 0, pace: SecondsPerCard = USUAL
 ) -> int:
     """Return how many more new cards may be started on a study day.
 
     Half of the learner's minutes is for cards. Cards due and reviewed take 10 seconds each and a
-    new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra` are
+    new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra_cards` are
     added on top.
 
     >>> count_new_cards_left(30, DayCounts(due=0, answered=0, begun=0))
@@ -98,9 +98,9 @@ def count_new_cards_left(
     5
     """
     seconds = study_minutes * 60 * _SHARE_OF_CARDS
-    seconds -= pace.review_seconds * (day.due + day.answered - day.begun)
+    seconds -= pace.review_seconds * (day.due + day.reviewed - day.begun)
     allowed = max(0, int(seconds // pace.new_card_seconds))
-    return max(0, allowed + extra - day.begun)
+    return max(0, allowed + extra_cards - day.begun)
 
 
 _CACHED_LEARNERS = 2000
@@ -138,8 +138,8 @@ ONE_DAY = dt.timedelta(days=1)
 class TopicChange(NamedTuple):
     """The topic of a memory row, and the card's topic now; empty if it left the course."""
 
-    old: str
-    new: str
+    old_topic: str
+    new_topic: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -159,20 +159,20 @@ NONE_GONE_OR_MOVED = GoneAndMovedCards()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QueueScope:
-    """What to load: the study day, the moment in ms, and one topic or all."""
+    """What to load: the study day, the moment, and one topic or all."""
 
     day: dt.date
-    now: int
+    now_ms: int
     topic: str = ""
-    changed: GoneAndMovedCards = NONE_GONE_OR_MOVED
+    gone_and_moved_cards: GoneAndMovedCards = NONE_GONE_OR_MOVED
 
     def sql_parameters(self, learner_id: int) -> dict[str, Any]:
         return {
             "learner": learner_id,
             "day": self.day.isoformat(),
-            "now": self.now,
+            "now": self.now_ms,
             "topic": self.topic,
-            "gone": list(self.changed.gone),
+            "gone": list(self.gone_and_moved_cards.gone),
         }
 
 
@@ -180,19 +180,19 @@ class QueueScope:
 class ReviewQueue:
     """The cards due for the learner.
 
-    `first` is the most urgent card seen before. Its `kind` is learning, review or waiting (in a
-    learning step that is not over). The counts cover the requested cards; `added` of them were
-    never reviewed. `whole` covers the day over all topics.
+    `first_card` is the most urgent card seen before, `first_card_kind` learning, review or
+    waiting (in a learning step that is not over). The counts cover the requested cards;
+    `day_counts` covers the day over all topics.
     """
 
-    first: CardRecord | None
-    kind: str
+    first_card: CardRecord | None
+    first_card_kind: str
     learning: int
     review: int
     waiting: int
     finished: int
-    whole: DayCounts
-    added: int = 0
+    day_counts: DayCounts
+    never_reviewed: int = 0
 
 
 _EMPTY_QUEUE = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
@@ -280,16 +280,16 @@ def load_queue(db: Session, learner_id: int, scope: QueueScope) -> ReviewQueue:
     row = db.connection().execute(_COUNTS_AND_FIRST_CARD, values).one()
     day = DayCounts(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
-        return dataclasses.replace(_EMPTY_QUEUE, finished=row.finished, whole=day)
+        return dataclasses.replace(_EMPTY_QUEUE, finished=row.finished, day_counts=day)
     return ReviewQueue(
-        first=card_record_from_row(row) if row.mine else None,
-        kind=_KINDS[row.rank] if row.mine else "",
+        first_card=card_record_from_row(row) if row.mine else None,
+        first_card_kind=_KINDS[row.rank] if row.mine else "",
         learning=row.learning,
         review=row.review,
         waiting=row.waiting,
         finished=row.finished,
-        whole=day,
-        added=row.added,
+        day_counts=day,
+        never_reviewed=row.added,
     )
 
 
@@ -339,10 +339,10 @@ def count_unseen_by_topic(
     if learner_id:
         rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
         counts = collections.Counter({row[0]: row[1] for row in rows})
-    for moved in scope.changed.moved.values():
-        counts[moved.old] -= 1
-        if moved.new:
-            counts[moved.new] += 1
+    for moved in scope.gone_and_moved_cards.moved.values():
+        counts[moved.old_topic] -= 1
+        if moved.new_topic:
+            counts[moved.new_topic] += 1
     size = {topic: len(library.topics[topic].cards) for topic in topics if topic in library.topics}
     left = {topic: cards - counts[topic] for topic, cards in size.items() if cards > counts[topic]}
     if begun_first:
@@ -357,7 +357,7 @@ def yield_unseen_cards(
     values = {"learner": learner_id, "day": scope.day.isoformat()}
     for topic in topics:
         rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
-        seen = {row.card for row in rows}.union(scope.changed.moved)
+        seen = {row.card for row in rows}.union(scope.gone_and_moved_cards.moved)
         notes = {row.note for row in rows if row.today}
         mine = library.topics[topic].cards
         for card in sorted(mine, key=lambda card: library.cards[card].level):

@@ -62,16 +62,16 @@ _ALL = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedCardStart:
-    """How an added card starts: `due` is the study day it is first due.
+    """How an added card starts.
 
-    `since` is the first miss or addition after the card's last review. `again` says that this can
-    happen more than once, as a question can be missed again.
+    `added_at` is the first miss or addition after the card's last review. `may_recur` says that
+    this can happen more than once, as a question can be missed again.
     """
 
-    due: dt.date
-    since: dt.datetime
+    first_due_day: dt.date
+    added_at: dt.datetime
     declined: bool
-    again: bool
+    may_recur: bool
 
 
 def load_added_card_starts(
@@ -95,7 +95,7 @@ def drop_undone_rows(log: Iterable[Any]) -> list[Any]:
 def review_from_row(row: Any) -> ReviewEvent:
     return ReviewEvent(
         rating=row.rating,
-        at=from_milliseconds(row.at),
+        rated_at=from_milliseconds(row.at),
         day=dt.date.fromisoformat(row.study_day),
         retention=row.retention,
     )
@@ -115,13 +115,13 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
     now = replay_log(
         (review_from_row(r) if r.rating else manual_edit_from_row(r) for r in rows), card
     )
-    if start is None or not start.again or not rows:
+    if start is None or not start.may_recur or not rows:
         return now
-    if start.since <= from_milliseconds(rows[-1].at):
+    if start.added_at <= from_milliseconds(rows[-1].at):
         return now
     if now.card_state is None:
         return ReplayedCard()
-    due = min(now.card_state.due_day, start.due)
+    due = min(now.card_state.due_day, start.first_due_day)
     return ReplayedCard(dataclasses.replace(now.card_state, due_day=due))
 
 
@@ -134,11 +134,11 @@ def columns_of_replayed_card(
     """
     suspended = suspended or (start is not None and start.declined)
     held: dict[str, Any] = {"turns": log_row_count, "suspended": suspended}
-    if replayed.until is not None:
-        held["set_day"] = replayed.until.isoformat()
+    if replayed.set_day is not None:
+        held["set_day"] = replayed.set_day.isoformat()
     if replayed.card_state is not None:
         return {**state_columns(replayed.card_state), **held}
-    due = replayed.until or (start.due if start else None)
+    due = replayed.set_day or (start.first_due_day if start else None)
     if due is None and not suspended:
         return None
     return {**columns_of_new_card(due), **held}
@@ -218,16 +218,16 @@ def add_to_day_totals(db: Session, learner_id: int, day: str, totals: DayTotals)
 
 
 def replace_in_day_totals(
-    db: Session, learner_id: int, before: Iterable[Row[Any]], after: Iterable[Row[Any]]
+    db: Session, learner_id: int, old_logs: Iterable[Row[Any]], new_logs: Iterable[Row[Any]]
 ) -> None:
     """Replace what the old logs of some cards added to the totals by what the new logs add.
 
     Both are complete logs of the same cards, each oldest first.
     """
     days = collections.defaultdict[str, DayTotals](DayTotals)
-    for old in yield_day_contributions(list(before)):
+    for old in yield_day_contributions(list(old_logs)):
         days[old.day] += -old.totals
-    for new in yield_day_contributions(list(after)):
+    for new in yield_day_contributions(list(new_logs)):
         days[new.day] += new.totals
     for day, totals in sorted(days.items()):
         if totals != DayTotals():
@@ -374,7 +374,7 @@ def record_review(
         db,
         learner_id,
         card.id,
-        review.at,
+        review.rated_at,
         review.day,
         token=hash_form_token(learner_id, card.id, token),
         rating=review.rating,
@@ -386,7 +386,7 @@ def record_review(
         return None
     CARD_LOG.raise_if_exceeded(held.log_row_count + 1)
     card_state = apply_review(held.card_state, review, card.id)
-    if held.card_state is not None and review.at < held.card_state.last_at:
+    if held.card_state is not None and review.rated_at < held.card_state.last_at:
         # The clock was set back, so the review is replayed at its place in time.
         card_state = rebuild_card_state(db, learner_id, card) or card_state
     values = {**state_columns(card_state), "turns": held.log_row_count + 1}
@@ -578,7 +578,7 @@ def record_manual_edit(
         token=hash_form_token(learner_id, card.id, edit.kind, token),
         rating=0,
         act=edit.kind,
-        until_day=edit.until.isoformat() if edit.until else None,
+        until_day=edit.until_day.isoformat() if edit.until_day else None,
     )
     if log_id is not None:
         CARD_LOG.raise_if_exceeded(load_card_record(db, learner_id, card.id).log_row_count + 1)

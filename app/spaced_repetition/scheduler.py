@@ -25,11 +25,11 @@ _REVERSE = "~r"
 _MAXIMUM_DAYS = 36500
 
 
-def fuzz_range(days: int, previous: int = 0) -> tuple[int, int]:
+def fuzz_range(days: int, previous_days: int = 0) -> tuple[int, int]:
     """Return the shortest and longest interval that may replace `days`.
 
     Half-width 1 + 15 % of days 2.5 to 7 + 10 % of 7 to 20 + 5 % above 20. An interval that grows
-    past `previous` never falls back to it.
+    past `previous_days` never falls back to it.
 
     >>> fuzz_range(2), fuzz_range(10), fuzz_range(100)
     ((2, 2), (8, 12), (93, 107))
@@ -38,34 +38,34 @@ def fuzz_range(days: int, previous: int = 0) -> tuple[int, int]:
         return days, days
     width = 1.0 + sum(share * max(0.0, min(days, end) - start) for start, end, share in _BANDS)
     low = max(2, round(days - width))
-    if days > previous:
-        low = max(low, min(previous + 1, days))
+    if days > previous_days:
+        low = max(low, min(previous_days + 1, days))
     high = min(round(days + width), _MAXIMUM_DAYS)
     return min(low, high), high
 
 
 def fuzz_interval(
     days: int,
-    previous: int,
+    previous_days: int,
     card: str,
     earlier_reviews: int,
     study_day: dt.date,
-    minimum: int = 0,
+    min_days: int = 0,
 ) -> int:
     """Return an interval in the range around `days` that keeps a card apart from its reverse.
 
     A hash gives each note even or odd days, and its reverse (`~r`) the others. Within range and
     parity all days are equally likely. All rating buttons of one review share one draw, and none
-    gives fewer than `minimum` days, so a better rating never comes sooner.
+    gives fewer than `min_days` days, so a better rating never comes sooner.
     """
-    low, high = fuzz_range(days, previous)
-    if minimum > low:
+    low, high = fuzz_range(days, previous_days)
+    if min_days > low:
         # One more day, if the range has more than one, so that it holds both parities.
-        low, high = minimum, max(high, minimum + (high > low))
+        low, high = min_days, max(high, min_days + (high > low))
     note = card.removesuffix(_REVERSE)
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
     own = [n for n in range(low, high + 1) if (study_day.toordinal() + n + side) % 2 == 0]
-    choice = own or [max(days, minimum)]
+    choice = own or [max(days, min_days)]
     drawn = int.from_bytes(hashlib.sha256(f"{card}:{earlier_reviews}".encode()).digest()[:8])
     return choice[drawn * len(choice) >> 64]
 
@@ -93,7 +93,7 @@ class ReviewEvent:
     """
 
     rating: int
-    at: dt.datetime
+    rated_at: dt.datetime
     day: dt.date
     retention: float = DEFAULT_RETENTION
 
@@ -142,10 +142,10 @@ def apply_review(before: CardState | None, review: ReviewEvent, card: str = "") 
         stability=moved.stability or 0.0,
         difficulty=moved.difficulty or 0.0,
         due_day=review.day + wait if state == "review" else review.day,
-        due_at=review.at + wait,
+        due_at=review.rated_at + wait,
         first_day=before.first_day if before else review.day,
         last_day=review.day,
-        last_at=review.at,
+        last_at=review.rated_at,
         reviews=(before.reviews if before else 0) + 1,
         lapses=(before.lapses if before else 0) + lapsed,
     )
@@ -232,34 +232,34 @@ Kind = Literal["bury", "due", "forget"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ManualEdit:
-    """One manual edit; `until` is the study day of a bury or a due date."""
+    """One manual edit; `until_day` is the study day of a bury or a due date."""
 
     kind: Kind
-    until: dt.date | None = None
+    until_day: dt.date | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReplayedCard:
-    """The result of replaying a card's log; `until` is a manually set day.
+    """The result of replaying a card's log; `set_day` is a due date set by hand.
 
     `card_state` is None for a card without a review, or without one since it was forgotten.
     """
 
     card_state: CardState | None = None
-    until: dt.date | None = None
+    set_day: dt.date | None = None
 
 
-def apply_manual_edit(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
+def apply_manual_edit(before: ReplayedCard, edit: ManualEdit) -> ReplayedCard:
     """Return the card after a manual edit. Only "forget" changes its memory.
 
     A buried card is never due sooner than before.
     """
-    if act.kind == "forget" or act.until is None:
+    if edit.kind == "forget" or edit.until_day is None:
         return ReplayedCard()
-    until, card_state = act.until, before.card_state
+    until, card_state = edit.until_day, before.card_state
     if card_state is None:
         return ReplayedCard(None, until)
-    if act.kind == "bury":
+    if edit.kind == "bury":
         until = max(until, card_state.due_day)
     return ReplayedCard(dataclasses.replace(card_state, due_day=until), until)
 
@@ -346,7 +346,7 @@ def format_interval(state: CardState, review: ReviewEvent) -> str:
     A card in its learning steps comes back in at most that time: at once if it is the last one.
     """
     if state.state != "review":
-        return f"≤{NBSP}{format_wait(state.due_at - review.at)}"
+        return f"≤{NBSP}{format_wait(state.due_at - review.rated_at)}"
     return format_days((state.due_day - review.day).days)
 
 

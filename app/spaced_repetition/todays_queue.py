@@ -36,13 +36,13 @@ REVIEW_SECONDS = LOOK_SECONDS * _LAPSES
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardsOnDayList:
-    """The cards on the list of a study day, in order: `reviews`, then `new` ones.
+    """The cards on the list of a study day, in order: first those to review, then new ones.
 
     With `is_task` they are those of one task, and learning steps of other cards are left out.
     """
 
-    reviews: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
+    review_cards: tuple[str, ...] = ()
+    new_cards: tuple[str, ...] = ()
     is_task: bool = False
 
 
@@ -50,16 +50,16 @@ class CardsOnDayList:
 class CardsLeft:
     """The cards left in the review queue for a study day.
 
-    `due` are due now, of which `learning` are in their steps; `waiting` are in steps too and due
-    later in the day. `fresh` are new and will be started, of which `added` are added cards.
+    `due` are due now, of which `learning` are in their steps; `waiting` are in steps too and
+    due later in the day. `new` will be started, of which `new_added` are added cards.
     """
 
     due: int = 0
     waiting: int = 0
-    fresh: int = 0
+    new: int = 0
     learning: int = 0
-    added: int = 0
-    pace: SecondsPerCard = USUAL
+    new_added: int = 0
+    seconds_per_card: SecondsPerCard = USUAL
 
     @property
     def reviews(self) -> int:
@@ -79,7 +79,7 @@ class CardsLeft:
     @property
     def cards(self) -> int:
         """All cards left, as every page counts them."""
-        return self.seen_cards + self.fresh
+        return self.seen_cards + self.new
 
     @property
     def seconds(self) -> float:
@@ -89,8 +89,8 @@ class CardsLeft:
         300.0
         """
         return (
-            self.seen_cards * REVIEW_SECONDS * self.pace.ratio_to_usual
-            + self.fresh * self.pace.new_card_seconds
+            self.seen_cards * REVIEW_SECONDS * self.seconds_per_card.ratio_to_usual
+            + self.new * self.seconds_per_card.new_card_seconds
         )
 
 
@@ -98,14 +98,13 @@ class CardsLeft:
 class TodaysQueue:
     """The review queue, and the scope it was loaded for.
 
-    `new` are the cards that may be started now, in order: those on the list, or the next one. `left`
-    counts what is left to do.
+    `startable_cards` are in order: those on the list, or the next one.
     """
 
     queue: ReviewQueue
     scope: QueueScope
-    new: tuple[str, ...]
-    left: CardsLeft
+    startable_cards: tuple[str, ...]
+    cards_left: CardsLeft
 
 
 def load_todays_queue(
@@ -125,10 +124,12 @@ def load_todays_queue(
             if followed is not None
             else queue.load_queue(ctx.db, ctx.learner.id, scope)
         )
-        if loaded.first is None or is_card_visible(ctx, loaded.first.card):
+        if loaded.first_card is None or is_card_visible(ctx, loaded.first_card.card):
             break
-        gone = scope.changed.gone | {loaded.first.card}
-        scope = dataclasses.replace(scope, changed=dataclasses.replace(scope.changed, gone=gone))
+        gone = scope.gone_and_moved_cards.gone | {loaded.first_card.card}
+        scope = dataclasses.replace(
+            scope, gone_and_moved_cards=dataclasses.replace(scope.gone_and_moved_cards, gone=gone)
+        )
     pace = load_seconds_per_card(ctx.db, ctx.learner.id, ctx.day)
     new = () if followed is None else _unstarted_cards_on_list(ctx, followed)
     fresh = len(new)
@@ -137,7 +138,7 @@ def load_todays_queue(
             allowed = max(0, extra_new_cards - count_extra_new_cards(followed, loaded))
         else:
             minutes = ctx.learner.minutes_a_day
-            allowed = count_new_cards_left(minutes, loaded.whole, extra_new_cards, pace)
+            allowed = count_new_cards_left(minutes, loaded.day_counts, extra_new_cards, pace)
         unseen = {}
         if allowed:
             unseen = queue.count_unseen_by_topic(
@@ -148,18 +149,18 @@ def load_todays_queue(
     left = CardsLeft(
         due=loaded.learning + loaded.review,
         waiting=loaded.waiting,
-        fresh=fresh + loaded.added,
-        added=loaded.added,
+        new=fresh + loaded.never_reviewed,
+        new_added=loaded.never_reviewed,
         learning=loaded.learning,
-        pace=pace,
+        seconds_per_card=pace,
     )
     return TodaysQueue(loaded, scope, new, left)
 
 
 def count_extra_new_cards(listed: CardsOnDayList, loaded: ReviewQueue) -> int:
     """Return how many more new cards were begun on the study day than its list has."""
-    planned = sum(not is_added_card(card) for card in listed.new)
-    return max(0, loaded.whole.begun - planned)
+    planned = sum(not is_added_card(card) for card in listed.new_cards)
+    return max(0, loaded.day_counts.begun - planned)
 
 
 def _load_scope(ctx: RequestContext, topic: str) -> QueueScope:
@@ -182,7 +183,7 @@ def take_first_unseen_cards(
 
 def _unstarted_cards_on_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
-    course = [card for card in listed.new if card in ctx.library.cards]
+    course = [card for card in listed.new_cards if card in ctx.library.cards]
     known = queue.load_card_statuses(ctx.db, ctx.learner.id, course) if course else {}
     return tuple(card for card in course if card not in known)
 
@@ -199,37 +200,41 @@ def _load_queue_of_list(
     ctx: RequestContext, scope: QueueScope, listed: CardsOnDayList
 ) -> ReviewQueue:
     """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
-    added = [card for card in listed.new if is_added_card(card)]
+    added = [card for card in listed.new_cards if is_added_card(card)]
     today = scope.day.isoformat()
-    values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.reviews, *added]}
-    names = {*listed.reviews, *listed.new}
+    values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.review_cards, *added]}
+    names = {*listed.review_cards, *listed.new_cards}
     rows = [
         row
         for row in ctx.db.connection().execute(_ON_LIST, values)
         if row.card in names or not listed.is_task
     ]
     answered = [row for row in rows if row.last_day == today]
-    live = {r.card: r for r in rows if not r.suspended and r.card not in scope.changed.gone}
+    live = {
+        r.card: r for r in rows if not r.suspended and r.card not in scope.gone_and_moved_cards.gone
+    }
     steps = [
         row
         for row in live.values()
         if row.last_day == today and row.state not in ("review", "new") and row.due_day <= today
     ]
     steps.sort(key=lambda row: (row.due_at, row.card))
-    ripe = [row for row in steps if row.due_at <= scope.now]
-    looks = [live[c] for c in (*listed.reviews, *added) if c in live and live[c].last_day != today]
+    ripe = [row for row in steps if row.due_at <= scope.now_ms]
+    looks = [
+        live[c] for c in (*listed.review_cards, *added) if c in live and live[c].last_day != today
+    ]
     urgent = next((rows for rows in (ripe, looks, steps) if rows), None)
     new = sum(row.state == "new" for row in looks)
     begun = sum(row.first_day == today and not is_added_card(row.card) for row in answered)
     return ReviewQueue(
-        first=queue.card_record_from_row(urgent[0]) if urgent else None,
-        kind="learning" if ripe else "review" if looks else "waiting" if steps else "",
+        first_card=queue.card_record_from_row(urgent[0]) if urgent else None,
+        first_card_kind="learning" if ripe else "review" if looks else "waiting" if steps else "",
         learning=len(ripe),
         review=len(looks) - new,
         waiting=len(steps) - len(ripe),
         finished=sum(row.state != "new" and row.due_day > today for row in answered),
-        whole=DayCounts(due=len(listed.reviews), answered=len(answered), begun=begun),
-        added=new,
+        day_counts=DayCounts(due=len(listed.review_cards), reviewed=len(answered), begun=begun),
+        never_reviewed=new,
     )
 
 
@@ -250,15 +255,15 @@ def load_cards_until_tomorrow(
     if listed is None:
         today = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, scope, limit)
     else:
-        names = {*listed.reviews, *listed.new}
+        names = {*listed.review_cards, *listed.new_cards}
         today = [c for c in due if c.card in names or _is_in_steps_seen_today(c, ctx)]
-        order = {card: place for place, card in enumerate(listed.reviews)}
+        order = {card: place for place, card in enumerate(listed.review_cards)}
         today.sort(key=lambda c: order.get(c.card, len(order)))
     waiting = [card for card in today if _is_waiting_for_step(card, ctx)]
     ready = [card for card in today if card not in waiting]
-    cards = stack.new
+    cards = stack.startable_cards
     if listed is None:
-        count = stack.left.fresh - stack.left.added
+        count = stack.cards_left.new - stack.cards_left.new_added
         unseen = {}
         if count:
             unseen = queue.count_unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, stack.scope)
@@ -282,11 +287,11 @@ def _is_waiting_for_step(card: CardRecord, ctx: RequestContext) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QueueCounter:
-    """How many cards of a kind are left; `here` marks the kind of the current card."""
+    """How many cards of a kind are left, and whether the current card is of it."""
 
     name: str
     count: int
-    here: bool = False
+    is_current: bool = False
 
 
 def count_by_queue(cards_left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
@@ -298,7 +303,7 @@ def count_by_queue(cards_left: CardsLeft, kind: str = "") -> tuple[QueueCounter,
     [15, 3, 6]
     """
     return (
-        QueueCounter("New", cards_left.fresh, kind == "new"),
+        QueueCounter("New", cards_left.new, kind == "new"),
         QueueCounter("Learning", cards_left.steps, kind == "learning"),
         QueueCounter("Due", cards_left.reviews, kind == "due"),
     )

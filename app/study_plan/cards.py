@@ -26,9 +26,9 @@ _A_PAGE = 4  # new cards of one page on one day
 def planned_review_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
     """Return when a card is due: FSRS's day, or earlier, so that two later reviews still fit."""
     missing = LATER_REVIEWS - card.later_reviews
-    if calendar.exam is None or missing <= 0:
+    if calendar.exam_day is None or missing <= 0:
         return card.due
-    left = (calendar.exam - card.last_day).days
+    left = (calendar.exam_day - card.last_day).days
     if left <= 2:
         return card.due
     latest = card.last_day + dt.timedelta(days=max(1, (left - 1) // (missing + 1)))
@@ -45,7 +45,7 @@ def choose_cards_to_review(
     """
     day, left = learner.day, calendar.days_left(learner.day)
     exam = day + dt.timedelta(days=left)
-    in_last_days = calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days))
+    in_last_days = calendar.exam_day and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days))
 
     def recall_on(at: dt.date, card: CardFact) -> float:
         return retrievability_after((at - card.last_day).days, card.stability)
@@ -56,7 +56,7 @@ def choose_cards_to_review(
         if planned_review_day(card, calendar) <= day
         or (in_last_days and card.last_day < day and recall_on(exam, card) < _WEAK_RECALL)
     ]
-    when = exam if calendar.exam and left <= 3 else day
+    when = exam if calendar.exam_day and left <= 3 else day
     due.sort(key=lambda card: (recall_on(when, card), card.card))
     most = int(_REVIEW_SHARE * minutes / learner.paces.review)
     if left > 1:
@@ -66,10 +66,10 @@ def choose_cards_to_review(
 
 def last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
     """Return the last day on which new cards begin; None without an exam day."""
-    if calendar.exam is None:
+    if calendar.exam_day is None:
         return None
     days = max(_NO_NEW_DAYS, round(_NO_NEW_SHARE * calendar.days))
-    return calendar.exam - dt.timedelta(days=days + 1)
+    return calendar.exam_day - dt.timedelta(days=days + 1)
 
 
 def new_cards_fitting_before_exam(

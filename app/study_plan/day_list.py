@@ -192,7 +192,7 @@ def make_day_list(
     if course.exam and calendar.due_mock_exam_day(day, learner.last_sat):
         mock = Task("mock", course.exam_minutes, exam=course.exam)
         return DayList(day, (review, mock) if due else (mock,), undone, route=route)
-    if calendar.exam == day:
+    if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
     new = cards.count_new_cards(learner, calendar, minutes, amount)
     share = _QUESTION_SHARE * minutes / paces.question
@@ -237,7 +237,7 @@ def reading_minutes_before_exam(
     calendar: PlanCalendar, day: dt.date, minutes_of_day: float
 ) -> float | None:
     """Return the minutes for pages from tomorrow on: 0 on the last day, None without an exam day."""
-    if calendar.exam is None:
+    if calendar.exam_day is None:
         return None
     if calendar.days_left(day) <= 1:
         return 0.0
@@ -270,7 +270,7 @@ def _pages_left_to_read(
     course: CourseFacts, learner: LearnerFacts, calendar: PlanCalendar, route: Route
 ) -> list[PageToRead]:
     """Return what is left to read, in course order and without a reason; nothing on the last day."""
-    if calendar.exam and calendar.days_left(learner.day) == 1:
+    if calendar.exam_day and calendar.days_left(learner.day) == 1:
         return []
     read, left, is_short = sum_readings(learner.readings), [], route == "short"
     for page in course.pages.values():

@@ -135,10 +135,10 @@ def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskPro
 
 def _newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
-    if "newest list" not in ctx.found:
+    if "newest list" not in ctx.lookup_cache:
         newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day) if ctx.learner.id else None
-        ctx.found["newest list"] = newest
-    found: store.ListAndEstimate | None = ctx.found["newest list"]
+        ctx.lookup_cache["newest list"] = newest
+    found: store.ListAndEstimate | None = ctx.lookup_cache["newest list"]
     return found
 
 
@@ -224,7 +224,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
         )
         # The reader's snapshot is from before; the next query sees the list that stayed.
         ctx.db.rollback()
-        ctx.found.clear()
+        ctx.lookup_cache.clear()
     except SQLAlchemyError:
         _log.exception("the list of a day could not be written down")
 

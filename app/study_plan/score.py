@@ -191,8 +191,8 @@ class ScoreModel:
         page = self._course.pages[facts.page]
         terms = self._parameter_weights_of_page(page)
         known = _sigmoid(_PAGE_SCALE * sum(value * self._mean[n] for n, value in terms))
-        chance = min(0.995, facts.guess + (1 - facts.guess) * known)
-        slope = (1 - facts.guess) * known * (1 - known) * _PAGE_SCALE
+        chance = min(0.995, facts.guess_score + (1 - facts.guess_score) * known)
+        slope = (1 - facts.guess_score) * known * (1 - known) * _PAGE_SCALE
         spread = chance * (1 - chance)
         information, gradient = slope * slope / spread, slope * (score - chance) / spread
         damping = 1 / (1 + information * _DAMPING)
@@ -257,12 +257,12 @@ class ScoreModel:
                 known = sum(share * pages[slug][0] for slug, share in facts.pages.items())
                 for slug, share in facts.pages.items():
                     chance, terms = pages[slug]
-                    slope = each * share * (1 - facts.guess) * chance * (1 - chance)
+                    slope = each * share * (1 - facts.guess_score) * chance * (1 - chance)
                     for n, value in terms:
                         gradient[n] += slope * value
                 if not facts.pages:
                     known = _sigmoid(self._mean[self._index[number]])
-                right = facts.guess + (1 - facts.guess) * known
+                right = facts.guess_score + (1 - facts.guess_score) * known
                 objectives[number] = ObjectiveEstimate(number, known, right, self._asked[number])
                 expected += each * right
                 luck += each * right * (1 - right)

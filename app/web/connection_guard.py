@@ -34,16 +34,16 @@ _SEND_BUFFER = 256 * 1024
 class ConnectionLimits:
     """Connection limits of one server process.
 
-    `head_bytes` and `head_seconds` limit request line and headers together, from the
-    first byte on a connection to the last of the head. `connections` counts all open
-    connections, `of_one_client` those of one client (see `client_of_address`). Addresses in
-    `proxies` are exempt from `of_one_client`.
+    `head_bytes` and `head_seconds` limit request line and headers together, from the first byte
+    on a connection to the last of the head. `max_connections` counts all open connections;
+    `client_of_address` says what one client is. Addresses in `proxies` are exempt from
+    `max_connections_per_client`.
     """
 
     head_bytes: int = 32 * 1024
     head_seconds: float = 10.0
-    connections: int = 1000
-    of_one_client: int = 400
+    max_connections: int = 1000
+    max_connections_per_client: int = 400
     proxies: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
 
     def is_proxy(self, host: str) -> bool:
@@ -78,13 +78,13 @@ class GuardedProtocol(HttpToolsProtocol):
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
         self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
-        is_crowd = len(mine) > self._limits.of_one_client
+        is_crowd = len(mine) > self._limits.max_connections_per_client
         if is_crowd and not self._limits.is_proxy(host):
             if not self._close_one_of(mine):
                 message = "Too many connections are open from your address."
                 self._refuse(HTTPStatus.TOO_MANY_REQUESTS, message)
         elif (
-            len(self.connections) > self._limits.connections
+            len(self.connections) > self._limits.max_connections
             and not self._close_one_of_busiest_client()
         ):
             message = "Too many connections are open. Try again in a minute."

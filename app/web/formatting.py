@@ -71,7 +71,7 @@ def format_minutes_without_unit(minutes: float) -> str:
     return "under 1" if 0 < minutes < 1 else f"{round(minutes):,}"
 
 
-def format_age(then: dt.datetime, now: dt.datetime) -> str:
+def format_age(moment: dt.datetime, now: dt.datetime) -> str:
     """Return how long ago something was, e.g. “2 minutes ago”.
 
     >>> noon = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
@@ -79,7 +79,7 @@ def format_age(then: dt.datetime, now: dt.datetime) -> str:
     >>> [format_age(noon, noon + step).replace(NBSP, " ") for step in steps]
     ['just now', '2 minutes ago', '30 hours ago']
     """
-    minutes = int((now - then).total_seconds() // 60)
+    minutes = int((now - moment).total_seconds() // 60)
     if minutes < 1:
         return "just now"
     if minutes < 120:

@@ -185,7 +185,7 @@ class HttpExchange:
         # A new browser gets its key with the first response. A write renews the cookie,
         # because browsers drop cookies after 400 days.
         visitor = self.visitor
-        line = visitor.renewal if self.is_write else visitor.cookie
+        line = visitor.renewal_cookie if self.is_write else visitor.new_session_cookie
         names = [_cookie_name(value) for name, value in self._recorded if name == b"set-cookie"]
         lines = []
         if line and _cookie_name(line) not in names:
@@ -193,13 +193,13 @@ class HttpExchange:
             lines.append(line)
         lines += [
             format_set_cookie(name, "", 0)
-            for name in visitor.obsolete
+            for name in visitor.obsolete_cookie_names
             if HOST_PREFIX + name in names
         ]
         if self.course_cookie:
             lines.append(self.course_cookie)
         headers = [(b"set-cookie", line) for line in lines]
-        return [*headers, _NEW_BROWSER_HEADER] if visitor.cookie else headers
+        return [*headers, _NEW_BROWSER_HEADER] if visitor.new_session_cookie else headers
 
     async def _send_head(self, status: int, headers: Headers) -> None:
         """Send the head, with the security headers that the route has not set itself."""
@@ -287,19 +287,19 @@ def resolve_course_or_redirect(
 class EdgeConfig:
     """Configuration of the middleware. `max_upload_bytes` maps the paths of uploads to limits.
 
-    Other paths have the lower limit of a form. `slots` are for pages, forms, estimates
+    Other paths have the lower limit of a form. `fair_slots` are for pages, forms, estimates
     and files. `path_prefix` is that of the server. `https` means that every request
     comes over TLS, even if the scope does not say so.
     """
 
-    static: StaticAssets
+    static_assets: StaticAssets
     courses: CourseRegistry
     cookies: SessionCookies
     body_receiver: BodyReceiver
-    slots: Mapping[str, FairSlots]
-    rates: RateLimiter
+    fair_slots: Mapping[str, FairSlots]
+    rate_limiter: RateLimiter
     routes: RouteTemplates
-    guard: RequestGuard
+    request_guard: RequestGuard
     path_prefix: str = ""
     https: bool = False
     metrics: Metrics | None = None
@@ -331,7 +331,9 @@ class EdgeMiddleware:
             self._record_metrics(exchange, "elsewhere")
         elif exchange.path.startswith("/static/"):
             await exchange.send(
-                *await self._config.static.respond(exchange.path, exchange.query, exchange.headers)
+                *await self._config.static_assets.respond(
+                    exchange.path, exchange.query, exchange.headers
+                )
             )
             self._record_metrics(exchange, "static")
         elif exchange.path in monitoring.MONITORING_PATHS and exchange.method in {"GET", "HEAD"}:
@@ -339,7 +341,9 @@ class EdgeMiddleware:
         else:
             # `__Host-` cookies need HTTPS and the path “/”
             of_host = secure and not self._config.path_prefix
-            exchange.visitor = self._config.cookies.recognize_visitor(cookies, of_host=of_host)
+            exchange.visitor = self._config.cookies.recognize_visitor(
+                cookies, host_prefixed=of_host
+            )
             await self._serve_page(route, receive, exchange)
 
     async def _serve_page(
@@ -382,18 +386,18 @@ class EdgeMiddleware:
     ) -> None:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
-        config.guard.check_host_origin_and_text(inner)
+        config.request_guard.check_host_origin_and_text(inner)
         kind = rate_limit_kind_of_request(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.sent_key_digest
-        config.rates.check_and_count(kind, exchange.client, browser)
+        config.rate_limiter.check_and_count(kind, exchange.client, browser)
         if exchange.is_write:
-            config.rates.check_and_count("writes", exchange.client, browser)
+            config.rate_limiter.check_and_count("writes", exchange.client, browser)
         content_type = exchange.headers.get(b"content-type", b"").lower()
         is_form = exchange.is_write and content_type.startswith(FORM_CONTENT_TYPE)
         max_bytes = FORM_BYTES
         if exchange.is_write and not is_form:
             max_bytes = config.max_upload_bytes.get(exchange.path, max_bytes)
-        slots = config.slots[
+        slots = config.fair_slots[
             SLOTS_OF_SLOW_REQUESTS.get(kind) or ("forms" if exchange.is_write else "pages")
         ]
         async with (

@@ -241,7 +241,9 @@ def render_page(
     `accounts.current_learner`) and reads the rest from `request`.
     """
     answer = HTMLResponse(_render_template(request, template, context), status)
-    if getattr(context.get("learner"), "home", 0) and not is_secure_context(request):
+    if getattr(context.get("learner"), "row_id_in_any_course", 0) and not is_secure_context(
+        request
+    ):
         # Insecure origins ignore Clear-Site-Data, so after sign-out Back would show the
         # page with the learner's name.
         answer.headers["cache-control"] = "no-store"
@@ -268,7 +270,7 @@ def _footer_note(request: Request) -> str:
 
 def _shows_author_links(request: Request) -> bool:
     """Return whether to link the author pages: this browser has an author cookie."""
-    return bool(request.state.visitor.author and request.app.state.settings.authoring)
+    return bool(request.state.visitor.author_token and request.app.state.settings.authoring)
 
 
 def _has_several_courses(request: Request) -> bool:

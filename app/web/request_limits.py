@@ -271,16 +271,16 @@ class _Waiter(NamedTuple):
 
 
 class FairSlots:
-    """Semaphore with `total` slots, at most `of_one_client` for each client.
+    """Semaphore with a maximum of slots, and one for each client.
 
-    A free slot goes to the client with the fewest slots. Among equals, it goes to the
-    one with the least recent use. So a client with a hundred connections waits for
-    itself, and for clients that request less.
+    A free slot goes to the client with the fewest slots. Among equals, it goes to the one with
+    the least recent use. So a client with a hundred connections waits for itself, and for
+    clients that request less.
     """
 
-    def __init__(self, total: int, of_one_client: int) -> None:
-        self._total = total
-        self._of_one_client = of_one_client
+    def __init__(self, max_slots: int, max_slots_per_client: int) -> None:
+        self._total = max_slots
+        self._of_one_client = max_slots_per_client
         self._held: collections.Counter[str] = collections.Counter()
         # Seconds for which each client has used slots; halved every few seconds.
         self._used: dict[str, float] = {}
@@ -373,8 +373,8 @@ class TransferSlots:
     as allowed cannot keep slots from faster ones.
     """
 
-    def __init__(self, total: int, of_one_client: int) -> None:
-        self._slots = FairSlots(total, of_one_client)
+    def __init__(self, max_slots: int, max_slots_per_client: int) -> None:
+        self._slots = FairSlots(max_slots, max_slots_per_client)
         self._under_way: set[BodyTransfer] = set()
 
     @contextlib.asynccontextmanager
@@ -432,21 +432,19 @@ _CHUNK_BYTES = 256 * 1024
 class BodyLimits:
     """How long a body may take, and how many large ones are received at once.
 
-    A body gets `seconds`, plus one second for each `bytes_a_second` received. So a
-    large file can arrive over a line of one megabit, and a client that stops sending is
-    soon noticed. At most `files` bodies over a quarter of a megabyte are received at
-    once, `of_one_client` of them from one client. Others wait as long as the largest
-    may take. When all slots are taken, the slowest transfer is ended for a waiting
-    client.
+    A body gets `base_seconds`, plus one second for each `bytes_a_second` received. So a large
+    file can arrive over a line of one megabit, and a client that stops sending is soon noticed.
+    A large body has over a quarter of a megabyte. Further ones wait as long as the largest may
+    take. When all slots are taken, the slowest transfer is ended for a waiting client.
     """
 
-    seconds: float = 20.0
+    base_seconds: float = 20.0
     bytes_a_second: int = 128 * 1024
-    files: int = 16
-    of_one_client: int = 2
+    max_large_bodies: int = 16
+    max_large_bodies_per_client: int = 2
 
     def max_seconds_for_size(self, size: int) -> float:
-        return self.seconds + size / self.bytes_a_second
+        return self.base_seconds + size / self.bytes_a_second
 
 
 class BodyReceiver:
@@ -454,7 +452,7 @@ class BodyReceiver:
 
     def __init__(self, limits: BodyLimits) -> None:
         self._limits = limits
-        self._slots = TransferSlots(limits.files, limits.of_one_client)
+        self._slots = TransferSlots(limits.max_large_bodies, limits.max_large_bodies_per_client)
 
     @contextlib.asynccontextmanager
     async def buffer_whole_body(

@@ -39,27 +39,28 @@ HOST_PREFIX = "__Host-"
 class Visitor:
     """A browser: its session key and its preferences.
 
-    `digest` is the hash of the key that the database stores. `cookie` is the Set-Cookie
-    line with the key of a new browser, empty if the browser sent a valid cookie.
-    `renewal` is the same line for a known browser. `author` is the token of its author
-    session, not yet checked. `prefix` begins the names of its key cookies. `obsolete` are
-    those that it has from before the server moved to HTTPS, which a new one replaces.
+    `digest` is the hash of the key that the database stores. `new_session_cookie` is the
+    Set-Cookie line with the key of a new browser, empty if the browser sent a valid cookie.
+    `renewal_cookie` is the same line for a known browser. `author_token` is that of its author
+    session, not yet checked. `cookie_name_prefix` begins the names of its key cookies.
+    `obsolete_cookie_names` are those that it has from before the server moved to HTTPS, which a
+    new one replaces.
     """
 
     key: str
     digest: str = ""
-    renewal: bytes = b""
-    cookie: bytes = b""
+    renewal_cookie: bytes = b""
+    new_session_cookie: bytes = b""
     theme: str = ""
     zone: str = ""
-    author: str = ""
-    prefix: str = ""
-    obsolete: tuple[str, ...] = ()
+    author_token: str = ""
+    cookie_name_prefix: str = ""
+    obsolete_cookie_names: tuple[str, ...] = ()
 
     @property
     def sent_key_digest(self) -> str:
         """The digest of a key that the browser sent; empty for a newly created key."""
-        return "" if self.cookie else self.digest
+        return "" if self.new_session_cookie else self.digest
 
 
 class SessionCookies:
@@ -77,12 +78,14 @@ class SessionCookies:
         self._name = name
         self._author = name + AUTHOR_COOKIE.removeprefix(SESSION_COOKIE)
 
-    def recognize_visitor(self, cookies: Mapping[str, str], *, of_host: bool = False) -> Visitor:
+    def recognize_visitor(
+        self, cookies: Mapping[str, str], *, host_prefixed: bool = False
+    ) -> Visitor:
         """Return the visitor with these cookies. Invalid or missing ones get a new key.
 
-        `of_host` selects the names that begin with `__Host-`.
+        `host_prefixed` selects the names that begin with `__Host-`.
         """
-        prefix, other = (HOST_PREFIX, "") if of_host else ("", HOST_PREFIX)
+        prefix, other = (HOST_PREFIX, "") if host_prefixed else ("", HOST_PREFIX)
 
         def read(name: str) -> str:
             value = cookies.get(prefix + name) or cookies.get(other + name, "")
@@ -94,16 +97,16 @@ class SessionCookies:
         except (BadSignature, UnicodeError):
             key = ""
         theme, zone = cookies.get("theme", ""), cookies.get("zone", "").replace("%2F", "/")
-        names = (self._name, self._author) if of_host else ()
+        names = (self._name, self._author) if host_prefixed else ()
         visitor = Visitor(
             key,
             hash_session_key(key),
             self._format_signed_cookie(signed, prefix),
             theme=theme if theme in _THEMES else "",
             zone=zone if _ZONE.fullmatch(zone) else "",
-            author=read(self._author),
-            prefix=prefix,
-            obsolete=tuple(name for name in names if name in cookies),
+            author_token=read(self._author),
+            cookie_name_prefix=prefix,
+            obsolete_cookie_names=tuple(name for name in names if name in cookies),
         )
         return visitor if key else self.with_new_session_key(visitor)
 
@@ -111,17 +114,23 @@ class SessionCookies:
         key = create_session_key()
         line = self.format_session_cookie(visitor, key)
         return dataclasses.replace(
-            visitor, key=key, digest=hash_session_key(key), renewal=line, cookie=line
+            visitor,
+            key=key,
+            digest=hash_session_key(key),
+            renewal_cookie=line,
+            new_session_cookie=line,
         )
 
     def format_session_cookie(self, visitor: Visitor, key: str) -> bytes:
-        return self._format_signed_cookie(self._signer.sign(key).decode(), visitor.prefix)
+        return self._format_signed_cookie(
+            self._signer.sign(key).decode(), visitor.cookie_name_prefix
+        )
 
     def format_cookie_deletion(self, visitor: Visitor) -> bytes:
-        return format_set_cookie(visitor.prefix + self._name, "", 0)
+        return format_set_cookie(visitor.cookie_name_prefix + self._name, "", 0)
 
     def author_cookie_name(self, visitor: Visitor) -> str:
-        return visitor.prefix + self._author
+        return visitor.cookie_name_prefix + self._author
 
     def hash_short_code(self, code: str) -> str:
         """Hash a short code for storage. Useless without the secret key."""

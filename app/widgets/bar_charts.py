@@ -237,7 +237,7 @@ def _describe_bar(bar: StackedBar, axis: Axis, total: float) -> str:
 def _format_axis_value(axis: Axis, value: float) -> str:
     """Format a value with its unit; for a count the bar names what is counted."""
     text = axis.format_one_decimal(value)
-    return text if axis.counted else f"{text} {axis.unit}"
+    return text if axis.is_count else f"{text} {axis.unit}"
 
 
 def bar_table(bar: StackedBar) -> ResultTable:
@@ -461,33 +461,33 @@ _NARROWEST, _LETTER, _APART = 288.0, 6.5, 8  # pixels
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DoubleBar:
-    """A bar of length `value`; `beyond` is how far it reaches under a condition.
+    """A bar of length `value`, with text after it.
 
-    `words` is the text after it; `look` is the CSS class of its fill.
+    `conditional_reach` is how far it reaches under a condition.
     """
 
     label: str
     value: float
-    words: str
-    beyond: float = 0.0
-    look: str = "fill"
+    text: str
+    conditional_reach: float = 0.0
+    css_class: str = "fill"
 
 
 def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
     """Draw all bars on one scale from zero; `alt_text` is the text alternative."""
-    most = max((max(p.value, p.beyond) for p in bars), default=0.0) or 1.0
-    letters = max((len(p.words) for p in bars), default=0)
+    most = max((max(p.value, p.conditional_reach) for p in bars), default=0.0) or 1.0
+    letters = max((len(p.text) for p in bars), default=0)
     share = 1 - (_APART + _LETTER * letters) / _NARROWEST
     widest = min(_WIDEST, 100 * share)
     marks: list[str] = []
     for place, pair in enumerate(bars):
         top = place * _PAIRS_ROW
-        long, far = (widest * v / most for v in (pair.value, pair.beyond))
+        long, far = (widest * v / most for v in (pair.value, pair.conditional_reach))
         marks.append(draw_text(pair.label, 0, top + 13, "b"))
         if far > long:
             marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))
-        marks.append(draw_rect_in_percent(pair.look, 0, top + 20, long, _PAIRS_BAR))
-        marks.append(draw_text(pair.words, max(long, far), top + 33, dx=_APART))
+        marks.append(draw_rect_in_percent(pair.css_class, 0, top + 20, long, _PAIRS_BAR))
+        marks.append(draw_text(pair.text, max(long, far), top + 33, dx=_APART))
     return build_svg_element(marks, len(bars) * _PAIRS_ROW, alt_text)
 
 
@@ -557,14 +557,14 @@ _MARK = 1.8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreRange:
-    """A score out of `of`, most likely between `low` and `high`; no `target` if 0."""
+    """A score out of `max_score`, most likely between `low` and `high`; no `target` if 0."""
 
     score: float
     low: float
     high: float
-    of: float
+    max_score: float
     target: float = 0.0
-    target_words: str = ""
+    target_text: str = ""
 
 
 def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Markup:
@@ -578,7 +578,7 @@ def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...])
         draw_line("edge", high, _RANGES_TOP, high, _RANGES_TOP + _HEIGHT),
         draw_rect_in_percent("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
     ]
-    if 0 < score.target <= score.of:
+    if 0 < score.target <= score.max_score:
         marks += _draw_target_score(score)
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
@@ -591,9 +591,9 @@ def _draw_target_score(score: ScoreRange) -> list[str]:
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [
         draw_line("cap", at, 6, at, 43),
-        draw_text(score.target_words, at, 13, anchor, dx=beside),
+        draw_text(score.target_text, at, 13, anchor, dx=beside),
     ]
 
 
 def _percent_of_scale(value: float, score: ScoreRange) -> float:
-    return 100 * min(max(value / (score.of or 1), 0.0), 1.0)
+    return 100 * min(max(value / (score.max_score or 1), 0.0), 1.0)

@@ -186,9 +186,9 @@ NO_UNLISTED_CHOICE = UnlistedChoice("", "", "")
 class FormField:
     """One input of a form, with the typed value and the error message.
 
-    `changed` is whether the typed value is not the default. `usual` is what counts while the
-    field is empty, `replaced_by` the label of a field that was given instead of it; a `dependent`
-    field can have either, so both change with other fields.
+    `changed` is whether the typed value is not the default. `replaced_by` is the label of a
+    field that was given instead of it; a `dependent` field can have it or a `value_if_empty`,
+    so both change with other fields.
     """
 
     name: str
@@ -199,15 +199,15 @@ class FormField:
     unit: str = ""
     options: tuple[OptionGroup, ...] = ()
     help: str = ""
-    accepts: str = ""
-    other: UnlistedChoice = NO_UNLISTED_CHOICE
-    least: str = ""
-    doubles: bool = False
+    allowed_range: str = ""
+    unlisted_choice: UnlistedChoice = NO_UNLISTED_CHOICE
+    min_value: str = ""
+    steps_by_doubling: bool = False
     topic: str = ""
     term: str = ""
     error: str = ""
     changed: bool = False
-    usual: str = ""
+    value_if_empty: str = ""
     replaced_by: str = ""
     dependent: bool = False
 
@@ -227,8 +227,8 @@ class FormField:
         if self.widget == "tick":
             return self.label if self.value == "yes" else ""
         if self.widget in {"number", "step"}:
-            text = f"{self.value or self.usual} {self.unit}".strip()
-            return f"{self.label}: {text}" if self.value or self.usual else ""
+            text = f"{self.value or self.value_if_empty} {self.unit}".strip()
+            return f"{self.label}: {text}" if self.value or self.value_if_empty else ""
         labels = dict(choice for group in self.options for choice in group.choices)
         text = labels.get(self.value, "") if self.value else ""
         return f"{self.label}: {text}" if text and len(text) <= _WHOLE else ""
@@ -262,21 +262,21 @@ _BRIEF = 2
 class CalculatorForm:
     """A calculator ready for `calculators/_form.html`.
 
-    `part` is the fragment that the form requests: `result` on the calculator's page,
-    `reading` (shorter) within a text. `estimate` is None while an input is invalid.
+    The form requests a fragment: `result` on the calculator's page, `reading` (shorter) within
+    a text. `estimate` is None while an input is invalid.
     """
 
     name: str
     title: str
     id: str
-    part: str
-    sends: Literal["get", "post"]
+    fragment: str
+    method: Literal["get", "post"]
     groups: tuple[FieldGroup, ...]
     folded: tuple[FieldGroup, ...]
     estimate: EstimateView | None
     problems: tuple[InputProblem, ...]
-    link: str
-    compare: str
+    url: str
+    compare_url: str
 
     @property
     def unplaced_problems(self) -> tuple[InputProblem, ...]:
@@ -327,14 +327,14 @@ def build_calculator_form(
         name=entry.name,
         title=entry.title,
         id=id,
-        part="reading" if block else "result",
-        sends="post" if any(f.widget == "text" for f in groups.fields) else "get",
+        fragment="reading" if block else "result",
+        method="post" if any(f.widget == "text" for f in groups.fields) else "get",
         groups=groups.shown,
         folded=groups.folded,
         estimate=view,
         problems=problems,
-        link=calculator_url(entry.name, query),
-        compare=compare,
+        url=calculator_url(entry.name, query),
+        compare_url=compare,
     )
 
 
@@ -370,16 +370,16 @@ def build_form_fields(
                 value=text,
                 unit=_NOT_USED if replaced else unit,
                 options=_option_groups(spec, text),
-                other=_OTHERS.get(spec.kind, NO_UNLISTED_CHOICE),
+                unlisted_choice=_OTHERS.get(spec.kind, NO_UNLISTED_CHOICE),
                 help=spec.help,
-                accepts=_allowed_range_hint(spec),
-                least=f"{spec.minimum:g}" if spec.minimum is not None else "",
-                doubles=name.endswith(_DOUBLED),
+                allowed_range=_allowed_range_hint(spec),
+                min_value=f"{spec.minimum:g}" if spec.minimum is not None else "",
+                steps_by_doubling=name.endswith(_DOUBLED),
                 topic=spec.topic if spec.topic in course.topics else "",
                 term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
                 changed=name in typed and (inputs is None or meant != defaults[name]),
-                usual=usual,
+                value_if_empty=usual,
                 replaced_by=specs[spec.replaced_by].label if replaced else "",
                 dependent=bool(spec.usual or spec.replaced_by),
             )

@@ -129,14 +129,14 @@ _NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StepView:
-    """A formula step; `source` and `address` name and link its source."""
+    """A formula step; `source` names its source."""
 
     label: str
     formula: str
     substituted: str
     value: str
     source: str
-    address: str
+    source_url: str
     topic: str
 
 
@@ -153,15 +153,15 @@ class FlipView:
     """An input that flips the verdict, with the URL of the calculator after the change."""
 
     label: str
-    now: str
-    flips_at: str
-    becomes: str
-    address: str
+    current_value: str
+    flip_value: str
+    verdict_after: str
+    url: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SectionView:
-    """One section of a larger estimate; `link` opens its calculator with the same inputs."""
+    """One section of a larger estimate; `url` opens its calculator with the same inputs."""
 
     heading: str
     title: str
@@ -169,7 +169,7 @@ class SectionView:
     lead: str
     text: str
     figures: tuple[Figure, ...]
-    link: str
+    url: str
 
 
 class TextLink(NamedTuple):
@@ -187,11 +187,9 @@ class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
     `legend_classes` are the CSS classes of figures that are components of a chart, by label.
-    `first` are the most important figures, `rest` all others in groups, and
-    `inapplicable` those that do not apply to these inputs. `parts` link to the hardware
-    pages, `links` to what the estimate leads on to, `other_calculators` to other calculators with
-    the inputs that they share. `link` is the URL
-    of the calculator with these inputs, empty if they are too long for a URL; `query` is
+    `inapplicable` figures do not apply to these inputs. `links` lead to what the estimate leads
+    on to, `other_calculators` to other calculators with the inputs that they share. `url` is
+    that of the calculator with these inputs, empty if they are too long for a URL; `query` is
     its query string.
     """
 
@@ -201,16 +199,16 @@ class EstimateView:
     lead: Markup
     text: Markup
     legend_classes: Mapping[str, str]
-    first: tuple[Figure, ...]
-    rest: tuple[FigureGroup, ...]
+    main_figures: tuple[Figure, ...]
+    other_figures: tuple[FigureGroup, ...]
     inapplicable: tuple[Figure, ...]
-    parts: tuple[TextLink, ...]
+    hardware_links: tuple[TextLink, ...]
     pictures: tuple[ChartView, ...]
     tables: tuple[Markup, ...]
-    changes: tuple[FlipView, ...]
+    flips: tuple[FlipView, ...]
     steps: tuple[StepView, ...]
     notes: tuple[str, ...]
-    link: str
+    url: str
     query: str
     other_calculators: tuple[TextLink, ...] = ()
     sections: tuple[SectionView, ...] = ()
@@ -218,7 +216,7 @@ class EstimateView:
 
     @property
     def more(self) -> int:
-        return sum(len(group.figures) for group in self.rest)
+        return sum(len(group.figures) for group in self.other_figures)
 
 
 def build_estimate_view(
@@ -250,16 +248,16 @@ def build_estimate_view(
         lead=_highlight_numbers(estimate.verdict.lead, numbers),
         text=_highlight_numbers(estimate.verdict.text, numbers),
         legend_classes=keys,
-        first=first,
-        rest=_group_figures_by_measure(f for f in figures if f not in first),
+        main_figures=first,
+        other_figures=_group_figures_by_measure(f for f in figures if f not in first),
         inapplicable=tuple(f for f in figures if not f.applies),
-        parts=_hardware_links(entry, inputs),
+        hardware_links=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
         tables=tuple(render_result_table(t, keys) for t in estimate.tables),
-        changes=tuple(_flip_view(entry.name, c, text) for c in estimate.changes),
+        flips=tuple(_flip_view(entry.name, c, text) for c in estimate.changes),
         steps=tuple(_step_view(s, topics) for s in estimate.steps),
         notes=estimate.notes,
-        link=calculator_url(entry.name, query) if short else "",
+        url=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
         other_calculators=_other_calculator_links(entry, inputs, estimate),
         sections=tuple(_section_view(section) for section in estimate.sections),
@@ -280,7 +278,7 @@ def _section_view(section: SubEstimate) -> SectionView:
         lead=verdict.lead,
         text=verdict.text,
         figures=_most_important_figures(entry, section.estimate),
-        link=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
+        url=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
     )
 
 
@@ -442,10 +440,10 @@ def _flip_view(calculator: str, flip: VerdictFlip, query_values: Mapping[str, st
     query = encode_inputs_query({**query_values, **flip.typed_values})
     return FlipView(
         label=flip.label,
-        now=flip.now,
-        flips_at=flip.values_text,
-        becomes=verdict_in_sentence(flip.becomes),
-        address=calculator_url(calculator, query) if len(query) <= LONGEST_LINK else "",
+        current_value=flip.now,
+        flip_value=flip.values_text,
+        verdict_after=verdict_in_sentence(flip.becomes),
+        url=calculator_url(calculator, query) if len(query) <= LONGEST_LINK else "",
     )
 
 
@@ -466,7 +464,7 @@ def _step_view(step: FormulaStep, topics: Collection[str]) -> StepView:
         substituted=step.substituted,
         value=format_value(step.value, step.unit),
         source=f"{source.publisher}, {source.title}" if source else "",
-        address=source.url if source else "",
+        source_url=source.url if source else "",
         topic=step.topic if step.topic in topics else "",
     )
 

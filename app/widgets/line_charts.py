@@ -199,12 +199,12 @@ def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     ]
     return [
         draw_text(
-            "" if name.line.is_mark else name.line.words,
-            name.across,
-            name.down,
-            "halo e" if name.before else "halo",
-            bold=name.line.words if name.line.is_mark else "",
-            dx=-4 if name.before else 8,
+            "" if name.line.is_mark else name.line.label,
+            name.x_percent,
+            name.y_pixels,
+            "halo e" if name.ends_at_position else "halo",
+            bold=name.line.label if name.line.is_mark else "",
+            dx=-4 if name.ends_at_position else 8,
         )
         for name in place_line_labels(named, _TOP, _BOTTOM)
     ]
@@ -223,7 +223,7 @@ _BAR = 26
 def draw_timeline(timeline: Timeline) -> SvgChart:
     """Draw each lane as a row; work hidden behind other work is hatched."""
     lanes = tuple(dict.fromkeys(span.lane for span in timeline.spans))
-    axis = linear_axis(max((s.end for s in timeline.spans), default=0.0), "s", room=1.0)
+    axis = linear_axis(max((s.end for s in timeline.spans), default=0.0), "s", headroom_factor=1.0)
     marks = []
     for row, lane in enumerate(lanes):
         top = row * _LANE

@@ -76,8 +76,8 @@ def draw_rect_in_pixels(classes: str, x: float, y: float, width: float, height: 
     )
 
 
-def draw_text_in_pixels(words: str, x: float, y: float) -> str:
-    return f'<text x="{format_coordinate(x)}" y="{format_coordinate(y)}">{escape(words)}</text>'
+def draw_text_in_pixels(text: str, x: float, y: float) -> str:
+    return f'<text x="{format_coordinate(x)}" y="{format_coordinate(y)}">{escape(text)}</text>'
 
 
 def draw_circled_letter(letter: str, x: float, y: float) -> str:
@@ -99,14 +99,14 @@ def draw_line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def draw_text(
-    words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
+    text: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
 ) -> str:
     """Return text at x percent and y pixels; `bold` is written in front of it."""
     strong = f'<tspan class="b">{escape(bold)}</tspan>' if bold else ""
-    gap = " " if bold and words else ""
+    gap = " " if bold and text else ""
     kind = f' class="{classes}"' if classes else ""
     shift = f' dx="{dx}"' if dx else ""
-    return f'<text{kind} x="{format_coordinate(x)}%" y="{format_coordinate(y)}"{shift}>{strong}{gap}{escape(words)}</text>'
+    return f'<text{kind} x="{format_coordinate(x)}%" y="{format_coordinate(y)}"{shift}>{strong}{gap}{escape(text)}</text>'
 
 
 def draw_dot(classes: str, x: float, y: float, radius: float) -> str:
@@ -163,12 +163,12 @@ def text_fits(text: str, width_percent: float) -> bool:
 class VerdictIcon(NamedTuple):
     """The CSS class and the icon of a verdict; both may be empty.
 
-    `word` names the result of a graded answer; an estimate has a sentence instead.
+    `label` names the result of a graded answer; an estimate has a sentence instead.
     """
 
-    look: str
+    css_class: str
     icon: str
-    word: str = ""
+    label: str = ""
 
 
 VERDICT_ICONS = {
@@ -305,12 +305,12 @@ class Axis:
     ticks: tuple[float, ...]
     unit: str
     factor: float
-    log: bool = False
-    counted: bool = False
+    is_logarithmic: bool = False
+    is_count: bool = False
 
     def place(self, value: float) -> float:
         """Return the position of a value along the axis, 0 to 100 (clipped)."""
-        if self.log:
+        if self.is_logarithmic:
             value = max(value, self.low)
             span = math.log(self.high / self.low)
             share = math.log(value / self.low) / span
@@ -320,7 +320,7 @@ class Axis:
 
     def format_bare_number(self, value: float) -> str:
         """Format a value in the unit of the axis, without the unit."""
-        return _format_tick(value / self.factor, _LONG if self.log else 1000 * _LONG)
+        return _format_tick(value / self.factor, _LONG if self.is_logarithmic else 1000 * _LONG)
 
     def tick_label(self, tick: float) -> str:
         """Return the label of a tick; the last one includes the unit."""
@@ -335,40 +335,40 @@ class Axis:
     def format_one_decimal(self, value: float) -> str:
         """Format a value in the unit of the axis with one decimal, `105.0`; counts without."""
         shown = value / self.factor
-        whole = self.counted or abs(shown) >= 1000
+        whole = self.is_count or abs(shown) >= 1000
         return f"{shown:,.0f}" if whole else f"{shown:,.1f}"
 
 
-def linear_axis(top: float, unit: str, room: float = 1.02) -> Axis:
-    """Return an axis from zero to a round number above `top`, with three to five steps.
+def linear_axis(max_value: float, unit: str, headroom_factor: float = 1.02) -> Axis:
+    """Return an axis from zero to a round number above `max_value`, with three to five steps.
 
     >>> axis = linear_axis(149.4e9, "B")
     >>> axis.unit, [axis.tick_label(t) for t in axis.ticks]
     ('GB', ['0', '40', '80', '120', '160 GB'])
     """
-    top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _axis_from_zero(top * room, *readable_unit(top, unit))
+    max_value = max_value if math.isfinite(max_value) and max_value > 1e-30 else 1.0
+    return _axis_from_zero(max_value * headroom_factor, *readable_unit(max_value, unit))
 
 
-def axis_in_given_unit(top: float, unit: str = "", room: float = 1.0) -> Axis:
+def axis_in_given_unit(max_value: float, unit: str = "", headroom_factor: float = 1.0) -> Axis:
     """Return an axis from zero for values that are already in the unit `unit`.
 
     >>> axis = axis_in_given_unit(1400, "GB")
     >>> [axis.tick_label(t) for t in axis.ticks]
     ['0', '500', '1,000', '1,500 GB']
     """
-    top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _axis_from_zero(top * room, unit)
+    max_value = max_value if math.isfinite(max_value) and max_value > 1e-30 else 1.0
+    return _axis_from_zero(max_value * headroom_factor, unit)
 
 
-def count_axis(top: float, unit: str = "") -> Axis:
+def count_axis(max_value: float, unit: str = "") -> Axis:
     """Return an axis of counts: from zero in whole steps, at least one.
 
     >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
-    axis = _axis_from_zero(max(top, 1.0), unit, min_step=1.0)
-    return dataclasses.replace(axis, counted=True)
+    axis = _axis_from_zero(max(max_value, 1.0), unit, min_step=1.0)
+    return dataclasses.replace(axis, is_count=True)
 
 
 def _axis_from_zero(largest: float, unit: str, factor: float = 1.0, min_step: float = 0.0) -> Axis:
@@ -396,7 +396,7 @@ def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
         ticks = tuple(m * 10.0**e for e in range(first, last) for m in _DECADE)
         ticks = (*ticks, 10.0**last)
     shown = tuple(tick * factor for tick in ticks)
-    return Axis(shown[0], 10.0**last * factor, shown, word, factor, log=True)
+    return Axis(shown[0], 10.0**last * factor, shown, word, factor, is_logarithmic=True)
 
 
 def readable_unit(largest: float, unit: str) -> units.DisplayUnit:
@@ -509,28 +509,28 @@ class LabeledLine:
     One with `is_mark` is a single point; with `is_scattered` it is points without a line.
     """
 
-    words: str
-    places: Sequence[Point]
+    label: str
+    points: Sequence[Point]
     is_mark: bool = False
     is_scattered: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LineLabel:
-    """A placed name; the text ends at the position if `before`, else it begins there."""
+    """A placed name; the text begins or ends at the position."""
 
     line: LabeledLine
-    across: float
-    down: float
-    before: bool
+    x_percent: float
+    y_pixels: float
+    ends_at_position: bool
 
     @property
     def extent(self) -> tuple[float, float]:
         """Return where the text begins and ends, in percent of a narrow plot."""
-        wide = (len(self.line.words) * CHARACTER + 8) / _PLOT_WIDTH * 100
-        if self.before:
-            return self.across - wide, self.across
-        return self.across, self.across + wide
+        wide = (len(self.line.label) * CHARACTER + 8) / _PLOT_WIDTH * 100
+        if self.ends_at_position:
+            return self.x_percent - wide, self.x_percent
+        return self.x_percent, self.x_percent + wide
 
 
 def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -> list[LineLabel]:
@@ -540,8 +540,8 @@ def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -
     a name get no label but are kept clear. `top` and `bottom` bound the plot, in pixels.
     """
     placed: list[LineLabel] = []
-    wanted = [one for one in lines if one.words and one.places]
-    wanted.sort(key=lambda one: (not one.is_mark, -one.places[-1][1]))
+    wanted = [one for one in lines if one.label and one.points]
+    wanted.sort(key=lambda one: (not one.is_mark, -one.points[-1][1]))
     for one in wanted:
         positions = [
             (_count_label_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
@@ -556,7 +556,7 @@ def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -
 
 def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
     """Yield places above and below the end of a line, its start, its end again; or a mark."""
-    across, down = line.places[-1]
+    across, down = line.points[-1]
     late = across > 50
     if line.is_mark:
         for before in (late, not late):
@@ -565,7 +565,7 @@ def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
         return
     yield LineLabel(line, across, down + _LABEL_ABOVE, late)
     yield LineLabel(line, across, down + _LABEL_BELOW, late)
-    first, height = line.places[0]
+    first, height = line.points[0]
     yield LineLabel(line, first, height + _LABEL_ABOVE, first > 50)
     yield LineLabel(line, first, height + _LABEL_BELOW, first > 50)
     yield LineLabel(line, across, down + _LABEL_ABOVE - _HIGH, late)
@@ -575,26 +575,26 @@ def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
 def _is_inside(label: LineLabel, top: float, bottom: float) -> bool:
     start, end = label.extent
     wide = start >= -2 and end <= 102
-    return wide and top - 2 <= label.down - _HIGH + _HALF and label.down <= bottom - 2
+    return wide and top - 2 <= label.y_pixels - _HIGH + _HALF and label.y_pixels <= bottom - 2
 
 
 def _labels_overlap(one: LineLabel, other: LineLabel) -> bool:
     (start, end), (other_start, other_end) = one.extent, other.extent
     beside = start >= other_end or other_start >= end
-    return not beside and abs(one.down - other.down) < _HIGH
+    return not beside and abs(one.y_pixels - other.y_pixels) < _HIGH
 
 
 def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]) -> int:
     """Count the parts of a name that overlap a line; a mark counts as all of them."""
     start, end = label.extent
-    middle = label.down - _HALF
+    middle = label.y_pixels - _HALF
     parts = {
         int((x - start) / (end - start) * _PARTS)
         for line in lines
         for x, y in _points_between(line, (start, end), middle)
         if abs(y - middle) < _LABEL_GAP
     }
-    marks = (place for line in lines if line.is_mark for place in line.places)
+    marks = (place for line in lines if line.is_mark for place in line.points)
     hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _LABEL_GAP + _MARK for x, y in marks)
     return len(parts) + _PARTS * sum(hit)
 
@@ -607,9 +607,9 @@ def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator
     start, end = extent
     high, low = middle - _LABEL_GAP, middle + _LABEL_GAP
     if line.is_scattered:
-        yield from ((x, y) for x, y in line.places if start <= x <= end)
+        yield from ((x, y) for x, y in line.points if start <= x <= end)
         return
-    for (x, y), (next_x, next_y) in zip(line.places, line.places[1:], strict=False):
+    for (x, y), (next_x, next_y) in zip(line.points, line.points[1:], strict=False):
         if next_x < start or x > end:
             continue
         if max(y, next_y) <= high or min(y, next_y) >= low:
@@ -622,7 +622,7 @@ def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator
 
 def _move_above_others(label: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
     """Move the name up until it overlaps no other."""
-    for other in sorted(placed, key=lambda n: -n.down):
+    for other in sorted(placed, key=lambda n: -n.y_pixels):
         if _labels_overlap(label, other):
-            label = dataclasses.replace(label, down=other.down - _HIGH)
+            label = dataclasses.replace(label, y_pixels=other.y_pixels - _HIGH)
     return label

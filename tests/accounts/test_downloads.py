@@ -102,7 +102,7 @@ def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(app: Fas
 
 @pytest.mark.parametrize("path", FILES)
 def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
-    app.state.downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
+    app.state.downloads = DownloadQueue(app.state.engine, app.state.storage, max_wait_seconds=0.01)
 
     async def run() -> httpx.Response:
         making = app.state.downloads._creation_slots.hold_slot("somebody")
@@ -136,7 +136,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
 
 def test_nobody_waits_without_end(app: FastAPI):
     async def run() -> None:
-        downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
+        downloads = DownloadQueue(app.state.engine, app.state.storage, max_wait_seconds=0.01)
         async with downloads._creation_slots.hold_slot("somebody"):
             with pytest.raises(HTTPException) as refused:
                 await downloads.create_download(asker(), "rosa", "f.zip", written(b"x"))

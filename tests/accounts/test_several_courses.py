@@ -35,7 +35,7 @@ def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> Non
     for course, number in (("aid", first), ("sizing", second)):
         found = find_learner_by_session(session, HERE.digest, course)
         assert found
-        assert (found.id, found.home, found.person) == (number, first, "rosa")
+        assert (found.id, found.row_id_in_any_course, found.person) == (number, first, "rosa")
         assert found.key == derive_course_key("rosa", course)
 
 
@@ -46,7 +46,7 @@ def test_a_course_begins_with_name_and_zone_and_nothing_else(session: Session) -
     found = find_learner_by_session(session, HERE.digest, "sizing")
 
     assert found
-    assert (found.id, found.home) == (0, first)
+    assert (found.id, found.row_id_in_any_course) == (0, first)
     assert (found.name, found.zone) == ("Rosa", "Europe/Berlin")
     assert (found.exam_day, found.target) == (None, None)
     assert found.key == derive_course_key("rosa", "sizing") != derive_course_key("rosa", "aid")
@@ -73,12 +73,14 @@ def test_one_person_is_one_line(session: Session) -> None:
 def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     first, second = begin(session, "aid"), begin(session, "sizing")
     store.replace_device_code(session, second, "c" * 64, NOON + dt.timedelta(minutes=5))
-    assert [b.here for b in store.list_browser_sessions(session, second, HERE.digest)] == [True]
+    assert [b.is_current for b in store.list_browser_sessions(session, second, HERE.digest)] == [
+        True
+    ]
     store.insert_browser_session(session, second, BrowserVisit("e" * 64, "Safari", NOON))
 
     found = find_learner_by_session(session, "e" * 64, "aid")
     assert found
-    assert (found.id, found.home) == (first, second)
+    assert (found.id, found.row_id_in_any_course) == (first, second)
     store.void_device_codes(session, first)
     assert session.exec(select(DeviceCode)).all() == []
     store.revoke_other_sessions(session, first, HERE.digest, NOON)

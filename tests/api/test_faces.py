@@ -66,7 +66,11 @@ def test_a_block_in_a_text_reads_what_the_api_reads(client, name, answer):
     first = next(iter(input_specs(registry.find_estimate(name).inputs)))
     block = build_calculator_form(registry.find_estimate(name), {first: ""}, block=True, id="c1")
     view = block.estimate
-    figures = (*view.first, *(f for group in view.rest for f in group.figures), *view.inapplicable)
+    figures = (
+        *view.main_figures,
+        *(f for group in view.other_figures for f in group.figures),
+        *view.inapplicable,
+    )
     texts = {f.name: f.words.replace("\u00a0", " ") for f in figures}
     assert texts == {f["name"]: f["text"] for f in answer["figures"]}
     assert client.get(f"/calculators/{name}/reading").status_code == 200

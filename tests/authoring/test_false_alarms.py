@@ -40,7 +40,7 @@ def simulated_class(
             if number < misgraded:  # what is true stands at a distractor
                 chosen = {right: wrong[0], wrong[0]: right}.get(chosen, chosen)
             mark = float(chosen.key == right.key)
-            responses.append(ItemResponse(learner, str(number), mark, options=(chosen.key,)))
+            responses.append(ItemResponse(learner, str(number), mark, chosen_options=(chosen.key,)))
     return responses
 
 

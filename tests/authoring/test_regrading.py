@@ -156,7 +156,7 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
         regrading.impact.learners,
         regrading.impact.first_answers,
     ) == (1, 1, 1)
-    assert [(e.before, e.after) for e in regrading.score_changes] == [(0, 1)]
+    assert [(e.old_score, e.new_score) for e in regrading.score_changes] == [(0, 1)]
     regrade(app.state.engine, author)
     assert sorted(current(session).values()) == [0, 1]
 

@@ -75,7 +75,7 @@ def test_an_empty_field_shows_what_counts_instead():
     assert training is not None
 
     def usual(**typed: str) -> str:
-        return fields_by_name(build_calculator_form(training, typed))["gpus"].usual
+        return fields_by_name(build_calculator_form(training, typed))["gpus"].value_if_empty
 
     assert (usual(), usual(method="lora")) == ("32", "1")
 
@@ -226,23 +226,23 @@ def test_a_figure_that_cannot_be_known_says_why():
 
 def test_the_working_cites_its_source_and_the_page_that_explains_it():
     step = reading_of().steps[0]
-    assert step.address == "https://arxiv.org/abs/2305.13245"
+    assert step.source_url == "https://arxiv.org/abs/2305.13245"
     assert step.topic == "weights"
 
 
 def test_what_would_change_the_verdict_leads_there():
-    change = reading_of(weights="int4").changes[0]
-    assert change.address == "/calculators/sample?weights=int4&gpus=1"
+    change = reading_of(weights="int4").flips[0]
+    assert change.url == "/calculators/sample?weights=int4&gpus=1"
 
 
 def test_the_link_holds_every_input_that_is_not_a_default():
-    assert reading_of().link == "/calculators/sample"
+    assert reading_of().url == "/calculators/sample"
     reading = reading_of(context=128000, paged=False)
-    assert reading.link == "/calculators/sample?context=128000&paged=no"
+    assert reading.url == "/calculators/sample?context=128000&paged=no"
 
 
 def test_inputs_too_long_for_an_address_have_no_link():
-    assert reading_of(note="x" * 7000).link == ""
+    assert reading_of(note="x" * 7000).url == ""
 
 
 def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):

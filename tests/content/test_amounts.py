@@ -32,7 +32,7 @@ MEMORY = "hw:h100-sxm5-80#memory"
 
 def targets(text: str) -> list[tuple[str, str]]:
     """The plain amounts of a text that a figure has, with that figure."""
-    return [(a.text, a.target) for a in read_amounts(text).plain if a.target]
+    return [(a.text, a.target) for a in read_amounts(text).plain_amounts if a.target]
 
 
 def test_an_amount_is_told_if_a_part_beside_it_has_this_value(
@@ -107,7 +107,7 @@ def test_a_ratio_in_words_is_compared_with_the_two_figures_of_its_sentence(
 
 def test_reading_the_amounts_of_a_hostile_file_ends() -> None:
     for text in ("<!--" * 50_000, "```\n" * 50_001, "H100 80 GB 7 " * 9_000, "[" * 99_999):
-        assert len(read_amounts(text).plain) <= 1_000
+        assert len(read_amounts(text).plain_amounts) <= 1_000
 
 
 QUIZ = f"""---
@@ -188,8 +188,8 @@ def mended(text: str, parsed: ParsedFile) -> str:
     for edit in parsed.edits:
         line = lines[edit.line - 1]
         start = edit.column - 1
-        assert line.startswith(edit.old, start)
-        lines[edit.line - 1] = line[:start] + edit.new + line[start + len(edit.old) :]
+        assert line.startswith(edit.old_text, start)
+        lines[edit.line - 1] = line[:start] + edit.new_text + line[start + len(edit.old_text) :]
     return "\n".join(lines)
 
 

@@ -433,7 +433,7 @@ def test_a_fix_that_was_cut_off_between_two_files_is_finished_by_the_next(
         put(course, item(course, "w-grow").replace("### ", "### In a word: "), path)
     made = plan_file_changes(course, DAY)
     assert len(made) == 4
-    (course / made[1].path).write_text(made[1].after)
+    (course / made[1].path).write_text(made[1].new_text)
 
     fix_course_files(course, DAY)
 

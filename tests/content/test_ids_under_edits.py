@@ -389,7 +389,7 @@ class Author:
     @property
     def locked(self) -> set[str]:
         """The ids that ids.lock knows: of others nobody can tell whose they were."""
-        return {entry.id for entry in _parsed(self.folder, "ids.lock").lock}
+        return {entry.id for entry in _parsed(self.folder, "ids.lock").lock_entries}
 
     def conflict_in_lock(self) -> None:
         """The marks of a merge in Git stand in ids.lock."""
@@ -460,7 +460,7 @@ class Author:
 
         One with a twin of the same id and words in its file is told from it by nobody.
         """
-        lock = _parsed(self.folder, "ids.lock").lock
+        lock = _parsed(self.folder, "ids.lock").lock_entries
         found = []
         for entry in lock:
             file = self.folder / entry.path

@@ -75,7 +75,7 @@ def test_a_question_without_a_comment_gets_an_id(kind: str) -> None:
     parsed = parse_file(text, "topics/a/quiz.md")
 
     assert [p.code for p in parsed.problems] == ["E01"]
-    assert [item.title for item in parsed.unidentified] == ["Which one of these?"]
+    assert [item.title for item in parsed.unidentified_items] == ["Which one of these?"]
 
 
 TYPED_OR_CHOSEN = {

@@ -138,8 +138,8 @@ def test_a_command_that_is_needed_in_two_states_is_one_step_that_either_answer_r
 
     assert problems(once, twice) == []
     assert [len(lab.goal_ids) for lab in labs] == [2, 2, 3]
-    assert [len(replay(lab, lines).reached) for lab in labs] == [1, 2, 2]
-    assert len(replay(labs[1], ["ibstat"]).reached) == 1
+    assert [len(replay(lab, lines).reached_goals) for lab in labs] == [1, 2, 2]
+    assert len(replay(labs[1], ["ibstat"]).reached_goals) == 1
 
 
 NEEDED = LAB.replace("first in slow", "needed in slow")
@@ -188,10 +188,10 @@ def test_first_without_a_state_counts_in_the_first_state_and_answers_in_all() ->
         for lines in (["ibstat", "ibportstate 12 7 reset"], ["ibportstate 12 7 reset", "ibstat"])
     )
 
-    assert [len(session.reached) for session in (before, after)] == [2, 1]
+    assert [len(session.reached_goals) for session in (before, after)] == [2, 1]
     assert after.entries[-1].output == "Rate: 100"
-    assert answer.lab.is_goal_out_of_reach(after.state, after.reached)
-    assert not answer.lab.is_goal_out_of_reach(before.state, before.reached)
+    assert answer.lab.is_goal_out_of_reach(after.state, after.reached_goals)
+    assert not answer.lab.is_goal_out_of_reach(before.state, before.reached_goals)
 
 
 def test_first_in_a_lab_of_one_state_is_told() -> None:

@@ -156,7 +156,7 @@ def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
     assert "And so on." in html_of(read)
     assert "[x] Buy flour" in page_source_without_items(page)
     assert {p.code for p in read.problems} == {"E16"}  # the page names no source
-    assert not read.unidentified
+    assert not read.unidentified_items
 
 
 @pytest.mark.parametrize("heading", ["Which is it?", "どれですか\uff1f", "أيهما\u061f"])
@@ -177,7 +177,7 @@ def test_a_heading_of_a_quiz_that_nothing_reads_is_told() -> None:
     assert "put all of it between <!-- and -->" in told.hint
     assert (later.code, later.line) == ("E01", 5)
     assert later.message == "Nothing stands below “Later”, so that it is no question."
-    assert not read.unidentified
+    assert not read.unidentified_items
 
 
 @pytest.mark.parametrize(
@@ -207,4 +207,4 @@ def test_a_question_whose_id_stands_in_no_comment_gets_no_other_id(
 
     errors = [p for p in read.problems if p.severity == "error"]
     assert {p.code for p in errors} == {"E10"}
-    assert read.unidentified == ()
+    assert read.unidentified_items == ()

@@ -63,7 +63,7 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
     answer = NumericSpec((NumericOption("a", "50 km/h", read_answer_range("50 km/h"), right=True),))
 
-    assert "wrong unit" in NumericType().grade(answer, {"answer": ["50 m/s"]}, "").near
+    assert "wrong unit" in NumericType().grade(answer, {"answer": ["50 m/s"]}, "").near_miss_message
 
 
 def test_every_unit_is_read_in_a_key_and_in_an_answer(

@@ -231,7 +231,9 @@ def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:
 
 def past(number: int, score: float, *, whole: bool = True) -> PastSitting:
     started = NOON + dt.timedelta(days=number)
-    return PastSitting(number, "The mock", whole, started, score, 50, 50, 55.0, by_clock=False)
+    return PastSitting(
+        number, "The mock", whole, started, score, 50, 50, 55.0, ended_by_clock=False
+    )
 
 
 def test_a_difference_that_may_be_chance_is_called_so() -> None:

@@ -135,8 +135,8 @@ def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:
     paper = assemble_paper(blueprint(), DOMAINS, BANK[:25], {}, 3)
     short = assemble_paper(blueprint(second=30), DOMAINS, BANK, {}, 3)
 
-    assert paper.missing == {}
-    assert short.missing == {"2": 10}
+    assert paper.missing_by_domain == {}
+    assert short.missing_by_domain == {"2": 10}
     assert len(short.slots) == 26
 
 

@@ -40,13 +40,13 @@ def marked(number: int, objective: str, score: float) -> GradedItem:
 def test_points_add_up_by_domain_and_objective() -> None:
     report = build_score_report([marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)])
 
-    assert (report.score, report.count) == (1.5, 3)
+    assert (report.score, report.question_count) == (1.5, 3)
     assert [(s.name, s.score, s.count) for s in report.domains] == [
         ("1", 0, 1),
         ("2", 1.5, 2),
     ]
     assert [s.name for s in report.objectives] == ["1.1", "2.9", "2.10"]
-    assert [m.number for m in report.missed] == [2, 3]
+    assert [m.number for m in report.missed_items] == [2, 3]
 
 
 def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> None:
@@ -59,10 +59,10 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
     report = build_score_report(paper)
     half = build_score_report([dataclasses.replace(m, answered=m.number < 6) for m in paper])
 
-    assert [m.number for m in report.missed] == [9, 12]
-    assert [m.number for m in report.open] == [10]
+    assert [m.number for m in report.missed_items] == [9, 12]
+    assert [m.number for m in report.unanswered_items] == [10]
     assert [m.number for m in report.questions_to_repeat] == [9, 10, 12]
-    assert [s.name for s in report.weakest] == ["2.1"]
+    assert [s.name for s in report.weakest_objectives] == ["2.1"]
     assert (report.is_conclusive, half.is_conclusive) == (True, False)
 
 
@@ -97,7 +97,7 @@ def test_the_interval_is_wilsons() -> None:
 
 
 def changed(number: int, before: float | None, score: float) -> GradedItem:
-    return dataclasses.replace(marked(number, "1.1", score), before=before)
+    return dataclasses.replace(marked(number, "1.1", score), score_before_change=before)
 
 
 def test_changed_answers_are_told_by_what_came_of_them() -> None:
@@ -109,7 +109,7 @@ def test_changed_answers_are_told_by_what_came_of_them() -> None:
         changed(5, 0.0, 1.0),
     ]
 
-    assert build_score_report(paper).changes == (
+    assert build_score_report(paper).answer_changes == (
         ("wrong to right", (1, 5)),
         ("right to wrong", (2,)),
         ("wrong to wrong", (3,)),

@@ -80,7 +80,7 @@ def test_a_unit_that_a_form_proposes_is_no_change() -> None:
     proposed = state(answer="5", unit="GB")
     assert not merge_answers(
         alone, alone, proposed, form_is_newer=True, independent_fields=False
-    ).changed
+    ).answer_changed
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_each_strike_is_a_change_of_its_own(saved: str, shown: str, sent: str, k
 
     merged = merge_answers(*states, form_is_newer=False, independent_fields=False)
 
-    assert sorted(merged.state.struck) == sorted(kept)
+    assert sorted(merged.state.struck_options) == sorted(kept)
 
 
 @pytest.mark.parametrize("one", [True, False])

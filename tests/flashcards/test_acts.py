@@ -277,7 +277,7 @@ def test_forgetting_takes_all_that_came_before() -> None:
     forgotten = replay_log([first, first, ManualEdit("forget"), later])
 
     assert forgotten == replay_log([later])
-    assert replay_log([first, ManualEdit("forget"), ManualEdit("due", TODAY)]).until == TODAY
+    assert replay_log([first, ManualEdit("forget"), ManualEdit("due", TODAY)]).set_day == TODAY
 
 
 class TestSearch:

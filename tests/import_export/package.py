@@ -99,7 +99,7 @@ def zipped(**files: bytes) -> bytes:
 def written(database: bytes, media: dict[str, bytes], *, modern: bool) -> bytes:
     """A package of a collection and its media files by name, as we write them."""
     out = io.BytesIO()
-    package = PackageWriter(out, modern=modern)
+    package = PackageWriter(out, newer_format=modern)
     for name, content in media.items():
         package.add_media(name, content)
     with tempfile.NamedTemporaryFile() as file:

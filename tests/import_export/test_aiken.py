@@ -35,7 +35,7 @@ def test_a_question_without_its_answer_is_named_and_its_neighbors_stay() -> None
     reading = read_aiken("Which?\nA. a\nB. b\n\n" + FILE + "\nLast?\nA. a\nANSWER: C")
 
     assert len(reading.items) == 2
-    assert [str(r) for r in reading.refused] == [
+    assert [str(r) for r in reading.refused_items] == [
         "line 1: Which?: there is no line “ANSWER: X” below its options",
         "line 16: Last?: its answer C is not among its options",
     ]
@@ -47,7 +47,7 @@ def test_plain_choices_come_back(stem: str, texts: list[str], right: int) -> Non
     item = Item("", "single", stem, options)
     written = write_aiken((item,))
 
-    if not written.refused:
+    if not written.refused_items:
         again = read_aiken(written.content.decode()).items
         assert [dataclasses.replace(i, line=0) for i in again] == [item]
 
@@ -72,14 +72,14 @@ def test_what_is_no_single_choice_is_refused() -> None:
     written = write_aiken((Item("x", "numeric", "How much?"),))
 
     assert written.written_count == 0
-    assert str(written.refused[0]) == "x: Aiken knows single choices only"
+    assert str(written.refused_items[0]) == "x: Aiken knows single choices only"
 
 
 def test_words_apart_from_a_question_do_not_take_it_with_them() -> None:
     found = read_aiken("A heading\n\nWhat is it?\nA. One\nB. Two\nC. Three\nANSWER: B\n")
 
     assert [i.stem for i in found.items] == ["What is it?"]
-    assert [(r.name, r.line) for r in found.refused] == [("A heading", 1)]
+    assert [(r.name, r.line) for r in found.refused_items] == [("A heading", 1)]
 
 
 def test_an_answer_is_a_letter_before_it_is_words(subtests: pytest.Subtests) -> None:
@@ -109,7 +109,7 @@ def test_an_answer_that_says_two_things_is_refused(subtests: pytest.Subtests) ->
             reading = read_aiken(f"Which?\n{lines}\n\nAnd?\nA. x\nB. y\nANSWER: A\n")
 
             assert [item.stem for item in reading.items] == ["And?"]
-            assert reason in reading.refused[0].reason
+            assert reason in reading.refused_items[0].reason
 
 
 def test_a_line_below_an_option_goes_on_with_it() -> None:

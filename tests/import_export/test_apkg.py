@@ -60,4 +60,4 @@ def test_cards_stand_in_a_deck_of_their_topic(tmp_path: Path) -> None:
 def test_questions_are_refused() -> None:
     written = write_apkg((Item("q", "short", "Which?"),), "course", 1)
 
-    assert str(written.refused[0]) == "q: an Anki package takes cards only"
+    assert str(written.refused_items[0]) == "q: an Anki package takes cards only"

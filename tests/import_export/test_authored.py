@@ -20,7 +20,7 @@ def again(item: Item, file: str = "quiz.md") -> Item:
     """The item after it was written as Markdown and parsed."""
     text = FRONT + write_item_block(item, item.name)
     reading = read_authored_items(text, f"topics/t/{file}")
-    assert [str(r) for r in reading.refused] == [], text
+    assert [str(r) for r in reading.refused_items] == [], text
     return reading.items[0]
 
 

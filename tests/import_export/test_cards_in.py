@@ -485,12 +485,12 @@ def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
 
 
 def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monkeypatch) -> None:
-    one = dataclasses.replace(OWN_CARDS, most=1)
+    one = dataclasses.replace(OWN_CARDS, max_rows=1)
     monkeypatch.setattr("app.import_export.import_store.OWN_CARDS", one)
     rosa.post("/concepts/weights/readings", data={})
     learner = LearnerProfile("", id=learners(session)[0])
     two = [
-        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), own=OwnCardText("", "F", "B"))
+        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), own_text=OwnCardText("", "F", "B"))
         for n in (1, 2)
     ]
 

@@ -228,7 +228,7 @@ def test_a_package_is_never_in_memory_as_a_whole(
 
     with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
         cards = LearnerCards(db, number)
-        package = PackageWriter(file, modern=modern)
+        package = PackageWriter(file, newer_format=modern)
         tracemalloc.start()
         write_learner_cards(course, cards, package, clock().astimezone(dt.UTC))
         _, peak = tracemalloc.get_traced_memory()

@@ -111,8 +111,8 @@ def test_what_html_shows_beside_words_is_told(subtests: pytest.Subtests) -> None
             turned = to_markdown(html)
 
             assert turned.text == text
-            assert len(turned.lost) == 1
-            assert turned.lost[0].startswith(lost)
+            assert len(turned.losses) == 1
+            assert turned.losses[0].startswith(lost)
 
 
 def test_words_are_not_joined_where_html_parts_them() -> None:

@@ -15,7 +15,7 @@ REAL = sorted((Path(__file__).parent / "fuhrmanator").glob("*.gift"))
 
 def only(text: str) -> Item:
     reading = read_gift(text)
-    assert reading.refused == ()
+    assert reading.refused_items == ()
     assert len(reading.items) == 1
     return reading.items[0]
 
@@ -24,7 +24,7 @@ def only(text: str) -> Item:
 def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_gift((item,))
 
-    assert written.refused == ()
+    assert written.refused_items == ()
     assert [bare(i) for i in read_gift(written.content.decode()).items] == [bare(item)]
 
 
@@ -41,7 +41,7 @@ def test_every_question_of_the_real_files_is_read_or_named() -> None:
     readings = [read_gift(p.read_text(encoding="utf-8")) for p in REAL]
 
     assert sum(len(r.items) for r in readings) == 66
-    assert {x.reason for r in readings for x in r.refused} == {
+    assert {x.reason for r in readings for x in r.refused_items} == {
         "an essay cannot be judged by a program",
         "it asks nothing: a description has no place in a quiz",
     }
@@ -219,7 +219,7 @@ def test_where_a_question_ends_is_not_guessed(subtests: pytest.Subtests) -> None
         ("One?{=a {b} ~c}", "its answers are not closed"),
     ]:
         with subtests.test(text=text):
-            (refused,) = read_gift(text).refused
+            (refused,) = read_gift(text).refused_items
 
             assert reason in refused.reason
 
@@ -229,8 +229,8 @@ def test_a_brace_that_is_not_closed_takes_no_other_question_along(between: str) 
     reading = read_gift(f"One?{{=a ~b{between}Two?{{=c ~d}}\n\nThree?{{T}}")
 
     assert [item.stem for item in reading.items] == ["Two?", "Three?"]
-    assert [r.line for r in reading.refused] == [1]
-    assert "its answers are not closed" in reading.refused[0].reason
+    assert [r.line for r in reading.refused_items] == [1]
+    assert "its answers are not closed" in reading.refused_items[0].reason
 
 
 def test_words_below_the_answers_are_told() -> None:
@@ -273,14 +273,14 @@ def test_pairs_of_which_one_has_no_partner_are_no_words_to_type() -> None:
     reading = read_gift("Match.{=HBM -> GPU =DDR -&gt; CPU =tape → shelf}")
 
     assert not reading.items
-    assert "have no “->”" in reading.refused[0].reason
+    assert "have no “->”" in reading.refused_items[0].reason
 
 
 def test_a_comment_behind_answers_is_no_part_of_the_question() -> None:
     reading = read_gift("::a::Is it?{T} // checked\n\n::b::And this?{F}")
 
     assert [i.name for i in reading.items] == ["b"]
-    assert "a comment follows its answers" in reading.refused[0].reason
+    assert "a comment follows its answers" in reading.refused_items[0].reason
 
 
 @pytest.mark.parametrize(

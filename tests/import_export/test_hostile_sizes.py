@@ -125,7 +125,7 @@ def test_tags_in_tags_are_told_before_they_are_parsed(
             assert is_nested_too_deeply(html)
             turned = to_markdown(f"{html}some words")
             assert "some words" in turned.text
-            assert turned.lost == ("its tags are left out: more than 60 stand in each other",)
+            assert turned.losses == ("its tags are left out: more than 60 stand in each other",)
 
 
 def test_tags_that_follow_each_other_are_not_deep(subtests: pytest.Subtests) -> None:

@@ -37,7 +37,7 @@ def test_html_becomes_markdown(subtests: pytest.Subtests) -> None:
 
 
 def test_a_picture_left_out_is_named() -> None:
-    assert to_markdown("<img src='a.png' alt='A cat'>").lost == ("a picture (A cat) is left out",)
+    assert to_markdown("<img src='a.png' alt='A cat'>").losses == ("a picture (A cat) is left out",)
 
 
 @given(st.text(SIGNS, max_size=60))
@@ -78,11 +78,11 @@ def test_a_formula_that_canvas_shows_as_a_picture_stays_a_formula() -> None:
     )
 
     assert turned.text == "It is $x^2 < y$ here."
-    assert turned.lost == ()
+    assert turned.losses == ()
 
 
 @pytest.mark.parametrize("style", ["hebrew", "katakana", "cjk-ideographic", "disc"])
 def test_a_list_that_is_counted_in_a_way_that_is_not_known_is_told(style: str) -> None:
     turned = to_markdown(f'<ol style="list-style-type:{style}"><li>A</li></ol>')
 
-    assert turned.lost == ("a list has other numbers here: look at what names them",)
+    assert turned.losses == ("a list has other numbers here: look at what names them",)

@@ -107,7 +107,7 @@ def desk(app, rosa, session, library, clock) -> Desk:
 def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
     desk: Desk, rosa, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = dataclasses.replace(OWN_CARDS, most=CARDS)
+    few = dataclasses.replace(OWN_CARDS, max_rows=CARDS)
     for module in ("import_export.import_store", "spaced_repetition.added_cards"):
         monkeypatch.setattr(f"app.{module}.OWN_CARDS", few)
 
@@ -131,7 +131,7 @@ def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
 def test_files_do_not_fill_the_log_of_a_card_without_end(
     rosa, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = dataclasses.replace(CARD_LOG, most=12)
+    few = dataclasses.replace(CARD_LOG, max_rows=12)
     monkeypatch.setattr("app.import_export.import_store.CARD_LOG", few)
 
     def log(first: int) -> tuple[tuple[int, int, int, int, int], ...]:
@@ -320,7 +320,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
         imports = BackgroundImports(
-            make_write_session_factory(app.state.engine), app.state.clock, patience=0.05
+            make_write_session_factory(app.state.engine), app.state.clock, max_wait_seconds=0.05
         )
         rooms = [imports.reserve_slot() for _ in range(AT_ONCE)]
         for room in rooms:

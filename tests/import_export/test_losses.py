@@ -65,9 +65,9 @@ def comes_back(form: str, item: Item) -> None:
 
     written = write((item,))
 
-    assert written.refused == ()
+    assert written.refused_items == ()
     expected = bare(item)
-    for remark in written.lost:
+    for remark in written.losses:
         assert remark.reason in {*LOST, *KEPT}
         expected = LOST.get(remark.reason, lambda i: i)(expected)
     assert [bare(i) for i in read(written.content).items] == [expected]

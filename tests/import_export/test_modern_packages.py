@@ -270,7 +270,7 @@ class TestHostile:
     def test_no_more_media_are_listed_than_an_archive_may_hold(self) -> None:
         entry = b"\x0a\x03\x0a\x01a"  # the name “a”
 
-        assert len(parse_media_name_by_entry(entry * 300_000, modern=True)) == 5_000
+        assert len(parse_media_name_by_entry(entry * 300_000, newer_format=True)) == 5_000
 
     @needs_zstd
     @pytest.mark.parametrize("cut", [4, 40, -1])
@@ -297,8 +297,8 @@ class TestHostile:
     @pytest.mark.parametrize("listed", [b"", b"[]", b"[" * 9000, b'{"0": {}}', b"\xff"])
     def test_a_list_of_media_may_be_anything(self, listed: bytes) -> None:
         gc.collect()  # What earlier tests left can't be finalized thousands of calls deep.
-        assert isinstance(parse_media_name_by_entry(listed, modern=False), dict)
-        assert isinstance(parse_media_name_by_entry(listed, modern=True), dict)
+        assert isinstance(parse_media_name_by_entry(listed, newer_format=False), dict)
+        assert isinstance(parse_media_name_by_entry(listed, newer_format=True), dict)
 
     def test_a_message_never_reads_past_its_end(self) -> None:
         assert list(decode_protobuf_fields(b"\x0a\x05ab")) == [(1, b"ab")]
@@ -313,7 +313,7 @@ def test_the_list_of_media_names_each_file() -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         listed = packing.import_zstd_or_none().decompress(archive.read("media"))
         assert archive.read("meta") == b"\x08\x03"
-    assert list(parse_media_name_by_entry(listed, modern=True).values()) == list(media)
+    assert list(parse_media_name_by_entry(listed, newer_format=True).values()) == list(media)
 
 
 def test_without_zstd_the_newest_format_is_not_offered(rosa, monkeypatch) -> None:

@@ -25,19 +25,19 @@ QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
 
 def read(body: str) -> Item:
     reading = read_moodle(QUESTION.format(body).encode())
-    assert [str(r) for r in reading.refused] == []
+    assert [str(r) for r in reading.refused_items] == []
     return reading.items[0]
 
 
 def refusal(body: str) -> str:
-    return str(read_moodle(QUESTION.format(body).encode()).refused[0])
+    return str(read_moodle(QUESTION.format(body).encode()).refused_items[0])
 
 
 @given(items(*QUESTIONS))
 def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_moodle((item,), "a & b")
 
-    assert written.refused == ()
+    assert written.refused_items == ()
     assert [bare(i) for i in read_moodle(written.content).items] == [bare(item)]
 
 
@@ -224,7 +224,7 @@ def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> 
     # Moodle keeps no feedback of single steps.
     assert node.find("answer/feedback") is None
     assert "Why b" in (node.findtext("generalfeedback/text") or "")
-    assert [r.reason for r in written.lost] == [
+    assert [r.reason for r in written.losses] == [
         "feedback on single steps is appended to the explanation"
     ]
     again = read_moodle(written.content).items[0]
@@ -256,7 +256,7 @@ def test_pictures_on_the_right_of_a_match_are_told_and_become_words() -> None:
     written = write_moodle((item,))
 
     assert "<text>A rack one</text>" in written.content.decode()
-    assert [r.reason for r in written.lost] == [
+    assert [r.reason for r in written.losses] == [
         "the pictures on the right are not exported, only their descriptions"
     ]
 
@@ -265,7 +265,7 @@ def test_a_match_that_is_all_or_nothing_says_that_moodle_counts_each_row() -> No
     pairs = (ItemPair("a", "one"), ItemPair("b", "two"))
     item = Item("m", "match", "Which?", pairs=pairs, partial="off")
 
-    assert [r.reason for r in write_moodle((item,)).lost] == [
+    assert [r.reason for r in write_moodle((item,)).losses] == [
         "there its rule of partial credit is only similar"
     ]
 

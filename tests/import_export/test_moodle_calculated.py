@@ -134,7 +134,7 @@ def test_what_cannot_be_computed_is_refused_with_its_reason(formula: str, reason
     result = read_moodle(question(formula, A, B).encode())
 
     assert result.items == ()
-    assert reason in result.refused[0].reason
+    assert reason in result.refused_items[0].reason
 
 
 def test_what_is_drawn_otherwise_than_in_moodle_is_said() -> None:

@@ -68,14 +68,14 @@ def test_a_comma_before_three_digits_groups_and_any_other_is_decimal(form) -> No
 @pytest.mark.parametrize("form", [gift, classic, newer])
 def test_what_is_no_number_is_refused_with_what_was_written(form) -> None:
     for written in ("12,34,567", "≈5", "1.2.3"):
-        (refused,) = form(written).refused
+        (refused,) = form(written).refused_items
 
         assert refused.reason == f"“{written}” is not a number"
 
 
 def test_a_weight_has_a_decimal_comma_and_is_never_a_thousand() -> None:
     (item,) = read_gift("Which?{=a ~%33,333%b ~c}").items
-    refused = read_gift("Which?{=a ~%150%b ~c}").refused
+    refused = read_gift("Which?{=a ~%150%b ~c}").refused_items
 
     assert round(item.options[1].credit, 4) == 0.3333
     assert refused[0].reason == "the weight “150” is more than 100%"
@@ -88,7 +88,7 @@ def test_a_weight_that_cannot_be_read_does_not_make_an_answer_wrong() -> None:
         </answer><answer fraction="0"><text>b</text></answer></question></quiz>"""
     )
 
-    assert [r.reason for r in reading.refused] == ["“full” is not a number"]
+    assert [r.reason for r in reading.refused_items] == ["“full” is not a number"]
 
 
 def test_a_number_in_a_gap_counts_with_and_without_its_comma() -> None:
@@ -119,5 +119,5 @@ def test_a_comma_that_may_be_decimal_is_not_taken_for_a_group() -> None:
 
     assert [center(item) for item in clear.items] == [1024, 2048]
     assert [center(item) for item in mixed.items] == [1.5, 2048]
-    assert "can be 1024 or 1.024" in mixed.refused[0].reason
+    assert "can be 1024 or 1.024" in mixed.refused_items[0].reason
     assert "can be 1024 or 1.024" in beside.lost[0].reason

@@ -39,7 +39,7 @@ def packed(**files: str | bytes) -> bytes:
 def test_what_is_written_is_read_again(version: str, item: Item) -> None:
     written = write_qti((item,), version)
 
-    assert written.refused == ()
+    assert written.refused_items == ()
     assert [bare(i) for i in read_qti(written.content).items] == [bare(item)]
 
 
@@ -70,7 +70,7 @@ def test_a_broken_item_is_named_and_its_neighbors_stay() -> None:
     reading = read_qti(packed(a__xml=b"", **{"a.xml": CHOICE, "b.xml": "<oops"}))
 
     assert [i.name for i in reading.items] == ["Sky"]
-    assert str(reading.refused[-1]).startswith("b.xml: The file is not XML")
+    assert str(reading.refused_items[-1]).startswith("b.xml: The file is not XML")
 
 
 def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) -> None:
@@ -91,7 +91,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) ->
 @pytest.mark.parametrize("version", ["2.1", "3.0"])
 def test_a_package_lists_its_files(version: str) -> None:
     written = write_qti((Item("x-1", "card", "a", text="b"),), version)
-    assert str(written.refused[0]) == "x-1: QTI has no question of the type card"
+    assert str(written.refused_items[0]) == "x-1: QTI has no question of the type card"
 
     item = read_qti(CHOICE.encode()).items[0]
     archive = zipfile.ZipFile(io.BytesIO(write_qti((item, item), version).content))

@@ -207,7 +207,7 @@ def test_what_has_no_counterpart_is_refused_with_a_reason(
     found = read(item(kind, "Say.", asked, rules))
 
     assert not found.items
-    assert reason in found.refused[0].reason
+    assert reason in found.refused_items[0].reason
 
 
 def test_a_package_names_the_file_of_what_it_refuses() -> None:
@@ -222,7 +222,7 @@ def test_a_package_names_the_file_of_what_it_refuses() -> None:
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("imsmanifest.xml", "<manifest/>")
         archive.writestr("quiz/quiz.xml", text)
-    (refused,) = read_qti(packed.getvalue()).refused
+    (refused,) = read_qti(packed.getvalue()).refused_items
 
     assert refused.name == "quiz/quiz.xml: An item"
 
@@ -267,7 +267,7 @@ def test_blanks_to_type_into_are_gaps() -> None:
 def test_a_gap_without_a_place_is_refused() -> None:
     found = blank("multiple_dropdowns_question", "It is so.", ("1", "red"), ("2", "b"))
 
-    assert "has no place in its text" in found.refused[0].reason
+    assert "has no place in its text" in found.refused_items[0].reason
 
 
 def test_plain_words_are_no_html() -> None:
@@ -324,7 +324,7 @@ def test_every_number_that_counts_is_kept() -> None:
     rules = earns(f"<or>{equal('4')}{equal('5')}</or>")
     (found,) = read(item("numerical_question", "How many?", asked, rules)).items
     half = earns('<vargte respident="response1">3</vargte>')
-    refused = read(item("numerical_question", "How many?", asked, half)).refused
+    refused = read(item("numerical_question", "How many?", asked, half)).refused_items
 
     assert [o.span.center for o in found.options if o.span] == [4, 5]
     assert "one end only" in refused[0].reason
@@ -341,7 +341,7 @@ def test_several_questions_in_one_item_are_no_match() -> None:
     )
     found = read(item("", "Which?", asked, earns(equal("1", "r1"))))
 
-    assert "asks several questions at once" in found.refused[0].reason
+    assert "asks several questions at once" in found.refused_items[0].reason
 
 
 def test_a_refused_item_does_not_hide_what_another_of_its_name_lost() -> None:
@@ -355,7 +355,7 @@ def test_a_refused_item_does_not_hide_what_another_of_its_name_lost() -> None:
     found = read(lost, item("essay_question", "Say.", essay, ""), lost)
 
     assert [r.name for r in found.lost] == ["Which one?", "Which one?"]
-    lines = [found.lost[0].line, found.refused[0].line, found.lost[1].line]
+    lines = [found.lost[0].line, found.refused_items[0].line, found.lost[1].line]
     assert lines == sorted(set(lines))
 
 
@@ -365,4 +365,4 @@ def test_a_question_without_a_right_choice_is_refused() -> None:
     reading = read(item("multiple_answers_question", "Which?", asked, earns(none)))
 
     assert not reading.items
-    assert reading.refused[0].reason == "it is right where nothing is ticked"
+    assert reading.refused_items[0].reason == "it is right where nothing is ticked"

@@ -100,7 +100,7 @@ def test_each_row_is_a_question(data: bytes) -> None:
     first = found.items[0]
     assert (first.explanation, first.options[1].feedback) == ("So.", "No.")
     assert found.items[3].options[0].span.center == 8
-    assert [(r.line, r.reason) for r in found.refused] == [
+    assert [(r.line, r.reason) for r in found.refused_items] == [
         (8, "its answer “E” names none of its choices"),
         (9, "it has no answer"),
     ]
@@ -189,7 +189,7 @@ def test_a_table_cut_by_semicolons_may_have_decimal_commas() -> None:
     found = read("question;answer\nWie viel?;1,024\nUnd hier?;1,5\n")
 
     assert [i.options[0].span.center for i in found.items] == [1.5]
-    assert "can be 1024 or 1.024" in found.refused[0].reason
+    assert "can be 1024 or 1.024" in found.refused_items[0].reason
 
 
 TEMPLATES = {
@@ -212,7 +212,7 @@ TEMPLATES = {
 def test_usual_templates_are_read(name: str) -> None:
     found = read(TEMPLATES[name])
 
-    assert found.refused == ()
+    assert found.refused_items == ()
     assert [[right for _, right in said(item)] for item in found.items] == [
         [False, True, False],
         [True, False, True],
@@ -253,7 +253,7 @@ def test_a_column_that_is_not_read_changes_no_question(
             found = read(text)
 
             assert found.items == ()
-            assert why in found.refused[0].reason
+            assert why in found.refused_items[0].reason
 
 
 def test_a_column_of_numbers_is_no_choice() -> None:
@@ -286,7 +286,7 @@ def test_several_boxes_of_which_one_is_right_are_a_single_choice() -> None:
 def test_letters_are_letters_where_other_rows_say_so() -> None:
     table = "question,A,B,C,D,answer\nWhich vitamin?,C,A,D,B12,C\n"
 
-    assert "is both the label of a choice" in read(table).refused[0].reason
+    assert "is both the label of a choice" in read(table).refused_items[0].reason
     found = read(f"{table}Which port?,80,443,22,,B\n")
     assert [o.text for o in found.items[0].options if o.right] == ["D"]
 
@@ -329,7 +329,7 @@ def test_the_letters_of_another_encoding_are_not_guessed(encoding: str) -> None:
 def test_an_error_of_a_spreadsheet_is_no_choice() -> None:
     found = read("question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\nS?,,,1.23457E+16\n")
 
-    assert [r.reason.partition(":")[0] for r in found.refused] == [
+    assert [r.reason.partition(":")[0] for r in found.refused_items] == [
         "its cell under “A” shows the error #N/A",
         "its cell under “answer” shows the error ########",
         "its cell under “answer” is “1.23457E+16”, which a spreadsheet shortened",
@@ -340,7 +340,7 @@ def test_names_of_columns_that_stand_again_are_no_question() -> None:
     found = read("question,answer\nQ?,5\nquestion,answer\nR?,6\n")
 
     assert [item.stem for item in found.items] == ["Q?", "R?"]
-    assert found.refused == ()
+    assert found.refused_items == ()
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_rows_along() -> None:
@@ -354,7 +354,7 @@ def test_a_label_beside_wrong_answers_in_words_is_no_answer(answer: str) -> None
     reading = read_spreadsheet(text.encode())
 
     assert not reading.items
-    assert "may be a label of the wrong ones" in reading.refused[0].reason
+    assert "may be a label of the wrong ones" in reading.refused_items[0].reason
 
 
 @pytest.mark.parametrize(("answer", "wrong"), [("2", "3"), ("B", "C"), ("fan", "2")])

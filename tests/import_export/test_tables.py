@@ -64,11 +64,11 @@ def test_a_broken_row_is_named_and_its_neighbors_stay() -> None:
     reading = read_json(json.dumps({"items": rows}))
 
     assert [i.name for i in reading.items] == ["z"]
-    assert str(reading.refused[0]) == (
+    assert str(reading.refused_items[0]) == (
         "line 1: x: its “kind” cannot be \"riddle\": Input should be 'single', 'multiple', "
         "'true-false', 'numeric', 'short', 'order', 'match', 'cloze' or 'card'"
     )
-    assert len(reading.refused) == 3
+    assert len(reading.refused_items) == 3
 
 
 def test_attempts_leave_as_rows(rosa: TestClient, settings: Settings, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_word_is_never_taken_for_true(subtests: pytest.Subtests) -> None:
             reading = read_json(json.dumps({"items": [row]}))
 
             assert reading.items == ()
-            assert reason in reading.refused[0].reason
+            assert reason in reading.refused_items[0].reason
 
 
 def test_a_field_that_is_not_known_is_told_and_null_is_nothing() -> None:
@@ -133,7 +133,7 @@ def test_a_row_with_more_cells_than_columns_is_refused() -> None:
     reading = read_csv("name,kind,stem\nx,card,What, then?\ny,card,So?\n")
 
     assert [i.name for i in reading.items] == ["y"]
-    assert reading.refused[0].reason == "it has more cells than the table has columns"
+    assert reading.refused_items[0].reason == "it has more cells than the table has columns"
 
 
 def numeric(center: object, low: object, high: object) -> str:
@@ -150,7 +150,7 @@ def test_a_range_around_no_number_is_refused(ends: tuple[float, float, float]) -
     reading = read_json(numeric(*ends))
 
     assert not reading.items
-    assert "is not within" in reading.refused[0].reason
+    assert "is not within" in reading.refused_items[0].reason
 
 
 def test_a_range_that_is_not_even_keeps_its_ends() -> None:
@@ -168,4 +168,4 @@ def test_a_difficulty_that_is_no_whole_number_is_refused() -> None:
     row = {"name": "n", "kind": "card", "stem": "a", "text": "b", "difficulty": 2.9}
     reading = read_json(json.dumps({"version": 1, "items": [row]}))
 
-    assert "its “difficulty” cannot be 2.9" in reading.refused[0].reason
+    assert "its “difficulty” cannot be 2.9" in reading.refused_items[0].reason

@@ -86,7 +86,7 @@ def test_what_is_hidden_is_left_out_and_told(subtests: pytest.Subtests) -> None:
             turned = to_markdown(f"<div>What is it?{html}</div>")
 
             assert turned.text == "What is it?"
-            assert turned.lost == (TOLD,)
+            assert turned.losses == (TOLD,)
 
 
 def test_comments_templates_and_scripts_are_no_words(subtests: pytest.Subtests) -> None:

@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_xlsx((named,))
     result = read_spreadsheet(written.content)
 
-    assert (written.refused, result.refused) == ((), ())
+    assert (written.refused_items, result.refused_items) == ((), ())
     assert [bare(i) for i in result.items] == [bare(named)]
 
 

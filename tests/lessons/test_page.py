@@ -43,7 +43,7 @@ def test_the_page_ends_with_what_it_rests_on(client: TestClient, library: Librar
 
     for key in library.topics["kv-cache"].sources:
         assert f'id="src-{key}"' in page
-        assert library.sources[key].address in page
+        assert library.sources[key].url in page
 
 
 def test_the_pages_are_linked_in_their_order(client: TestClient):

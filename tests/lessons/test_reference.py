@@ -22,7 +22,7 @@ def test_every_source_is_listed_with_the_day_it_was_read(client: TestClient, lib
 
     for source in library.sources.values():
         assert source.title in page
-        assert f'href="{source.address}"' in page
+        assert f'href="{source.url}"' in page
     assert re.search(r"read [A-Z][a-z]+\u00a0\d+, 20\d\d", page)
 
 

@@ -275,7 +275,7 @@ def test_full_pages_that_do_not_fit_are_read_short(library: Library):
     day, minutes = dt.date(2026, 6, 9), sum(page.minutes for page in course.pages.values())
 
     def route(days: int, begun: Collection[str] = ()) -> Route:
-        calendar = PlanCalendar(day, exam=day + dt.timedelta(days=days))
+        calendar = PlanCalendar(day, exam_day=day + dt.timedelta(days=days))
         readings = [ReadingFact(page, 0.1, day - dt.timedelta(days=1), 0) for page in begun]
         learner = LearnerFacts(day, readings=readings)
         return choose_route(course, learner, calendar, minutes / 4, "auto")

@@ -108,13 +108,13 @@ def remember(
 def reviewed(card: Flashcard, grade: ReviewEvent, before: CardState | None, number: int) -> Row:
     steady = before is not None and before.state == "review"
     return {
-        "token": f"{card.id}.{number}.{grade.at.timestamp()}",
+        "token": f"{card.id}.{number}.{grade.rated_at.timestamp()}",
         "card": card.id,
         "rating": grade.rating,
         "recall": retrievability_on_day(before, grade.day) if before and steady else None,
         "milliseconds": 8000,
         "study_day": grade.day.isoformat(),
-        "at": to_milliseconds(grade.at),
+        "at": to_milliseconds(grade.rated_at),
     }
 
 

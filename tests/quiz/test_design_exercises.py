@@ -86,9 +86,9 @@ def test_an_infeasible_plan_is_told_what_failed_and_by_how_much(
     verdict = judged(course.questions[item], {**GOOD[item], **changed})
 
     assert verdict.score < 1
-    missed = {mark.label: mark for mark in verdict.marks if not mark.good}
+    missed = {mark.label: mark for mark in verdict.part_results if not mark.is_right}
     assert said in missed[label].feedback.plain.replace("\u00a0", " ")
-    assert missed[label].wanted.plain
+    assert missed[label].right_answer.plain
 
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
@@ -98,15 +98,15 @@ def test_a_plan_that_does_not_run_is_judged_by_what_is_known_of_it(
     verdict = judged(course.questions[item], NO_PLAN[item])
 
     assert verdict.score < 1
-    assert verdict.marks[0].feedback.plain.startswith("Does not fit.")
-    assert all(mark.given.plain for mark in verdict.marks)
+    assert verdict.part_results[0].feedback.plain.startswith("Does not fit.")
+    assert all(mark.given_answer.plain for mark in verdict.part_results)
 
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
 def test_a_feasible_plan_passes(course: Library, item: str) -> None:
     verdict = judged(course.questions[item], GOOD[item])
 
-    assert [mark.given.plain for mark in verdict.marks if not mark.good] == []
+    assert [mark.given_answer.plain for mark in verdict.part_results if not mark.is_right] == []
     assert verdict.score == 1
 
 

@@ -29,9 +29,9 @@ def test_an_item_that_is_no_step_is_named_where_it_was_placed() -> None:
 
     assert isinstance(right, GradeResult)
     assert isinstance(foreign, GradeResult)
-    assert right.said == "4 of 4 steps in their place"
-    assert foreign.said.startswith("4 of 4 steps in their place, but “")
-    assert foreign.said.endswith("” is no step here")
+    assert right.given_answer == "4 of 4 steps in their place"
+    assert foreign.given_answer.startswith("4 of 4 steps in their place, but “")
+    assert foreign.given_answer.endswith("” is no step here")
 
 
 def test_gaps_between_places_do_not_matter() -> None:
@@ -104,13 +104,13 @@ def test_the_marks_name_the_place_given_and_the_place_wanted() -> None:
     verdict = grade(drawn(ORDER), placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
 
     assert isinstance(verdict, GradeResult)
-    first, *_, distractor = verdict.marks
-    assert (first.text.plain, first.given.plain, first.wanted.plain) == (
+    first, *_, distractor = verdict.part_results
+    assert (first.text.plain, first.given_answer.plain, first.right_answer.plain) == (
         "Rack",
         "2",
         "1",
     )
-    assert (distractor.good, distractor.feedback.plain) == (False, "Never.")
+    assert (distractor.is_right, distractor.feedback.plain) == (False, "Never.")
 
 
 @given(st.permutations(range(6)), st.integers(0, 6), st.sampled_from(["lcs", "each"]))
@@ -147,9 +147,9 @@ def test_the_rows_are_judged_in_the_order_displayed() -> None:
     verdict = grade(drawn(MATCH), {"pair.lbcd": ["rbcd"]})
 
     assert isinstance(verdict, GradeResult)
-    assert [mark.label for mark in verdict.marks] == ["InfiniBand", "NVLink"]
-    wrong = verdict.marks[1]
-    assert (wrong.given.plain, wrong.wanted.plain) == ("Node to node", "GPU to GPU")
+    assert [mark.label for mark in verdict.part_results] == ["InfiniBand", "NVLink"]
+    wrong = verdict.part_results[1]
+    assert (wrong.given_answer.plain, wrong.right_answer.plain) == ("Node to node", "GPU to GPU")
     assert wrong.feedback.plain == "In a node"
 
 

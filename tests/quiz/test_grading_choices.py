@@ -17,7 +17,7 @@ def test_the_right_option_is_right() -> None:
     verdict = grade(drawn(SINGLE), {"answer": ["ghjk"]})
 
     assert isinstance(verdict, GradeResult)
-    assert (verdict.score, verdict.result, verdict.said) == (1.0, "right", "B")
+    assert (verdict.score, verdict.result, verdict.given_answer) == (1.0, "right", "B")
     assert verdict.parsed == {"chosen": ["ghjk"]}
 
 
@@ -44,9 +44,9 @@ def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> Non
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.0, "wrong")
-    assert verdict.marks[0].chosen
-    assert verdict.marks[0].feedback.plain == "Why bcdf"
-    assert verdict.wanted == "B"
+    assert verdict.part_results[0].chosen
+    assert verdict.part_results[0].feedback.plain == "Why bcdf"
+    assert verdict.right_answer == "B"
 
 
 @pytest.mark.parametrize("raw", [{}, {"answer": []}, {"answer": ["nope"]}])

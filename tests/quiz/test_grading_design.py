@@ -22,8 +22,8 @@ def test_a_plan_that_meets_every_condition_is_right() -> None:
     verdict = planned("h100-sxm5-80", "4")
 
     assert isinstance(verdict, GradeResult)
-    assert verdict.result == "right", [m for m in verdict.marks if not m.good]
-    assert verdict.said == "3 of 3 conditions met"
+    assert verdict.result == "right", [m for m in verdict.part_results if not m.is_right]
+    assert verdict.given_answer == "3 of 3 conditions met"
 
 
 def test_a_plan_that_does_not_is_told_which_condition_and_by_how_much() -> None:
@@ -31,10 +31,10 @@ def test_a_plan_that_does_not_is_told_which_condition_and_by_how_much() -> None:
 
     assert isinstance(verdict, GradeResult)
     assert verdict.result != "right"
-    missed = {m.label: m for m in verdict.marks if not m.good}
+    missed = {m.label: m for m in verdict.part_results if not m.is_right}
     free = missed["Free on each GPU"]
-    assert free.wanted.plain == "at least 10 GB"
-    assert free.given.plain == "−17.7\u00a0GB"
+    assert free.right_answer.plain == "at least 10 GB"
+    assert free.given_answer.plain == "−17.7\u00a0GB"
     assert free.feedback.plain == "27.7\u00a0GB short of it."
 
 
@@ -42,9 +42,9 @@ def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None
     verdict = planned("h200-sxm5-141", "16")
 
     assert isinstance(verdict, GradeResult)
-    dear = verdict.marks[2]
-    assert not dear.good
-    assert re.fullmatch(r"at most [\d,.]+\sGB \(3 × the best possible\)", dear.wanted.plain)
+    dear = verdict.part_results[2]
+    assert not dear.is_right
+    assert re.fullmatch(r"at most [\d,.]+\sGB \(3 × the best possible\)", dear.right_answer.plain)
     assert dear.feedback.plain.endswith("GB over the limit.")
 
 

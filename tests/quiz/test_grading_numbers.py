@@ -197,16 +197,16 @@ def test_a_foreseen_wrong_number_has_its_own_feedback() -> None:
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.feedback.plain) == (0, "You forgot V.")
-    assert verdict.near == ""
+    assert verdict.near_miss_message == ""
 
 
 def test_any_other_number_is_wrong_and_the_right_one_is_named() -> None:
     verdict = answered("999 GB")
 
     assert isinstance(verdict, GradeResult)
-    assert (verdict.score, verdict.near) == (0, "")
-    assert verdict.said == f"999{NBSP}GB"
-    assert verdict.wanted == f"1,120{NBSP}GB"
+    assert (verdict.score, verdict.near_miss_message) == (0, "")
+    assert verdict.given_answer == f"999{NBSP}GB"
+    assert verdict.right_answer == f"1,120{NBSP}GB"
 
 
 def test_the_right_amount_in_the_wrong_unit_is_told_apart() -> None:
@@ -214,7 +214,7 @@ def test_the_right_amount_in_the_wrong_unit_is_told_apart() -> None:
 
     assert isinstance(verdict, GradeResult)
     assert verdict.score == 0
-    assert verdict.near == (
+    assert verdict.near_miss_message == (
         "Right amount, wrong unit. 80 is the answer in GiB, and you gave it in GB."
     )
 
@@ -223,7 +223,7 @@ def test_gigabits_are_not_gigabytes() -> None:
     verdict = answered("1120 Gb")
 
     assert isinstance(verdict, GradeResult)
-    assert "Right amount, wrong unit" in verdict.near
+    assert "Right amount, wrong unit" in verdict.near_miss_message
 
 
 def test_the_edge_of_the_tolerance_is_inside() -> None:

@@ -81,7 +81,7 @@ def test_they_do_not_matter_in_gaps_either(typed: str, right: bool) -> None:
     verdict = grade(drawn(CLOZE), {"blank.bcdf": [typed]})
 
     assert isinstance(verdict, GradeResult)
-    assert verdict.marks[0].good is right
+    assert verdict.part_results[0].is_right is right
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_foreseen_wrong_word_says_why() -> None:
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.feedback.plain) == (0, "It adds nothing up.")
-    assert verdict.wanted == "“all-reduce”"
+    assert verdict.right_answer == "“all-reduce”"
 
 
 def test_a_word_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
@@ -144,8 +144,8 @@ def test_each_gap_counts() -> None:
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.5, "partly")
-    assert [mark.good for mark in verdict.marks] == [True, False]
-    assert verdict.marks[1].wanted.plain == "lossless"
+    assert [mark.is_right for mark in verdict.part_results] == [True, False]
+    assert verdict.part_results[1].right_answer.plain == "lossless"
 
 
 def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
@@ -184,7 +184,7 @@ def test_what_was_typed_is_escaped_on_the_page() -> None:
     verdict = grade(drawn(CLOZE), {"blank.bcdf": ["<b>x</b>"]})
 
     assert isinstance(verdict, GradeResult)
-    assert verdict.marks[0].given.html == "&lt;b&gt;x&lt;/b&gt;"
+    assert verdict.part_results[0].given_answer.html == "&lt;b&gt;x&lt;/b&gt;"
 
 
 def test_full_width_signs_part_the_answers_and_the_hint_of_a_gap() -> None:

@@ -50,7 +50,7 @@ def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -
 
 def test_a_part_of_the_points_says_where_it_comes_from(subtests: pytest.Subtests) -> None:
     for name, kind in kinds.KINDS.items():
-        for rule in kind.credits[1:] if kind.in_parts else ():
+        for rule in kind.credit_rules[1:] if kind.supports_partial_credit else ():
             with subtests.test(name=name, rule=rule):
                 asked = drawn(with_rule(ASKED[name], rule))
                 results = [grade(asked, raw) for _, raw in kind.sample_responses(asked.answer)]
@@ -79,6 +79,6 @@ def test_the_cache_keeps_it(subtests: pytest.Subtests) -> None:
 def test_every_type_of_a_comment_is_a_kind_or_refused_by_name() -> None:
     text = "### A?\n<!-- q: a\ntype: riddle\n-->\n\n- [x] B\n"
 
-    assert [str(r) for r in read_authored_items(text, "topics/t/quiz.md").refused] == [
+    assert [str(r) for r in read_authored_items(text, "topics/t/quiz.md").refused_items] == [
         "topics/t/quiz.md:1: a: the check refuses it"
     ]

@@ -368,7 +368,7 @@ def test_the_state_decides_what_a_command_answers() -> None:
 def test_commands_in_a_row_files_and_pagers_are_understood() -> None:
     assert output("dmesg | grep -ci xid; hostname") == "1\ndgx-03"
     assert output("dmesg > /tmp/evidence") == ""
-    assert typed("dmesg > /tmp/evidence").reached == {"#1"}
+    assert typed("dmesg > /tmp/evidence").reached_goals == {"#1"}
     assert output("grep -i warning /var/log/server.log", question=MEMORY) == "WARNING cache is full"
     assert output("less /var/log/server.log", question=MEMORY).count("\n") == 2
 
@@ -655,7 +655,7 @@ def test_kubectl_describes_a_pod_by_the_beginning_of_its_name() -> None:
     session = typed("kubectl describe pod ll -n train", question=POD)
 
     assert "untolerated taint" in session.entries[0].output
-    assert session.reached == {"#2"}
+    assert session.reached_goals == {"#2"}
 
 
 def test_rows_without_what_matters_reach_no_goal() -> None:
@@ -667,7 +667,8 @@ def test_rows_without_what_matters_reach_no_goal() -> None:
     text = TEXT.replace("- [x] A taint", block + "- [x] A taint")
     lab = parse_file(text, "topics/kv-cache/quiz.md").questions[-1]
     whole, running, waiting = (
-        typed(line, question=lab).reached for line in ("squeue", "squeue -t R", "squeue -t PD")
+        typed(line, question=lab).reached_goals
+        for line in ("squeue", "squeue -t R", "squeue -t PD")
     )
 
     assert (len(whole), whole == waiting, len(running)) == (1, True, 0)
@@ -888,7 +889,7 @@ def test_it_is_never_in_an_exam_and_can_be_a_card() -> None:
     kind = kinds.type_of(XID)
 
     assert not XID.is_for_exams
-    assert kind.as_card
+    assert kind.is_allowed_as_card
     assert kind.guess_rate(XID.answer, "") == pytest.approx(1 / 6)
 
 
@@ -1004,7 +1005,7 @@ def test_one_command_before_the_repair_and_again_after_it_is_two_steps() -> None
     both = typed(look, mend, look, question=question)
 
     assert text != TEXT
-    assert len(both.reached) == len(before.reached) + 1 == len(after.reached) + 1
+    assert len(both.reached_goals) == len(before.reached_goals) + 1 == len(after.reached_goals) + 1
 
 
 def test_a_line_that_was_not_sent_stays_in_the_field(client, form) -> None:

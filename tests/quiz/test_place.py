@@ -139,7 +139,7 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
             found = sanitize_svg(SVG.replace(old, new))
 
             assert isinstance(found, SvgProblem)
-            assert why in found.why
+            assert why in found.reason
             assert 1 <= found.line <= 7
 
 
@@ -218,13 +218,13 @@ def test_the_region_chosen_is_judged() -> None:
 
     assert isinstance(right, GradeResult)
     assert isinstance(wrong, GradeResult)
-    assert (right.result, right.said, right.parsed) == (
+    assert (right.result, right.given_answer, right.parsed) == (
         "right",
         "A",
         {"chosen": ["bcdf"]},
     )
-    assert (wrong.result, wrong.said, wrong.wanted) == ("wrong", "B", "A")
-    assert [m.feedback.plain for m in wrong.marks] == ["It waits.", "No."]
+    assert (wrong.result, wrong.given_answer, wrong.right_answer) == ("wrong", "B", "A")
+    assert [m.feedback.plain for m in wrong.part_results] == ["It waits.", "No."]
 
 
 @pytest.mark.parametrize("sent", [[], ["zzzz"], ["bcdf", "ghjk"]])
@@ -242,8 +242,8 @@ def test_it_is_what_statistics_and_guessing_take_it_for() -> None:
         "The queue",
         "The server",
     ]
-    assert kind.in_exams
-    assert kind.as_card
+    assert kind.is_allowed_in_exams
+    assert kind.is_allowed_as_card
 
 
 def test_its_wording_is_kept_with_the_drawing() -> None:
@@ -317,7 +317,7 @@ def test_no_answer_is_refused_without_an_attempt(client, form) -> None:
 def test_a_letter_covers_neither_what_stands_above_nor_what_begins_inside() -> None:
     (drawn, *_) = kinds.type_of_answer(PLACE.answer).template_data(PLACE.answer, {})
 
-    for spot in drawn.spots:
+    for spot in drawn.markers:
         assert spot.letter_y - 10 > spot.area.y, "below a line of text over the region"
         assert spot.letter_x + 10 < spot.area.x + 8, "left of words in the region"
 

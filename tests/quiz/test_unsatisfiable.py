@@ -78,7 +78,7 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     session.add(learner)
     session.flush()
     blueprint = ExamBlueprint("e", "E", 2, 2, {"2": 2}, HOLES.place)
-    wish = StartExamForm("t", 1.0, every_kind=True)
+    wish = StartExamForm("t", 1.0, all_question_types=True)
 
     library = live_library.current()
     wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
@@ -97,7 +97,7 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     session.add(learner)
     session.flush()
     blueprint = ExamBlueprint("e", "E", 1, 2, {"2": 1}, HOLES.place)
-    wish = StartExamForm("t", 1.0, every_kind=True)
+    wish = StartExamForm("t", 1.0, all_question_types=True)
     library = live_library.current()
     wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)

@@ -320,23 +320,25 @@ def test_spread_days_are_level() -> None:
 
 
 def test_new_cards_fit_into_the_minutes() -> None:
-    assert count_new_cards_left(30, DayCounts(due=0, answered=0, begun=0)) == 15
-    assert count_new_cards_left(30, DayCounts(due=0, answered=15, begun=15)) == 0
-    assert count_new_cards_left(30, DayCounts(due=200, answered=0, begun=0)) == 0
-    assert count_new_cards_left(5, DayCounts(due=0, answered=0, begun=0)) == 2
+    assert count_new_cards_left(30, DayCounts(due=0, reviewed=0, begun=0)) == 15
+    assert count_new_cards_left(30, DayCounts(due=0, reviewed=15, begun=15)) == 0
+    assert count_new_cards_left(30, DayCounts(due=200, reviewed=0, begun=0)) == 0
+    assert count_new_cards_left(5, DayCounts(due=0, reviewed=0, begun=0)) == 2
 
 
 def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
-    before = count_new_cards_left(30, DayCounts(due=80, answered=0, begun=0))
+    before = count_new_cards_left(30, DayCounts(due=80, reviewed=0, begun=0))
 
-    assert count_new_cards_left(30, DayCounts(due=0, answered=80, begun=0)) == before
+    assert count_new_cards_left(30, DayCounts(due=0, reviewed=80, begun=0)) == before
 
 
 def test_more_can_be_asked_for() -> None:
-    full = DayCounts(due=200, answered=0, begun=0)
+    full = DayCounts(due=200, reviewed=0, begun=0)
 
-    assert count_new_cards_left(30, full, extra=4) == 4
-    assert count_new_cards_left(30, dataclasses.replace(full, answered=3, begun=3), extra=4) == 1
+    assert count_new_cards_left(30, full, extra_cards=4) == 4
+    assert (
+        count_new_cards_left(30, dataclasses.replace(full, reviewed=3, begun=3), extra_cards=4) == 1
+    )
 
 
 def test_a_card_is_a_leech_at_the_eighth_lapse_and_every_fourth_after() -> None:

@@ -184,7 +184,7 @@ class SimulatedLearner:
         known = self.knows(facts.page, slope, difficulty)
         if question in self.last:
             known += (1 - known) * 0.7 * math.exp(-(self.day - self.last[question]) / 6)
-        right = self.rng.random() < facts.guess + (1 - facts.guess) * known
+        right = self.rng.random() < facts.guess_score + (1 - facts.guess_score) * known
         gain = self.asking * (0.35 if right else 1.0) * 0.9 ** self.answered[facts.page]
         gain *= 0.7 if context == "exam" else 1.0
         self.answered[facts.page] += 1
@@ -255,7 +255,7 @@ class SimulatedLearner:
             for number in domain.objectives:
                 facts = self.course.objectives[number]
                 known = sum(share * self.knows(page) for page, share in facts.pages.items())
-                right = facts.guess + (1 - facts.guess) * known
+                right = facts.guess_score + (1 - facts.guess_score) * known
                 total += domain.questions * right / len(domain.objectives)
         return total
 
@@ -270,7 +270,7 @@ class SimulatedLearner:
                 known = self.knows(
                     facts.page, self.rng.uniform(0.7, 1.6), self.rng.gauss(-0.4, 0.8)
                 )
-                right += self.rng.random() < facts.guess + (1 - facts.guess) * known
+                right += self.rng.random() < facts.guess_score + (1 - facts.guess_score) * known
         return right
 
     def facts(self, undone: dict[str, int]) -> LearnerFacts:

@@ -155,7 +155,7 @@ def test_a_long_page_takes_the_time_of_new_cards(course: CourseFacts) -> None:
 
 
 def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: CourseFacts) -> None:
-    day = CALENDAR.mocks[0]
+    day = CALENDAR.mock_exam_days[0]
     learner = dataclasses.replace(a_learner(course, day), cards=[a_card("own:1", DAY, DAY)])
 
     made = a_list(course, learner)
@@ -235,7 +235,7 @@ def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
 def test_on_the_eve_of_the_exam_no_page_is_listed(course: CourseFacts) -> None:
     learner = a_learner(course, EXAM - dt.timedelta(days=1))
 
-    made = a_list(course, dataclasses.replace(learner, last_sat=CALENDAR.mocks[-1]))
+    made = a_list(course, dataclasses.replace(learner, last_sat=CALENDAR.mock_exam_days[-1]))
 
     assert {task.kind for task in made.tasks} == {"practice"}
 

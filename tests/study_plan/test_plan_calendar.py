@@ -24,7 +24,7 @@ def calendar(days: int, off: frozenset[int] = frozenset()) -> PlanCalendar:
 
 @given(days=st.integers(4, 400))
 def test_the_last_mock_exam_is_two_days_before_the_exam_and_no_two_are_near(days: int) -> None:
-    mocks = calendar(days).mocks
+    mocks = calendar(days).mock_exam_days
 
     assert mocks[-1] == BEGIN + (days - 2) * DAY
     assert all((b - a).days >= 4 for a, b in itertools.pairwise(mocks))
@@ -33,7 +33,7 @@ def test_the_last_mock_exam_is_two_days_before_the_exam_and_no_two_are_near(days
 
 @pytest.mark.parametrize("days", [0, 1, 2, 3])
 def test_without_time_there_is_no_mock_exam(days: int) -> None:
-    assert calendar(days).mocks == ()
+    assert calendar(days).mock_exam_days == ()
 
 
 @given(days=st.integers(4, 100), off=st.frozensets(st.integers(0, 6), max_size=6))
@@ -41,27 +41,27 @@ def test_no_mock_exam_is_on_a_day_off_unless_only_those_are_left(
     days: int, off: frozenset[int]
 ) -> None:
     planned = calendar(days, off)
-    assert planned.exam
+    assert planned.exam_day
 
-    for mock in planned.mocks:
-        left = [mock + n * DAY for n in range((planned.exam - mock).days)]
+    for mock in planned.mock_exam_days:
+        left = [mock + n * DAY for n in range((planned.exam_day - mock).days)]
         assert not planned.is_off(mock) or all(planned.is_off(day) for day in left)
 
 
 def test_a_missed_mock_exam_stays_for_two_days_and_the_last_until_the_eve() -> None:
     planned = calendar(24)
-    first, last = planned.mocks[0], planned.mocks[-1]
-    assert planned.exam
+    first, last = planned.mock_exam_days[0], planned.mock_exam_days[-1]
+    assert planned.exam_day
 
     due = [planned.due_mock_exam_day(first + n * DAY, None) for n in range(-1, 4)]
     assert due == [None, first, first, first, None]
-    assert planned.due_mock_exam_day(planned.exam - DAY, None) == last
-    assert planned.due_mock_exam_day(planned.exam, None) is None
+    assert planned.due_mock_exam_day(planned.exam_day - DAY, None) == last
+    assert planned.due_mock_exam_day(planned.exam_day, None) is None
 
 
 def test_one_that_was_sat_is_not_due_again() -> None:
     planned = calendar(24)
-    first, second = planned.mocks[:2]
+    first, second = planned.mock_exam_days[:2]
 
     assert planned.due_mock_exam_day(first + DAY, first) is None
     assert planned.due_mock_exam_day(second, first) == second
@@ -69,21 +69,21 @@ def test_one_that_was_sat_is_not_due_again() -> None:
 
 def test_a_mock_exam_can_be_moved_to_another_day_before_the_exam() -> None:
     planned = calendar(24)
-    old = planned.mocks[0]
+    old = planned.mock_exam_days[0]
 
     moved = move_mock_exam_day(planned, old, old + 2 * DAY, BEGIN)
 
-    assert moved == (old + 2 * DAY, *planned.mocks[1:])
+    assert moved == (old + 2 * DAY, *planned.mock_exam_days[1:])
 
 
 def test_a_move_that_is_impossible_says_why(subtests: pytest.Subtests) -> None:
     planned = calendar(24)
-    old, other = planned.mocks[:2]
-    assert planned.exam
+    old, other = planned.mock_exam_days[:2]
+    assert planned.exam_day
     for moved, wrong, message in (
         (old + DAY, old, "No mock exam is planned"),
         (old, BEGIN - DAY, "Choose a day from today"),
-        (old, planned.exam, "Choose a day from today"),
+        (old, planned.exam_day, "Choose a day from today"),
         (old, other, "already planned"),
     ):
         with subtests.test(message), pytest.raises(ValueError, match=message):

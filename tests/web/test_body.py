@@ -64,7 +64,7 @@ def test_a_large_body_arrives_unchanged():
 
 
 def test_who_stops_in_the_middle_is_told_so():
-    intake = BodyReceiver(BodyLimits(seconds=0.01))
+    intake = BodyReceiver(BodyLimits(base_seconds=0.01))
 
     with pytest.raises(HTTPException) as refused:
         outcome(taken(intake, sender([b"a="], stops=True)))
@@ -88,7 +88,7 @@ def test_what_has_come_earns_time_for_the_rest():
             return {"type": "http.request", "body": b"", "more_body": False}
         return {"type": "http.request", "body": piece, "more_body": True}
 
-    intake = BodyReceiver(BodyLimits(seconds=30, bytes_a_second=10))
+    intake = BodyReceiver(BodyLimits(base_seconds=30, bytes_a_second=10))
 
     assert len(outcome(taken(intake, receive, FORM, 10_000))) == 5000
 
@@ -140,7 +140,10 @@ class Senders:
 
 def test_one_client_sends_few_files_at_a_time_and_the_next_waits():
     async def run() -> None:
-        senders, done = Senders(BodyReceiver(BodyLimits(of_one_client=1))), asyncio.Event()
+        senders, done = (
+            Senders(BodyReceiver(BodyLimits(max_large_bodies_per_client=1))),
+            asyncio.Event(),
+        )
         tasks = [
             asyncio.create_task(senders.send(client, done))
             for client in ("someone", "someone", "another")
@@ -157,7 +160,9 @@ def test_one_client_sends_few_files_at_a_time_and_the_next_waits():
 
 def test_a_client_without_a_place_comes_before_one_that_has_some():
     async def run() -> None:
-        senders = Senders(BodyReceiver(BodyLimits(files=3, of_one_client=2)))
+        senders = Senders(
+            BodyReceiver(BodyLimits(max_large_bodies=3, max_large_bodies_per_client=2))
+        )
         ends = [asyncio.Event() for _ in range(6)]
         clients = ["a", "a", "b", "a", "b", "late"]
         tasks = [
@@ -179,7 +184,7 @@ def test_a_client_without_a_place_comes_before_one_that_has_some():
 
 
 def test_who_waits_in_vain_for_a_place_is_told_so():
-    intake = BodyReceiver(BodyLimits(seconds=0.01, bytes_a_second=10**9, files=0))
+    intake = BodyReceiver(BodyLimits(base_seconds=0.01, bytes_a_second=10**9, max_large_bodies=0))
 
     with pytest.raises(HTTPException) as refused:
         outcome(taken(intake, sender([b"x"]), LARGE, FILE))
@@ -198,14 +203,14 @@ def test_a_place_is_waited_for_as_long_as_the_largest_file_may_take():
             return 0.01
 
     with pytest.raises(HTTPException, match="503"):
-        outcome(taken(BodyReceiver(Noted(files=0)), sender([b"x"]), LARGE, FILE))
+        outcome(taken(BodyReceiver(Noted(max_large_bodies=0)), sender([b"x"]), LARGE, FILE))
 
     assert asked == [FILE]
 
 
 def test_the_place_of_somebody_who_gave_up_goes_to_the_next():
     async def run() -> bytes:
-        intake = BodyReceiver(BodyLimits(files=1))
+        intake = BodyReceiver(BodyLimits(max_large_bodies=1))
         senders, done = Senders(intake), asyncio.Event()
         first = asyncio.create_task(senders.send("a", done))
         await settle()
@@ -228,7 +233,7 @@ def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
     async def run() -> tuple[int, str, bytes]:
-        intake = BodyReceiver(BodyLimits(files=2))
+        intake = BodyReceiver(BodyLimits(max_large_bodies=2))
         slow = [
             asyncio.create_task(taken(intake, sender([b"x"], stops=True), LARGE, FILE)),
             asyncio.create_task(taken(intake, sender([b"x" * 9000], stops=True), LARGE, FILE)),
@@ -250,7 +255,7 @@ def test_a_form_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
     async def run() -> bool:
-        intake = BodyReceiver(BodyLimits(files=0))
+        intake = BodyReceiver(BodyLimits(max_large_bodies=0))
         form = asyncio.create_task(taken(intake, sender([b"a="], stops=True)))
         upload = asyncio.create_task(taken(intake, sender([b"x"]), LARGE, FILE))
         await asyncio.sleep(0.1)
@@ -263,7 +268,7 @@ def test_a_form_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_small_file_needs_no_place():
-    intake, headers = BodyReceiver(BodyLimits(files=0)), {b"content-length": b"200000"}
+    intake, headers = BodyReceiver(BodyLimits(max_large_bodies=0)), {b"content-length": b"200000"}
 
     received = taken(intake, sender([b"x" * 200_000]), headers, FILE)
 
@@ -271,7 +276,7 @@ def test_a_small_file_needs_no_place():
 
 
 def test_a_file_of_unknown_length_needs_a_place():
-    intake = BodyReceiver(BodyLimits(seconds=0.01, bytes_a_second=10**9, files=0))
+    intake = BodyReceiver(BodyLimits(base_seconds=0.01, bytes_a_second=10**9, max_large_bodies=0))
     headers = {b"transfer-encoding": b"chunked"}
 
     with pytest.raises(HTTPException, match="503"):

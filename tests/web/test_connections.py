@@ -252,13 +252,13 @@ def test_one_client_holds_few_connections_and_a_named_proxy_as_many_as_it_needs(
             return status
 
     proxies = (ip_network("127.0.0.0/8"),)
-    assert outcome(act(ConnectionLimits(of_one_client=1))) == b"429"
-    assert outcome(act(ConnectionLimits(of_one_client=1, proxies=proxies))) == b"200"
+    assert outcome(act(ConnectionLimits(max_connections_per_client=1))) == b"429"
+    assert outcome(act(ConnectionLimits(max_connections_per_client=1, proxies=proxies))) == b"200"
 
 
 def test_there_are_so_many_connections_and_no_more():
     async def act() -> list[bytes]:
-        async with serving(ConnectionLimits(connections=1)) as port:
+        async with serving(ConnectionLimits(max_connections=1)) as port:
             _, first = await asyncio.open_connection("127.0.0.1", port)
             first.write(b"GET")
             crowded = await status_of(port)
@@ -273,7 +273,7 @@ def test_there_are_so_many_connections_and_no_more():
 
 def test_a_newcomer_gets_the_place_of_the_client_with_the_most_idle_connections():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(connections=5)) as port:
+        async with serving(ConnectionLimits(max_connections=5)) as port:
             idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
             status = await status_of(port, "127.0.0.2")
             for _, writer in idle:
@@ -285,7 +285,7 @@ def test_a_newcomer_gets_the_place_of_the_client_with_the_most_idle_connections(
 
 def test_a_newcomer_gets_the_place_of_a_body_that_does_not_come():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(connections=6)) as port:
+        async with serving(ConnectionLimits(max_connections=6)) as port:
             half = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
             held = []
             for host in ("127.0.0.1", "127.0.0.3"):
@@ -306,7 +306,7 @@ def test_a_newcomer_gets_the_place_of_a_body_that_does_not_come():
 
 def test_one_who_holds_connections_open_keeps_no_other_at_that_address_out():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(of_one_client=3)) as port:
+        async with serving(ConnectionLimits(max_connections_per_client=3)) as port:
             held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
             for _, writer in held:
                 writer.write(b"GET / HT")

@@ -43,7 +43,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SESSIONS", "app.accounts.learner_store"),
         ("CARD_LOG", "app.spaced_repetition.review_log"),
     ):
-        few = dataclasses.replace(getattr(quotas, name), most=3)
+        few = dataclasses.replace(getattr(quotas, name), max_rows=3)
         monkeypatch.setattr(f"{module}.{name}", few)
     monkeypatch.setattr("app.quiz.store.MOST_RUNS", 3)
 

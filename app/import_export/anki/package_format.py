@@ -49,12 +49,12 @@ def open_zstd_stream(stream: IO[bytes]) -> IO[bytes]:
 class PackageWriter:
     """Writes a package to a file, with only one media file in memory at a time.
 
-    `modern` compresses it as newer versions of Anki do. Call `finish` to complete it.
+    `newer_format` compresses it as newer versions of Anki do. Call `finish` to complete it.
     """
 
-    def __init__(self, file: IO[bytes], *, modern: bool) -> None:
+    def __init__(self, file: IO[bytes], *, newer_format: bool) -> None:
         self._archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
-        self._modern = modern
+        self._modern = newer_format
         self._media: list[_MediaFile] = []
 
     def add_media(self, name: str, content: bytes) -> None:
@@ -163,9 +163,9 @@ def _decode_varint(data: bytes, at: int) -> _Varint:
     return _Varint(value, at)
 
 
-def parse_media_name_by_entry(media_list: bytes, *, modern: bool) -> dict[str, str]:
+def parse_media_name_by_entry(media_list: bytes, *, newer_format: bool) -> dict[str, str]:
     """Return the media names by the names of their files in the archive."""
-    if not modern:
+    if not newer_format:
         try:
             document = json.loads(media_list)
         except (ValueError, RecursionError):

@@ -84,7 +84,7 @@ def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, byte
         entries = {entry.filename: entry for entry in archive.infolist()}
         modern = NEWEST in entries
         media_list = _read_small_entry(archive, entries.get("media"), modern=modern)
-        for key, name in parse_media_name_by_entry(media_list, modern=modern).items():
+        for key, name in parse_media_name_by_entry(media_list, newer_format=modern).items():
             if bytes_left <= 0 or unusable_count > _MOST_IN_VAIN:
                 break
             if name in wanted_names and name not in media and key in entries:

@@ -100,8 +100,8 @@ class DatedEdit:
     """A manual edit that was not undone, with its moment and study day."""
 
     edit: ManualEdit
-    at: dt.datetime
-    day: dt.date
+    edited_at: dt.datetime
+    study_day: dt.date
 
 
 class NewRevlogEntry(NamedTuple):
@@ -146,7 +146,7 @@ class CardHistory:
     def is_buried(self, day: dt.date) -> bool:
         """Return whether it is buried for the rest of this study day."""
         edit = self.bury_edit and self.bury_edit.edit
-        return bool(edit and edit.until and edit.until > day)
+        return bool(edit and edit.until_day and edit.until_day > day)
 
 
 def build_card_history(
@@ -182,9 +182,9 @@ def _build_manual_revlog_entry(
     before: CardState, now: CardState | None, dated: DatedEdit
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
-        at_ms=round(dated.at.timestamp() * 1000),
+        at_ms=round(dated.edited_at.timestamp() * 1000),
         ease=0,
-        interval=max(1, (now.due_day - dated.day).days) if now else 0,
+        interval=max(1, (now.due_day - dated.study_day).days) if now else 0,
         last_interval=_interval_for_anki(before),
         factor=_difficulty_as_ease_factor(now) if now else 0,
         took_ms=0,
@@ -200,7 +200,7 @@ def _build_review_revlog_entry(
     before: CardState | None, now: CardState, timed: ReviewWithDuration
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
-        at_ms=round(timed.review.at.timestamp() * 1000),
+        at_ms=round(timed.review.rated_at.timestamp() * 1000),
         ease=timed.review.rating,
         interval=_interval_for_anki(now),
         last_interval=_interval_for_anki(before) if before else 0,
@@ -301,7 +301,7 @@ class CollectionDates:
         """Return when a card was last changed; Anki derives the day of a bury from it."""
         if card.bury_edit is None or not card.is_buried(self.today):
             return self.now_seconds
-        return int(card.bury_edit.at.timestamp())
+        return int(card.bury_edit.edited_at.timestamp())
 
 
 _COLLECTION = "collection.anki2"
@@ -381,7 +381,7 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
         if i.kind != "card"
     )
     out = io.BytesIO()
-    package = PackageWriter(out, modern=False)
+    package = PackageWriter(out, newer_format=False)
     pictures = {
         _package_picture_name(picture): decode_image_or_empty(picture)
         for card in cards

@@ -121,8 +121,8 @@ class ConvertedItems(NamedTuple, Generic[Converted]):
     """The converted items, those that were refused, and what was lost."""
 
     converted: tuple[Converted, ...]
-    refused: tuple[ItemRemark, ...]
-    lost: tuple[ItemRemark, ...]
+    refused_items: tuple[ItemRemark, ...]
+    losses: tuple[ItemRemark, ...]
 
 
 def convert_items(

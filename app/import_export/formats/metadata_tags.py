@@ -118,22 +118,24 @@ def build_explanation_with_extras(
 def restore_fields_from_explanation(item: Item) -> Item:
     """Move what `build_explanation_with_extras` appended to the explanation back to its own fields."""
     if parts := _split_at_label_paragraph(item.explanation, _MISTAKE):
-        item = dataclasses.replace(item, explanation=parts.before, mistake=parts.after)
+        item = dataclasses.replace(item, explanation=parts.text_before, mistake=parts.text_after)
     parts = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
     if parts and item.kind == "order":
-        step_texts = [line.removeprefix("- ") for line in parts.after.split("\n") if line.strip()]
+        step_texts = [
+            line.removeprefix("- ") for line in parts.text_after.split("\n") if line.strip()
+        ]
         wrong = tuple(ItemOption(name, right=False) for name in step_texts)
-        item = dataclasses.replace(item, explanation=parts.before, options=wrong)
+        item = dataclasses.replace(item, explanation=parts.text_before, options=wrong)
     parts = _split_at_label_paragraph(item.explanation, _REASONS)
     if parts and item.pairs:
-        lines = [line.removeprefix("- ") for line in parts.after.split("\n")]
+        lines = [line.removeprefix("- ") for line in parts.text_after.split("\n")]
         pairs = tuple(
             dataclasses.replace(
                 pair, why=_find_text_after_prefix(f"{pair.left}: ", lines) or pair.why
             )
             for pair in item.pairs
         )
-        item = dataclasses.replace(item, explanation=parts.before, pairs=pairs)
+        item = dataclasses.replace(item, explanation=parts.text_before, pairs=pairs)
     return _restore_hints_and_step_feedback(item)
 
 
@@ -142,17 +144,17 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
         if parts := _split_at_label_paragraph(text, f"**Step {number}.**"):
-            text = parts.before
-            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=parts.after)
+            text = parts.text_before
+            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=parts.text_after)
     while parts := _split_at_label_paragraph(text, _HINT):
-        text = parts.before
-        hints.insert(len(item.hints), parts.after)
+        text = parts.text_before
+        hints.insert(len(item.hints), parts.text_after)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 
 class _SplitAtLabel(NamedTuple):
-    before: str
-    after: str
+    text_before: str
+    text_after: str
 
 
 def _split_at_label_paragraph(text: str, label: str) -> _SplitAtLabel | None:

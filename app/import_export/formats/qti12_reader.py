@@ -269,7 +269,7 @@ class _Qti12Reader:
             raise ItemSkippedError("it names no right number")
         best = max(score for score, _ in scored_spans)
         options = tuple(
-            build_scored_option("", score, best, span=span) for score, span in scored_spans
+            build_scored_option("", score, best, number_range=span) for score, span in scored_spans
         )
         return dataclasses.replace(item, kind="numeric", options=options)
 

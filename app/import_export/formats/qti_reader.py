@@ -103,14 +103,14 @@ def _read_response(node: ET.Element) -> ResponseDeclaration:
 
 
 def compute_choice_percents(
-    root: ET.Element, response: ResponseDeclaration, *, single: bool
+    root: ET.Element, response: ResponseDeclaration, *, single_choice: bool
 ) -> dict[str, float]:
     """Return what each choice earns or costs, in percent of the mark.
 
     If a mapping is used, its values count; otherwise the declared answer is all or nothing.
     """
     right = dict.fromkeys(response.correct_values or response.full_mark_values, 100.0)
-    if single:
+    if single_choice:
         return {name: 100 * part for name, part in response.partial_credit_by_value.items()} | right
     gains = [mapped.score for mapped in response.mapped_scores if mapped.score > 0]
     if gains and _is_score_sum_of_mapping(root):
@@ -235,7 +235,7 @@ def read_qti(data: bytes) -> ImportResult:
     if not sources and not unreadable_files:
         raise UnusableFileError("The package holds no items.")
     result = read_source_items(sources)
-    return dataclasses.replace(result, refused=(*unreadable_files, *result.refused))
+    return dataclasses.replace(result, refused_items=(*unreadable_files, *result.refused_items))
 
 
 def _list_source_items(
@@ -384,7 +384,7 @@ class _QtiItemReader:
         interaction = self.interactions[0]
         response = self._find_response(interaction)
         single = qti_attribute(interaction, "max-choices") == "1"
-        percents = compute_choice_percents(self.root, response, single=single)
+        percents = compute_choice_percents(self.root, response, single_choice=single)
         choices = []
         for node in elements_below(interaction, "simple-choice"):
             name, text = qti_attribute(node, "identifier"), self._text_outside_interactions(node)

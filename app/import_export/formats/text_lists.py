@@ -233,7 +233,7 @@ class _AikenDraft:
     stem: list[str]
     options: list[_AikenOption] = dataclasses.field(default_factory=list)
     answer: str = ""
-    why: str = ""
+    explanation: str = ""
     after_empty_line: bool = False  # whether the last line was empty
 
 
@@ -270,9 +270,9 @@ def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     option, answer = _OPTION.match(line), _ANSWER.match(line)
     if draft.answer:
         why = _WHY.match(line)
-        if draft.after_empty_line or draft.why or not why:
+        if draft.after_empty_line or draft.explanation or not why:
             return False
-        draft.why = why[1]
+        draft.explanation = why[1]
     elif answer and draft.options:
         draft.answer = answer[1].strip()
     elif option and (option[2] or option[1] == _LETTERS[len(draft.options) % len(_LETTERS)]):
@@ -314,7 +314,11 @@ def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
     )
     stem = convert_plain_text("\n".join(draft.stem), join_wrapped_lines=True)
     return Item(
-        "", infer_choice_kind(options), stem, options, explanation=convert_plain_text(draft.why)
+        "",
+        infer_choice_kind(options),
+        stem,
+        options,
+        explanation=convert_plain_text(draft.explanation),
     )
 
 

@@ -57,8 +57,8 @@ class HasAnswer(Protocol):
         """Its answer part."""
 
 
-def type_of(asked: HasAnswer) -> QuestionType[Any]:
-    return type_of_answer(asked.answer)
+def type_of(question: HasAnswer) -> QuestionType[Any]:
+    return type_of_answer(question.answer)
 
 
 def type_of_answer(answer: Answer) -> QuestionType[Any]:

@@ -73,7 +73,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     models = (ChoiceSpec, Choice)
     keys = ("shuffle",)
     options_field = "options"
-    chosen = True
+    names_options = True
     least_exam_options = 3
     name: ClassVar[ChoiceKind]
     nothing = "No answer is chosen. Choose one."
@@ -166,12 +166,12 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         “Which two” may ask for a pair, so with one right option only “choose two” counts.
         """
         matches = _CHOOSE.findall(stem)
-        if self.several:
+        if self.has_several_right_options:
             matches = matches or _WHICH.findall(stem)
         if not matches:
             return
         number_word, right_count = matches[-1].lower(), sum(o.right for o in answer.options)
-        is_comparable = right_count > 1 if self.several else right_count == 1
+        is_comparable = right_count > 1 if self.has_several_right_options else right_count == 1
         if is_comparable and (_NUMBERS.get(number_word) or int(number_word)) != right_count:
             ticked = f"{right_count} option{'s are' if right_count != 1 else ' is'}"
             message = f"The question asks for {number_word}, and {ticked} ticked."
@@ -212,15 +212,15 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         chosen = [o for o in answer.options if o.key in sent_keys]
         if not chosen:
             return UnreadableResponse(self.nothing, "Nothing was counted.")
-        if len(chosen) > 1 and not self.several:
+        if len(chosen) > 1 and not self.has_several_right_options:
             return UnreadableResponse("Choose one answer only.", "Nothing was counted.")
         return GradeResult(
             score=self.score(answer, {o.key for o in chosen}, credit_rule),
             score_basis=self.describe_score(answer, {o.key for o in chosen}, credit_rule),
             parsed={"chosen": [o.key for o in chosen]},
-            marks=grade_options(answer.options, sent_keys),
-            said=option_letters(answer.options, chosen),
-            wanted=option_letters(answer.options, [o for o in answer.options if o.right]),
+            part_results=grade_options(answer.options, sent_keys),
+            given_answer=option_letters(answer.options, chosen),
+            right_answer=option_letters(answer.options, [o for o in answer.options if o.right]),
         )
 
     def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
@@ -287,8 +287,8 @@ def grade_options(
             label=LETTERS[index % len(LETTERS)],
             text=option.text,
             chosen=option.key in chosen_keys,
-            wanted_chosen=option.right,
-            good=(option.key in chosen_keys) == option.right,
+            should_be_chosen=option.right,
+            is_right=(option.key in chosen_keys) == option.right,
             feedback=option.feedback,
         )
         for index, option in enumerate(options)
@@ -334,9 +334,9 @@ class SingleChoiceType(ChoiceType):
 
     name = "single"
     template = "questions/single.html"
-    weighed = True
-    of_exam = True
-    begins = True
+    supports_weighted_options = True
+    is_in_real_exam = True
+    is_in_new_topics = True
 
     def check(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Check all option rules, and cues that give away the right one."""
@@ -381,11 +381,11 @@ class MultipleChoiceType(ChoiceType):
 
     name = "multiple"
     template = "questions/multiple.html"
-    several = True
-    in_parts = True
-    credits = ("off", "net", "each")
-    of_exam = True
-    begins = True
+    has_several_right_options = True
+    supports_partial_credit = True
+    credit_rules = ("off", "net", "each")
+    is_in_real_exam = True
+    is_in_new_topics = True
     nothing = "No answer is ticked. Tick all that are right."
 
     def write_several_right_note(self, stem: RichText) -> str:
@@ -451,7 +451,7 @@ class MultipleChoiceType(ChoiceType):
 
 
 def choice_credit(
-    right_keys: Collection[str], chosen_keys: Collection[str], option_count: int, rule: str
+    right_keys: Collection[str], chosen_keys: Collection[str], option_count: int, credit_rule: str
 ) -> float:
     """Return the score 0..1 for choosing `chosen_keys` of `option_count` options where `right_keys` is right.
 
@@ -462,7 +462,9 @@ def choice_credit(
     """
     right, chosen = set(right_keys), set(chosen_keys)
     hits, misses = len(right & chosen), len(chosen - right)
-    return _credit_of_hits_and_misses(hits, misses, len(right), option_count - len(right), rule)
+    return _credit_of_hits_and_misses(
+        hits, misses, len(right), option_count - len(right), credit_rule
+    )
 
 
 @functools.cache

@@ -82,12 +82,12 @@ class ClozeType(QuestionType[ClozeSpec]):
     name = "cloze"
     models = (ClozeSpec, ClozeBlank)
     template = "questions/cloze.html"
-    boxed = False
-    independent = True
-    in_parts = True
+    has_option_boxes = False
+    has_independent_fields = True
+    supports_partial_credit = True
     fields = ("blank.",)
-    blank = re.compile(r"\[\[[^\[\]\n]+\]\]")
-    begins = True
+    gap_pattern = re.compile(r"\[\[[^\[\]\n]+\]\]")
+    is_in_new_topics = True
 
     def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         return block.type == "inline" and "[[" in block.content and not options
@@ -153,14 +153,16 @@ class ClozeType(QuestionType[ClozeSpec]):
             _grade_blank(number, blank, typed[blank.key])
             for number, blank in enumerate(answer.blanks, 1)
         )
-        good, all_ = sum(mark.good for mark in marks), len(marks)
+        good, all_ = sum(mark.is_right for mark in marks), len(marks)
         return GradeResult(
             score=score_parts(good, all_, credit_rule),
             score_basis=f"{good} of {all_} gaps right",
             parsed={"blanks": typed},
-            marks=marks,
-            said=", ".join(f"“{words}”" if words else "nothing" for words in typed.values()),
-            wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
+            part_results=marks,
+            given_answer=", ".join(
+                f"“{words}”" if words else "nothing" for words in typed.values()
+            ),
+            right_answer=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
         )
 
     def any_response(self, answer: ClozeSpec) -> SubmittedFields:
@@ -280,10 +282,10 @@ def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
         label=f"Gap {number}",
         text=escape_typed_text(blank.hint),
         chosen=bool(typed),
-        wanted_chosen=True,
-        good=good,
-        given=escape_typed_text(typed),
-        wanted=escape_typed_text(blank.answers[0]),
+        should_be_chosen=True,
+        is_right=good,
+        given_answer=escape_typed_text(typed),
+        right_answer=escape_typed_text(blank.answers[0]),
     )
 
 
@@ -296,7 +298,7 @@ def _cloze_html(answer: ClozeSpec, fillings: list[str]) -> str:
 def find_block_with_blank(tokens: Sequence[Token]) -> Token | None:
     """Return the first block with a blank outside of code and formulas; None if there is none."""
     texts = ((t, c) for t in tokens for c in t.children or () if c.type == "text")
-    return next((t for t, c in texts if ClozeType.blank.search(c.content)), None)
+    return next((t for t, c in texts if ClozeType.gap_pattern.search(c.content)), None)
 
 
 class ClozeCardFaces(NamedTuple):

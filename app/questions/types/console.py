@@ -55,8 +55,8 @@ class OpenLab:
     lines: tuple[str, ...]
     draft: str
     completions: tuple[str, ...]
-    longest: int = LONGEST_LINE
-    most: int = MOST_LINES
+    max_line_length: int = LONGEST_LINE
+    max_lines: int = MOST_LINES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ class LabReview:
     """A session after the answer: the shortest harmless path, harmful entries once, needless lines."""
 
     session: LabSession
-    way: tuple[LabCommand, ...]
-    harmful: tuple[LabEntry, ...]
-    needless: tuple[str, ...]
+    shortest_path: tuple[LabCommand, ...]
+    harmful_entries: tuple[LabEntry, ...]
+    needless_lines: tuple[str, ...]
 
 
 class ConsoleType(QuestionType[ConsoleSpec]):
@@ -78,14 +78,14 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     name = "console"
     models = (ConsoleSpec, Lab, LabCommand)
     template = "questions/console.html"
-    block = "fence console"
-    repeated = True
+    answer_block = "fence console"
+    has_several_blocks = True
     keys = ("host", "start", "goal")
     fields = ("answer", "ran", "command")
-    working = ("ran", "command")
+    working_fields = ("ran", "command")
     options_field = "diagnoses"
-    in_parts = True
-    in_exams = False
+    supports_partial_credit = True
+    is_allowed_in_exams = False
 
     def parse(self, authored: AuthoredItem) -> ConsoleSpec:
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
@@ -128,17 +128,17 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             message = "Choose one diagnosis only." if chosen else "No diagnosis is chosen."
             return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
         review, right = self.review_session(answer, raw), chosen[0].right
-        goal = len(review.session.reached) / max(1, len(answer.lab.goal_ids))
-        score = (goal + right) / 2 - _HARM * len(review.harmful)
+        goal = len(review.session.reached_goals) / max(1, len(answer.lab.goal_ids))
+        score = (goal + right) / 2 - _HARM * len(review.harmful_entries)
         if credit_rule == "off":
             score = float(score >= 1)
         return GradeResult(
             score=max(0.0, score),
             score_basis=_describe_score(review, answer.lab, right=right),
             parsed={"chosen": [chosen[0].key], "lines": [e.line for e in review.session.entries]},
-            marks=grade_options(answer.diagnoses, sent_keys),
-            said=option_letters(answer.diagnoses, chosen),
-            wanted=option_letters(answer.diagnoses, [o for o in answer.diagnoses if o.right]),
+            part_results=grade_options(answer.diagnoses, sent_keys),
+            given_answer=option_letters(answer.diagnoses, chosen),
+            right_answer=option_letters(answer.diagnoses, [o for o in answer.diagnoses if o.right]),
             feedback=escape_typed_text(_describe_review(review, answer.lab, right=right)),
         )
 
@@ -168,7 +168,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         options_html, answer_html = choice_card_faces(answer.diagnoses)
         steps = [
             f"<code>{escape(c.name)}</code>{feedback_html(c.note)}"
-            for c in self.review_session(answer, {}).way
+            for c in self.review_session(answer, {}).shortest_path
         ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
         return CardFaces(question + options_html, f"{answer_html}<ol>{list_items_html(steps)}</ol>")
@@ -182,7 +182,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     def sample_responses(self, answer: ConsoleSpec) -> Iterator[LabeledResponse]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
-        shortest_lines = [c.sample_line for c in self.review_session(answer, {}).way]
+        shortest_lines = [c.sample_line for c in self.review_session(answer, {}).shortest_path]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
             response = {"ran": shortest_lines, "answer": [option.key]}
@@ -220,7 +220,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             ]
             first.update(names[:1])
             refused.update({entry.line for entry in session.entries if entry.refused})
-            if len(session.reached) < len(lab.goal_ids):
+            if len(session.reached_goals) < len(lab.goal_ids):
                 last.update(names[-1:] or ["nothing was typed"])
         return {
             "Typed first": first,
@@ -243,21 +243,23 @@ def _typed_lines(raw: DraftFields) -> tuple[str, ...]:
 
 def _describe_score(review: LabReview, lab: Lab, *, right: bool) -> str:
     """Return in words how the points of a session and a diagnosis come about."""
-    basis = f"half for the goal ({len(review.session.reached)} of {len(lab.goal_ids)} steps), "
+    basis = (
+        f"half for the goal ({len(review.session.reached_goals)} of {len(lab.goal_ids)} steps), "
+    )
     basis += f"half for the diagnosis ({'right' if right else 'not right'})"
-    if review.harmful:
-        basis += f", less a quarter for each harmful command ({len(review.harmful)})"
+    if review.harmful_entries:
+        basis += f", less a quarter for each harmful command ({len(review.harmful_entries)})"
     return basis
 
 
 def _describe_review(review: LabReview, lab: Lab, *, right: bool) -> str:
     """Return in sentences what was reached, what did harm, and whether the diagnosis is right."""
-    goals, reached = len(lab.goal_ids), len(review.session.reached)
-    run_count, needed_count = len(review.session.executed_commands), len(review.way)
+    goals, reached = len(lab.goal_ids), len(review.session.reached_goals)
+    run_count, needed_count = len(review.session.executed_commands), len(review.shortest_path)
     text = f"Goal reached with {run_count} command{'s' if run_count != 1 else ''}"
     text += f"; {needed_count} are enough." if needed_count < run_count else "."
     if reached < goals:
         text = f"Goal not reached: {reached} of {goals} steps."
-    harmful_lines = [f"“{entry.line}”" for entry in review.harmful]
+    harmful_lines = [f"“{entry.line}”" for entry in review.harmful_entries]
     text += f" Harmful: {', '.join(harmful_lines)}." if harmful_lines else ""
     return f"{text} The diagnosis is {'right' if right else 'not right'}."

@@ -179,7 +179,7 @@ def read_condition(text: str) -> PlanCondition:
 def evaluate_condition(
     condition: PlanCondition, outputs: Mapping[str, Value], best_values: Mapping[str, Quantity]
 ) -> ConditionResult:
-    """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
+    """Evaluate a condition for the outputs of a plan; `best_values` are those of `bests`.
 
     Raises ExpressionError for unknown outputs (E44) and for units that do not fit (E42).
     """
@@ -440,10 +440,10 @@ def _build_condition_part_result(
         label=subject,
         text=escape_typed_text(subject),
         chosen=True,
-        wanted_chosen=True,
-        good=result.is_met,
-        given=escape_typed_text(_value_text(result.value)),
-        wanted=escape_typed_text(requirement),
+        should_be_chosen=True,
+        is_right=result.is_met,
+        given_answer=escape_typed_text(_value_text(result.value)),
+        right_answer=escape_typed_text(requirement),
         feedback=escape_typed_text(feedback),
     )
 
@@ -592,14 +592,14 @@ class DesignType(QuestionType[DesignSpec]):
     name = "design"
     models = (DesignSpec,)
     template = "questions/design.html"
-    boxed = False
-    in_parts = True
+    has_option_boxes = False
+    supports_partial_credit = True
     keys = ("estimate", "given", "choose", "accept")
     telling_key = "estimate"
     fields = ("choose.",)
-    in_exams = False
-    as_card = False
-    estimates = True
+    is_allowed_in_exams = False
+    is_allowed_as_card = False
+    needs_calculators = True
 
     def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
         return not options
@@ -657,12 +657,12 @@ class DesignType(QuestionType[DesignSpec]):
             _build_condition_part_result(f"c{number}", result, text, why)
             for number, (result, text) in enumerate(described_results)
         )
-        met = sum(mark.good for mark in marks)
+        met = sum(mark.is_right for mark in marks)
         return GradeResult(
             score=score_parts(met, len(marks), credit_rule),
-            parsed={"plan": plan, "met": [mark.good for mark in marks]},
-            marks=marks,
-            said=f"{met} of {len(marks)} conditions met",
+            parsed={"plan": plan, "met": [mark.is_right for mark in marks]},
+            part_results=marks,
+            given_answer=f"{met} of {len(marks)} conditions met",
             score_basis=f"{met} of {len(marks)} conditions met",
         )
 

@@ -91,7 +91,7 @@ class HotspotFigure:
 
     width: str
     drawing: SvgFigure
-    spots: tuple[HotspotMarker, ...]
+    markers: tuple[HotspotMarker, ...]
 
     def without_marks(self) -> "HotspotFigure":
         """Return the figure as an open question shows it: a marked part is often the answer.
@@ -130,7 +130,7 @@ class HotspotType(QuestionType[HotspotSpec]):
     keys = ("figure",)
     telling_key = "figure"
     options_field = "regions"
-    chosen = True
+    names_options = True
     least_exam_options = 3
 
     def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
@@ -193,9 +193,9 @@ class HotspotType(QuestionType[HotspotSpec]):
         return GradeResult(
             score=float(chosen[0].right),
             parsed={"chosen": [chosen[0].key]},
-            marks=grade_options(answer.regions, sent_keys),
-            said=option_letters(answer.regions, chosen),
-            wanted=option_letters(answer.regions, [o for o in answer.regions if o.right]),
+            part_results=grade_options(answer.regions, sent_keys),
+            given_answer=option_letters(answer.regions, chosen),
+            right_answer=option_letters(answer.regions, [o for o in answer.regions if o.right]),
         )
 
     def any_response(self, answer: HotspotSpec) -> SubmittedFields:
@@ -307,7 +307,7 @@ def _suggest_option_with_region(option_text: str) -> str:
 def _lettered_svg(figure: HotspotFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
     drawing = figure.without_marks().drawing
-    spots = "".join(draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in figure.spots)
+    spots = "".join(draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in figure.markers)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '

@@ -84,15 +84,15 @@ class MatchingType(QuestionType[MatchSpec]):
     name = "match"
     models = (MatchSpec, MatchRow)
     template = "questions/match.html"
-    boxed = False
-    independent = True
-    in_parts = True
-    credits = ("off", "net", "each")
+    has_option_boxes = False
+    has_independent_fields = True
+    supports_partial_credit = True
+    credit_rules = ("off", "net", "each")
     fields = ("pair.",)
-    block = "table_open"
+    answer_block = "table_open"
 
     def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
-        return block.type == self.block and not block.level and not options
+        return block.type == self.answer_block and not block.level and not options
 
     def parse(self, authored: AuthoredItem) -> MatchSpec:
         table, item = authored.parts.block, authored.comment.id
@@ -179,8 +179,8 @@ class MatchingType(QuestionType[MatchSpec]):
             score=score_parts(good - wrong if is_net else good, len(rows), credit_rule),
             score_basis=f"{good} right less {wrong} wrong, of {len(rows)} rows" if is_net else said,
             parsed={"pairs": given},
-            marks=tuple(_grade_row(row, given[row.key], known) for row in rows),
-            said=said,
+            part_results=tuple(_grade_row(row, given[row.key], known) for row in rows),
+            given_answer=said,
         )
 
     def describe_missing_input(
@@ -301,10 +301,10 @@ def _grade_row(row: MatchRow, given: str, text_by_answer: dict[str, RichText]) -
         label=row.left.plain,
         text=row.left,
         chosen=bool(given),
-        wanted_chosen=True,
-        good=given == row.answer,
-        given=text_by_answer.get(given, NO_TEXT),
-        wanted=row.right,
+        should_be_chosen=True,
+        is_right=given == row.answer,
+        given_answer=text_by_answer.get(given, NO_TEXT),
+        right_answer=row.right,
         feedback=row.why,
     )
 

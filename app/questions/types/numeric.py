@@ -341,8 +341,8 @@ class NumericType(QuestionType[NumericSpec]):
     template = "questions/numeric.html"
     fields = ("answer", "unit")
     options_field = "options"
-    weighed = True
-    begins = True
+    supports_weighted_options = True
+    is_in_new_topics = True
 
     def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
@@ -438,12 +438,12 @@ class NumericType(QuestionType[NumericSpec]):
                 "unit": counted_in,
                 "option": option.key if option else "",
             },
-            said=format_given_number(number, counted_in),
-            wanted=next(
+            given_answer=format_given_number(number, counted_in),
+            right_answer=next(
                 (_format_center(o.range) for o in answer.options if o.right and o.range), ""
             ),
             feedback=option.feedback if option else RichText("", ""),
-            near=near,
+            near_miss_message=near,
         )
 
     def card_sides_below_stem(self, answer: NumericSpec, gap: RenderGap) -> CardFaces:

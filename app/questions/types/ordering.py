@@ -83,16 +83,16 @@ class OrderingType(QuestionType[OrderSpec]):
     name = "order"
     models = (OrderSpec, Choice)
     template = "questions/order.html"
-    in_parts = True
-    credits = ("off", "each", "lcs")
+    supports_partial_credit = True
+    credit_rules = ("off", "each", "lcs")
     fields = ("place.",)
-    block = "ordered_list_open"
-    begins = True
+    answer_block = "ordered_list_open"
+    is_in_new_topics = True
 
     def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by a numbered list; boxes may mark the distractors."""
         del options
-        return block.type == self.block and not block.level
+        return block.type == self.answer_block and not block.level
 
     def parse(self, authored: AuthoredItem) -> OrderSpec:
         """Parse the steps of an ordered list; unticked options are distractors."""
@@ -181,7 +181,9 @@ class OrderingType(QuestionType[OrderSpec]):
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
         return {**{name: list(values) for name, values in raw.items()}, **places}
 
-    def autosaved_response(self, answer: OrderSpec, raw: DraftFields, said: str) -> DraftFields:
+    def autosaved_response(
+        self, answer: OrderSpec, raw: DraftFields, marked_answered: str
+    ) -> DraftFields:
         """Return the order to save; an order that is still as drawn is no answer.
 
         The form sends the position of every step, moved or not. The positions are saved if
@@ -190,7 +192,7 @@ class OrderingType(QuestionType[OrderSpec]):
         """
         places_as_drawn = {f"place.{p.step.key}": p.place for p in self.template_data(answer, {})}
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
-        if said == "yes" or (not said and places != places_as_drawn):
+        if marked_answered == "yes" or (not marked_answered and places != places_as_drawn):
             return raw
         return {name: values for name, values in raw.items() if name not in places}
 
@@ -210,9 +212,9 @@ class OrderingType(QuestionType[OrderSpec]):
             score=order_credit(right, given, credit_rule),
             score_basis=_describe_order_credit(right, given, credit_rule),
             parsed={"order": given},
-            marks=_grade_steps(answer, places),
-            said=_ordering_verdict(answer, given),
-            wanted="",
+            part_results=_grade_steps(answer, places),
+            given_answer=_ordering_verdict(answer, given),
+            right_answer="",
         )
 
     def describe_empty_places(self, answer: OrderSpec, raw: SubmittedFields) -> str:
@@ -274,8 +276,8 @@ class OrderingType(QuestionType[OrderSpec]):
         return _mean_credit_of_shuffled_order(len(answer.steps), credit_rule)
 
 
-def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:
-    """Return the score 0..1 of an order `given` where `right` is expected.
+def order_credit(right_order: Sequence[str], given_order: Sequence[str], credit_rule: str) -> float:
+    """Return the score 0..1 of an order.
 
     - `lcs`: longest common subsequence with the right order, minus one for each
       distractor. A single step is always in order, so it earns nothing:
@@ -283,14 +285,17 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     - `each`: the share of steps in their right position.
     - otherwise all or nothing.
     """
-    if rule == "lcs" and len(right) > 1:
-        distractor_count = len(set(given) - set(right))
+    if credit_rule == "lcs" and len(right_order) > 1:
+        distractor_count = len(set(given_order) - set(right_order))
         return clamp_fraction(
-            _longest_common_subsequence(right, given) - 1 - distractor_count, len(right) - 1
+            _longest_common_subsequence(right_order, given_order) - 1 - distractor_count,
+            len(right_order) - 1,
         )
-    if rule == "each":
-        return clamp_fraction(_count_in_place(right, given), max(len(right), len(given)))
-    return float(list(right) == list(given))
+    if credit_rule == "each":
+        return clamp_fraction(
+            _count_in_place(right_order, given_order), max(len(right_order), len(given_order))
+        )
+    return float(list(right_order) == list(given_order))
 
 
 def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> str:
@@ -402,10 +407,10 @@ def _grade_step(
         label=str(right_place or ""),
         text=step.text,
         chosen=rank is not None,
-        wanted_chosen=right_place is not None,
-        good=rank == right_place,
-        given=escape_typed_text(given),
-        wanted=escape_typed_text(str(right_place or "")),
+        should_be_chosen=right_place is not None,
+        is_right=rank == right_place,
+        given_answer=escape_typed_text(given),
+        right_answer=escape_typed_text(str(right_place or "")),
         feedback=step.feedback,
     )
 

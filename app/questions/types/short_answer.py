@@ -58,7 +58,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     template = "questions/short.html"
     keys = ("case",)
     options_field = "options"
-    weighed = True
+    supports_weighted_options = True
 
     def parse(self, authored: AuthoredItem) -> ShortAnswerSpec:
         made = []
@@ -118,8 +118,8 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         return GradeResult(
             score=option_score(option),
             parsed={"text": typed, "option": option.key if option else ""},
-            said=f"“{typed}”",
-            wanted=" or ".join(f"“{r}”" for r in right),
+            given_answer=f"“{typed}”",
+            right_answer=" or ".join(f"“{r}”" for r in right),
             feedback=option.feedback if option else RichText("", ""),
         )
 
