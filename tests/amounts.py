@@ -14,3 +14,5 @@ EXAMPLES = hypothesis.settings(
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
+OF_EACH = hypothesis.settings(EXAMPLES, max_examples=10 if FACTOR == 1 else 40 * FACTOR)
+"""For what is drawn anew of each of many, such as of each calculator."""

@@ -10,6 +10,7 @@ from app.estimator import registry
 from app.estimator.hardware import catalog as accelerators
 from app.estimator.inputs import input_specs
 from app.estimator.models import lookup
+from tests.amounts import OF_EACH
 
 GAPS = {"free", "saved"}  # distances, which go both ways
 NAMES = [entry.name for entry in registry.entries()]
@@ -96,7 +97,7 @@ def test_anything_is_answered_or_refused_by_name(client, name):
     entry = registry.find_estimate(name)
     known = set(input_specs(entry.inputs))
 
-    @settings(suppress_health_check=list(HealthCheck))
+    @settings(OF_EACH, suppress_health_check=list(HealthCheck))
     @given(sent_to(entry))
     def ask(sent):
         answer = client.post(f"/api/v1/estimates/{name}", json=sent)

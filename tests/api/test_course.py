@@ -4,10 +4,14 @@ import json
 import re
 
 import pytest
+from httpx2 import Response
 
 from app.content.item_splitter import page_source_without_items
+from app.content.library import Library
 from app.main import create_app
 from app.questions import types as kinds
+from app.questions.model import Question
+from tests.amounts import FACTOR
 from tests.conftest import visit
 
 BASE = "/api/v1/courses"
@@ -53,17 +57,45 @@ def test_of_one_topic_only_what_belongs_to_it(client, name, library) -> None:
     assert {q["topic"] for q in told["questions"]} == {slug}
 
 
+def topics_of_every_type(course: Library) -> list[str]:
+    """The slugs of a few topics with questions of each type and use; `make drills`: of all."""
+    types = {
+        topic: {(q.type, q.use) for q in course.questions.values() if q.topic == topic}
+        for topic in sorted(course.topics)
+    }
+    if FACTOR > 1:
+        return [*types]
+    found: list[str] = []
+    seen: set[str] = set()
+    while missing := set().union(*types.values()) - seen:
+        found.append(max(types, key=lambda topic: len(types[topic] & missing)))
+        seen |= types[found[-1]]
+    return found
+
+
+@pytest.mark.drawn
 def test_no_answer_tells_a_key(live_shipped, shipped, settings, clock) -> None:
+    topics = topics_of_every_type(shipped)
     app = create_app(settings, clock, live_shipped)
     client = visit(app)
     (course,) = client.get(BASE).json()["courses"]
-    answered = client.get(f"{BASE}/{course['course']}/questions")
+    for topic in topics:
+        answered = client.get(f"{BASE}/{course['course']}/questions?topic={topic}")
+        check_keys([q for q in shipped.questions.values() if q.topic == topic], answered)
+
+
+def test_no_answer_about_a_whole_course_tells_a_key(client, name, library) -> None:
+    answered = client.get(f"{BASE}/{name}/questions")
+
+    check_keys([*library.questions.values()], answered)
+
+
+def check_keys(questions: list[Question], answered: Response) -> None:
     told = {q["question"]: q for q in answered.json()["questions"]}
 
-    practiced = {q.id for q in shipped.questions.values() if q.use != "exam"}
-    assert told.keys() == practiced
-    for item in practiced:
-        question = shipped.questions[item]
+    practiced = {q.id: q for q in questions if q.use != "exam"}
+    assert told.keys() == practiced.keys()
+    for item, question in practiced.items():
         html = told[item]["html"]
         for said in (question.explanation, question.mistake):
             assert not said.html or said.html not in html, item

@@ -33,7 +33,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def live_library(folder: Path) -> LiveLibrary:
+def live_library(request: pytest.FixtureRequest, folder: Path) -> LiveLibrary:
+    """The course as it is now; a file is read once for all tests in which it says the same."""
+    request.getfixturevalue("read_once")
     return LiveLibrary(folder)
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from app.estimator import registry
 from app.estimator.inputs import input_specs
+from tests.amounts import OF_EACH
 
 NAMES = [entry.name for entry in registry.entries()]
 WORDS = st.one_of(
@@ -27,7 +28,7 @@ def test_anything_asked_of_a_calculator_is_answered_or_refused(client, name):
         st.text(max_size=5),
     )
 
-    @settings(suppress_health_check=list(HealthCheck))
+    @settings(OF_EACH, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(FORMS), st.dictionaries(names, WORDS, max_size=4))
     def ask(form, typed):
         answer = client.get(f"/calculators/{name}{form}", params=typed, follow_redirects=True)

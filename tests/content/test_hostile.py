@@ -118,6 +118,7 @@ def test_a_hostile_item_is_left_out_with_its_problem(subtests: pytest.Subtests) 
             assert all("Headroom failed" not in p.message for p in problems)
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("name", ITEMS)
 def test_the_check_names_a_hostile_item(name: str, course: Path) -> None:
     (course / QUIZ).write_text(ITEMS[name], encoding="utf-8")
@@ -144,6 +145,7 @@ REGISTERS = {
 }
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("name", REGISTERS)
 def test_a_hostile_register_is_named(name: str, course: Path) -> None:
     (course / "syllabus.toml").write_text(REGISTERS[name], encoding="utf-8")

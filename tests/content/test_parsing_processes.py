@@ -27,9 +27,9 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
         jobs = [
             (file.read_text(encoding="utf-8"), str(file.relative_to(tiny)), names)
             for file in sorted(tiny.rglob("*.*"))
-        ] * 9
-        assert len(jobs) > 60
-        assert crew._parse_in_parallel(jobs, 3) == [parse_file(*job) for job in jobs]
+        ]
+        assert len(jobs * 9) > 60
+        assert crew._parse_in_parallel(jobs * 9, 3) == [parse_file(*job) for job in jobs] * 9
     """)
 
     done = subprocess.run(

@@ -25,6 +25,7 @@ from app.estimator.inputs import (
 )
 from app.estimator.registry import NAMES, EstimateSpec, entries, find_estimate, run_estimate
 from app.estimator.result import Chart, Estimate, StackedBar, Timeline
+from tests.amounts import OF_EACH
 
 ENTRIES = entries()
 SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"
@@ -307,6 +308,7 @@ def typed(entry: EstimateSpec) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @each_entry
+@OF_EACH
 @given(data=st.data())
 def test_any_input_has_an_answer_or_a_named_problem(
     entry: EstimateSpec, data: st.DataObject

@@ -12,6 +12,7 @@ TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("form", ["gift", "moodle", "qti", "qti21", "csv", "json"])
 def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     course = Path(shutil.copytree(TINY, tmp_path / "course"))

@@ -40,6 +40,7 @@ def kept(question: Question) -> dict[str, object]:
     }
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("form", FORMS)
 def test_topics_use_level_wrong_steps_and_clues_come_back(
     course: Path, tmp_path: Path, form: str
