@@ -217,11 +217,11 @@ def test_answers_are_filtered_by_date_place_and_when_learners_joined(
 
     assert count() == 2
     assert count(include_repeated=True) == 3
-    assert count(since=day, until=day) == 1
+    assert count(answered_since=day, answered_until=day) == 1
     assert count(context="exam") == 1
     assert count(joined_since=day) == 1
     assert count(joined_until=day - dt.timedelta(days=1)) == 1
-    assert count(since=day, joined_until=day) == 2
+    assert count(answered_since=day, joined_until=day) == 2
 
 
 @pytest.mark.parametrize(
