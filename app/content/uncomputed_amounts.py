@@ -157,7 +157,7 @@ def _plain_amount_problem(path: str, amount: PlainAmount, equal_target: str) -> 
 def read_amounts(text: str) -> FileAmounts:
     """Return the amounts in the source of a page, of items, of a glossary or a drawing.
 
-    >>> read_amounts("An H100 draws 700 W.").plain
+    >>> read_amounts("An H100 draws 700 W.").plain_amounts
     (PlainAmount(text='700 W', line=1, column=15, target='hw:h100-sxm5-80#tdp'),)
     """
     title = _TITLE.search(text)

@@ -92,9 +92,9 @@ def count_new_cards_left(
     new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra_cards` are
     added on top.
 
-    >>> count_new_cards_left(30, DayCounts(due=0, answered=0, begun=0))
+    >>> count_new_cards_left(30, DayCounts(due=0, reviewed=0, begun=0))
     15
-    >>> count_new_cards_left(30, DayCounts(due=60, answered=0, begun=0))
+    >>> count_new_cards_left(30, DayCounts(due=60, reviewed=0, begun=0))
     5
     """
     seconds = study_minutes * 60 * _SHARE_OF_CARDS

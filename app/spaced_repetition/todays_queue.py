@@ -85,7 +85,7 @@ class CardsLeft:
     def seconds(self) -> float:
         """Expected time: 11.25 s for a review and 60 s for a new card at the usual pace.
 
-        >>> CardsLeft(due=16, waiting=0, fresh=2).seconds
+        >>> CardsLeft(due=16, waiting=0, new=2).seconds
         300.0
         """
         return (
@@ -299,7 +299,7 @@ def count_by_queue(cards_left: CardsLeft, kind: str = "") -> tuple[QueueCounter,
 
     The counts match those of `describe_cards_left`, and together they are all cards left.
 
-    >>> [c.count for c in count_by_queue(CardsLeft(due=7, waiting=2, fresh=15, learning=1))]
+    >>> [c.count for c in count_by_queue(CardsLeft(due=7, waiting=2, new=15, learning=1))]
     [15, 3, 6]
     """
     return (
