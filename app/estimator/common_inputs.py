@@ -365,7 +365,12 @@ engine_input = partial(
     default="vllm",
     label="Engine",
     choices=(*engine.list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
-    aliases=(("vllm-0.9", "vllm"), ("vllm-0.7", "vllm-2024"), ("vllm-0.6", "vllm-2024")),
+    aliases=(
+        ("vllm-0.17", "vllm"),
+        ("vllm-0.9", "vllm"),
+        ("vllm-0.7", "vllm-2024"),
+        ("vllm-0.6", "vllm-2024"),
+    ),
     help="Which measured engine the overheads are modeled on.",
 )
 cached_share_input = partial(

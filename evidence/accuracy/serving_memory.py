@@ -48,6 +48,7 @@ _ENGINES = {
     "vLLM 0.6.5": "vllm-0.6",
     "vLLM 0.7": "vllm-0.7",
     "vLLM 0.9": "vllm-0.9",
+    "vLLM 0.17": "vllm-0.17",
     "SGLang": "sglang",
 }
 _CACHES = {1: "fp8", 2: "bf16"}
@@ -76,6 +77,7 @@ def kv_capacity_tokens(inputs: CaseInputs) -> CalculatorQuery:
         cache=_CACHES[inputs.read_int("kv_dtype_bytes", 2)],
         tensor_parallel=inputs.read_int("tp", 1),
         block=inputs.read_int("block_tokens", 0) or 16,
+        max_sequences=inputs.read_int("max_num_seqs", 0) or None,
         **memory,
     )
 

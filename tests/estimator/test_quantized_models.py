@@ -596,6 +596,42 @@ def test_smaller_cards_sample_for_fewer_sequences() -> None:
     assert peak("h100-sxm5-80", shown_memory="47 GiB") == 256 * sampler
 
 
+def test_vllm_0_17_keeps_less_for_its_sampler() -> None:
+    # Without a sort there are 14 bytes for each of 1,024 sequences and 262,144 words; the log of
+    # vLLM 0.26 with Gemma 4 31B on one GB300 has a peak of 3.9 GiB and 182.37 GiB for the cache.
+    typed = {
+        "model": "gemma-4-31b",
+        "gpu": "b300-sxm",
+        "shown_memory": "267.69 GiB",
+        "tensor_parallel": 1,
+        "memory_utilization": "92%",
+    }
+    newer, older = (
+        registry.run_estimate("inference-memory", typed | {"engine": engine})
+        for engine in ("vllm-0.17", "vllm-0.9")
+    )
+    assert newer["activations"].value == 1024 * 14 * 262144
+    assert newer["cache_room"].value == pytest.approx(182.37 * GIB, rel=0.01)
+    assert newer["cache_room"].low <= 182.37 * GIB <= newer["cache_room"].high
+    assert older["cache_room"].value < 0.98 * 182.37 * GIB
+    hint = "vLLM 0.17 and later takes about"
+    assert any(hint in note for note in older.notes)
+    assert not any(hint in note for note in newer.notes)
+
+
+def test_a_newer_vllm_of_a_small_card_takes_as_much_as_an_older_one() -> None:
+    typed = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "tensor_parallel": 1, "concurrent": 1}
+    notes = registry.run_estimate("inference-memory", typed).notes
+    assert not any("vLLM 0.17" in note for note in notes)
+
+
+def test_every_vllm_with_hybrid_blocks_counts_them() -> None:
+    typed = {"model": "qwen3.6-27b", "gpu": "h100-sxm5-80", "weights": "fp8", "tensor_parallel": 1}
+    for engine in ("vllm-0.9", "vllm-0.17"):
+        answer = registry.run_estimate("inference-memory", typed | {"engine": engine})
+        assert answer["cache_blocks"].value > 0
+
+
 def test_two_cards_of_32_gb_have_the_room_that_their_log_says() -> None:
     # noonghunna/club-3090, issue 1087: 12.26 GiB of 28.88 on each of two RTX 5090.
     answer = registry.run_estimate(

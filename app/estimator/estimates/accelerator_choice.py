@@ -20,7 +20,7 @@ from app.estimator.common_inputs import (
 )
 from app.estimator.estimates.composition import first_system_with_gpu
 from app.estimator.estimates.inference_memory import (
-    NEWEST,
+    DEFAULT_ENGINE,
     GpuMemoryUse,
     InferenceMemoryInputs,
     gpu_memory_use,
@@ -508,7 +508,7 @@ class MemoryGroup(NamedTuple):
 
 
 def _memory_group_key(gpu: Accelerator, weight_format: WeightFormat) -> MemoryGroup:
-    engine = ENGINES[NEWEST].with_defaults_for_gpu(gpu.name, gpu.capacity)
+    engine = ENGINES[DEFAULT_ENGINE].with_defaults_for_gpu(gpu.name, gpu.capacity)
     return MemoryGroup(is_unpacked(gpu, weight_format), engine)
 
 

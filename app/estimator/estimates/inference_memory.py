@@ -63,7 +63,8 @@ from app.estimator.models.number_formats import (
 from app.estimator.result import Bounds
 from app.estimator.serving.engine import fp8_problem, is_unpacked
 
-GENERAL, NEWEST = "general", "vllm-0.9"
+GENERAL, DEFAULT_ENGINE, NEWEST = "general", "vllm-0.9", "vllm-0.17"
+_SHARING_ENGINES = (DEFAULT_ENGINE, NEWEST)
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
 _ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 ENGINE_CHOICES = (
@@ -94,10 +95,10 @@ class InferenceMemoryInputs:
     )
     memory_utilization: float = common_inputs.usable_share_input()
     engine: str = ENGINE.add_folded_input(
-        NEWEST,
+        DEFAULT_ENGINE,
         "Engine",
         choices=ENGINE_CHOICES,
-        aliases=(("vllm", NEWEST), ("vllm-2024", "vllm-0.6"), ("compiled", GENERAL)),
+        aliases=(("vllm", DEFAULT_ENGINE), ("vllm-2024", "vllm-0.6"), ("compiled", GENERAL)),
         help="Whose measured overheads are taken; plain generation in Transformers "
         "deals whole layers to the GPUs.",
         topic="inference-memory",
@@ -315,7 +316,7 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
         activations=other.temporary,
         overhead=other.overhead if inputs.overhead is None else inputs.overhead,
         padding=_repacking_padding_bytes_per_gpu(model, inputs, gpus),
-        started=_compute_newest_engine_startup_bytes(model, inputs, gpus),
+        started=_compute_default_engine_startup_bytes(model, inputs, gpus),
     )
 
 
@@ -370,7 +371,7 @@ def shared_hybrid_blocks(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 ) -> HybridBlocks | None:
     """Return the blocks that attention and recurrent layers share, as in vLLM 0.9 and later."""
-    if inputs.engine != NEWEST:
+    if inputs.engine not in _SHARING_ENGINES:
         return None
     sharing = attention_tensor_parallel_size(inputs, gpus)
     return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
@@ -394,19 +395,20 @@ def count_engine_sequences(inputs: InferenceMemoryInputs) -> int:
     return inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
 
 
-def _compute_newest_engine_startup_bytes(
+def _compute_default_engine_startup_bytes(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 ) -> float:
-    """Return what the newest measured engine uses, by the general formula [B].
+    """Return what the default engine uses, by the general formula [B].
 
     At startup it samples for the maximum number of concurrent sequences.
     """
     if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
-    newest, sharing = engine_memory(inputs, NEWEST), attention_tensor_parallel_size(inputs, gpus)
+    engine = engine_memory(inputs, DEFAULT_ENGINE)
+    sharing = attention_tensor_parallel_size(inputs, gpus)
     return profiled_peak_bytes(
-        model, newest, sharing, inputs.step_tokens
-    ) + newest.bytes_outside_framework(gpus)
+        model, engine, sharing, inputs.step_tokens
+    ) + engine.bytes_outside_framework(gpus)
 
 
 def _repacking_padding_bytes_per_gpu(

@@ -9,7 +9,9 @@ from app.estimator.estimates.inference_memory import (
     COMMUNICATION,
     CONTEXT,
     DATA_PARALLEL,
+    DEFAULT_ENGINE,
     GENERAL,
+    NEWEST,
     STEP_TOKENS,
     GpuMemoryUse,
     InferenceMemoryInputs,
@@ -136,10 +138,11 @@ def build_notes(
     notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
         notes.append(_overhead_note(inputs, memory_use))
+        notes += _newer_version_notes(model, inputs, memory_use)
     if memory_use.started > memory_use.activations + memory_use.overhead:
         startup = format_value(memory_use.started, "B")
         notes.append(
-            f"vLLM 0.9 keeps {startup} beside weights and cache at its start, for "
+            f"{ENGINES[DEFAULT_ENGINE].label} keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
         )
     if any(a.mixer.latent_width for a, _ in model.layer_counts) and inputs.tensor_parallel > 1:
@@ -167,6 +170,11 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             "caching keeps two such states for each group of layers. A sequence of this context "
             f"takes {format_number(shared.blocks_of_sequence(inputs.context))} blocks."
         )
+        if inputs.engine == NEWEST:
+            yield (
+                "vLLM 0.26 and later may count several GB more for CUDA graphs of such a model "
+                "(issue 50780): a log of 0.27 has 13% fewer blocks."
+            )
     if inputs.graphs:
         graph_memory = format_value(inputs.graphs, "B")
         yield f"CUDA graphs take {graph_memory} of each GPU beside the usable share."
@@ -217,6 +225,25 @@ def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> s
         logged_gpus = ENGINES[inputs.engine].logged_gpus
         return f"{note}, as start-up logs of up to {logged_gpus} GPUs show it."
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
+
+
+_NOTED_DIFFERENCE = 1e9  # Bytes on each GPU.
+
+
+def _newer_version_notes(
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
+) -> Iterator[str]:
+    """Return that a newer vLLM needs less memory at its start, if it does."""
+    if inputs.engine != DEFAULT_ENGINE:
+        return
+    newer_inputs = dataclasses.replace(inputs, engine=NEWEST)
+    newer = gpu_memory_use(model, newer_inputs, inputs.tensor_parallel)
+    less = memory_use.bytes_without_cache - newer.bytes_without_cache
+    if less > _NOTED_DIFFERENCE:
+        yield (
+            f"{ENGINES[NEWEST].label} takes about {format_value(less, 'B')} less on each GPU at its "
+            "start, because its sampler does not sort: choose it as the engine."
+        )
 
 
 _MemoryResult = InferenceMemoryResult

@@ -316,15 +316,32 @@ class EngineMemory:
 # (get_batch_defaults in vllm/engine/arg_utils.py), and agree with logs of RTX 5090: issue
 # 52872, and noonghunna/club-3090, issue 1087. A worker of eight A100 has 2.1 GiB outside of
 # PyTorch and one of sixteen RTX 3090 0.2 GiB (vLLM 0.7 and 0.8; pull request 14447), so that
-# the logs of two and four GPUs are not extended to more. TensorRT-LLM: the meaning of free_gpu_memory_fraction
+# the logs of two and four GPUs are not extended to more. Since vLLM 0.17 the sampler does not sort
+# (pull request 33538), nor does FlashInfer's, which newer versions take on NVIDIA GPUs of compute
+# capability 8.0 to 12.1 (40376): of each logit there are 2 bytes in 16 bit, and 4 each in FP32,
+# masked, and as a probability. A log of 0.26 with Gemma 4 31B and 1,024 sequences has a peak of
+# 15.6 bytes per logit. Outside of PyTorch are 0.3 GiB; the rest of its constant is the estimate
+# for CUDA graphs, 0.4 to 1 GiB, counted since 0.20 (30515): logs of 0.20 (Llama 3.3 70B), 0.24
+# (Qwen2.5 7B), 0.26 and 0.31 (Llama 3.1 8B), and of 0.27 with four GPUs (Qwen3 235B).
+# TensorRT-LLM: the meaning of free_gpu_memory_fraction
 # is documented; its other constants are assumed. llama.cpp: its compute buffer has the
 # logits of a batch of 512 in FP32.
 ENGINES: dict[str, EngineMemory] = {
     engine.id: engine
     for engine in (
         EngineMemory(
+            "vllm-0.17",
+            "vLLM 0.17 and later",
+            outside_framework=1.4 * GIB,
+            outside_framework_per_further_gpu=0.25 * GIB,
+            sampler_bytes_per_logit=14.0,
+            profiled_sequences=1024,
+            step_tokens=8192,
+            on_small_gpus=ProfiledBatch(256, 2048),
+        ),
+        EngineMemory(
             "vllm-0.9",
-            "vLLM 0.9 and later",
+            "vLLM 0.9 to 0.16",
             outside_framework=0.6 * GIB,
             outside_framework_per_further_gpu=0.83 * GIB,
             sampler_bytes_per_logit=35.0,
@@ -359,7 +376,7 @@ ENGINES: dict[str, EngineMemory] = {
 # constants from an engine's own logs, both ranges are narrower.
 OVERHEAD, ACTIVE = Bounds(0.4, 2.0), Bounds(0.6, 1.6)
 LOGGED_OVERHEAD, LOGGED_ACTIVE = Bounds(0.5, 1.6), Bounds(0.85, 1.2)
-LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
+LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "vllm-0.17", "sglang")
 
 
 def compute_usable_engine_bytes(

@@ -265,7 +265,7 @@ def math_bits(gpu: Accelerator, form: WeightFormat) -> str:
 # vLLM 0.9 (issue 17579), not in SGLang (sgl-project/sglang, issue 12887). TensorRT-LLM lists no FP8
 # for Ampere (its support matrix).
 _UNPACKING_ARCHITECTURES = ("Ampere",)
-_UNPACKING_ENGINES = ("vllm", "vllm-0.9", "general")
+_UNPACKING_ENGINES = ("vllm", "vllm-0.9", "vllm-0.17", "general")
 _UNPACKING_ENGINES_WITHOUT_EXPERTS = ("sglang", "vllm-2024", "vllm-0.6", "vllm-0.7")
 
 
