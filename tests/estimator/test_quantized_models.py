@@ -760,6 +760,24 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
         assert "refuses" not in answer.verdict.lead, change.field
 
 
+def test_a_change_that_needs_fewer_sequences_is_worked_out_with_them(
+    subtests: pytest.Subtests,
+) -> None:
+    asked = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    asked |= {"context": 32_768, "concurrent": 8}
+    refused = registry.run_estimate("inference-memory", asked)
+    limited = {**asked, "max_sequences": refused["cache_blocks"].value}
+    started = registry.run_estimate("inference-memory", limited)
+    for field in ("context", "concurrent", "cache"):
+        with subtests.test(field):
+            change, once_started = refused.find_flip(field), started.find_flip(field)
+            assert change
+            assert once_started
+            assert change.typed_values["max_sequences"] == str(refused["cache_blocks"].value)
+            assert change.flips_at == once_started.flips_at
+            assert change.becomes == once_started.becomes == "Fits."
+
+
 def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
     subtests: pytest.Subtests,
 ) -> None:
