@@ -801,6 +801,37 @@ def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
             assert started.find_flip("max_sequences") is None
 
 
+def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says(
+    subtests: pytest.Subtests,
+) -> None:
+    one = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    long = {**one, "prompt_tokens": 30_000, "output_tokens": 1000, "replicas": 1, "spare": 0}
+    for name, asked, expected in (
+        ("serving-capacity", {**long, "concurrent": 8}, {"concurrent", "weights", "replicas"}),
+        (
+            "serving-capacity",
+            {**long, "concurrent": 20},
+            {"cache", "concurrent", "tensor_parallel", "weights", "replicas"},
+        ),
+        ("serving-capacity", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
+        ("deployment", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
+    ):
+        changes = registry.run_estimate(name, asked).changes
+        assert {change.field for change in changes} == {"max_sequences"} | expected
+        for change in changes:
+            with subtests.test(name, field=change.field, users=asked.get("concurrent")):
+                answer = registry.run_estimate(name, {**asked, **change.typed_values})
+                assert "refuses" not in f"{answer.verdict.lead} {answer.verdict.text}"
+                keeps = {"Meets the targets.", "Met by what is counted here."}
+                if change.becomes in keeps or change.becomes.endswith("the targets."):
+                    assert answer["fits"].value
+    # What starts by itself needs no second change.
+    wider = registry.run_estimate("serving-capacity", {**long, "concurrent": 20})
+    width = wider.find_flip("tensor_parallel")
+    assert width
+    assert "max_sequences" not in width.typed_values
+
+
 def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:
     # vLLM loaded 57.752 GiB on each of 8 GPUs (vllm-project/vllm, issue 6746).
     for name in ("meta-llama/Llama-3.1-405B-Instruct-FP8", "meta-llama/Llama-3.1-405B-FP8"):

@@ -13,17 +13,20 @@ from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
+    compute_served_capacity,
     fewest_replicas,
     find_best_split,
     find_loadable_split,
     has_room_for_request,
     latency_targets,
+    place_replica,
     replica_load,
     tpot_interval_name,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
-from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory_verdict import build_start_flips, round_past_limit
+from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
+from app.estimator.memory.inference_memory import RefusedStart
+from app.estimator.memory_verdict import add_change_to_start, build_start_flips, round_past_limit
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
@@ -33,9 +36,7 @@ from app.estimator.models.number_formats import (
 )
 from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.engine import fp8_problem
-from app.estimator.serving.replica import (
-    OperatingPoint,
-)
+from app.estimator.serving.replica import OperatingPoint, refused_start_of_replica
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
 
@@ -288,6 +289,37 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the input values at which the verdict flips, with those that vLLM starts with.
+
+    A change with which it would refuse to start is worked out with fewer sequences, and named
+    with them.
+    """
+    refused = result.refused_start
+    if refused is None or not refused.most or result.profile.placed.refusal:
+        return _find_flips_of_load(result)
+    limited = dataclasses.replace(result.given_inputs, max_sequences=refused.most)
+    started = _find_flips_of_load(compute_served_capacity(limited))
+    alone = {
+        flip.field: flip
+        for flip in _find_flips_of_load(result)
+        if flip.becomes in _MORE_LOAD or not _refused_start_after(result, flip)
+    }
+    combined = (
+        alone.get(flip.field) or add_change_to_start(flip, refused)
+        for flip in started
+        if flip.field in alone or flip.becomes not in _MORE_LOAD
+    )
+    return (*build_start_flips(refused), *combined)
+
+
+def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> RefusedStart | None:
+    """Return with how many sequences vLLM does not start after a change by itself."""
+    typed = {**inputs_to_query(result.given_inputs), **flip.typed_values}
+    changed = parse_inputs(ServingCapacityInputs, typed)
+    return refused_start_of_replica(place_replica(changed), changed.memory_utilization)
+
+
+def _find_flips_of_load(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if not result.fits_memory:
         settings = _engine_settings_flips(result)
         lighter = _fp8_weights_flips(result)
@@ -299,14 +331,7 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return _relaxed_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
     targets = _counted_target_flip(result) or _fewer_replicas_flip(result)
-    return (
-        *build_start_flips(result.refused_start),
-        *_fp8_cache_flips(result),
-        flips.load,
-        *targets,
-        *other,
-        *flips.replicas,
-    )
+    return (*_fp8_cache_flips(result), flips.load, *targets, *other, *flips.replicas)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -323,7 +348,8 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     becomes = _served_load_text(result)
     if not other.targets_met:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        becomes = f"{int(other.profile.max_batch)} of {format_number(users)} requests are answered at a time."
+        held = format_number(min(int(other.profile.max_batch), users))
+        becomes = f"{held} of {format_number(users)} requests are answered at a time."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
@@ -577,6 +603,12 @@ def _target_flip(
     return VerdictFlip(f"{kind}_target", f"Target: {_TARGET_LABELS[kind]}", now, then, becomes)
 
 
+_WAITING, _SLOW = "Others wait for memory.", "Too slow."
+_ONE_MORE, _ONE_MORE_PREFILL = "Takes one more replica.", "Takes one more prefill replica."
+# What becomes of a load that is met, at a larger one.
+_MORE_LOAD = frozenset({_WAITING, _SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
+
+
 class LoadAndReplicaFlips(NamedTuple):
     load: VerdictFlip
     replicas: tuple[VerdictFlip, ...]
@@ -597,13 +629,13 @@ def _load_and_replica_flips(
         flips = format_number(most + (1 if result.targets_met else 0))
     becomes = _served_load_text(result)
     if result.targets_met and not result.has_targets:
-        becomes = "Others wait for memory."
+        becomes = _WAITING
     elif result.targets_met:
-        becomes = "Too slow."
+        becomes = _SLOW
     if result.prefill_bound:
-        becomes = "Takes one more prefill replica."
+        becomes = _ONE_MORE_PREFILL
     elif result.targets_met and not inputs.replicas:
-        becomes = "Takes one more replica."
+        becomes = _ONE_MORE
     load = VerdictFlip(field, label, format_number(now), flips, becomes)
     if result.targets_met or not inputs.replicas:
         return LoadAndReplicaFlips(load, ())
