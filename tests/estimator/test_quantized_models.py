@@ -825,6 +825,8 @@ def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says
                 keeps = {"Meets the targets.", "Met by what is counted here."}
                 if change.becomes in keeps or change.becomes.endswith("the targets."):
                     assert answer["fits"].value
+    short = registry.run_estimate("serving-capacity", {**long, "concurrent": 8})
+    assert short.verdict.lead == "The model fits, but vLLM refuses to start."
     # What starts by itself needs no second change.
     wider = registry.run_estimate("serving-capacity", {**long, "concurrent": 20})
     width = wider.find_flip("tensor_parallel")

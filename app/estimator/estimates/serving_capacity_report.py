@@ -202,7 +202,7 @@ def _add_refused_start(verdict: Verdict, result: CapacityResult) -> Verdict:
     text = f"{verdict.text} {refused.text}"
     if verdict.status == "no":
         return dataclasses.replace(verdict, text=text)
-    return Verdict("tight", "It fits, but vLLM refuses to start.", text)
+    return Verdict("tight", "The model fits, but vLLM refuses to start.", text)
 
 
 def _describe_relaxed_target(result: CapacityResult) -> str:
