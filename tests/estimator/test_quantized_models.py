@@ -834,6 +834,29 @@ def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says
     assert "max_sequences" not in width.typed_values
 
 
+def test_experts_in_fp8_are_advised_whole_with_and_without_blocks(
+    subtests: pytest.Subtests,
+) -> None:
+    asked = {"model": "qwen3-235b-a22b", "gpu": "h100-sxm5-80", "tensor_parallel": 4}
+    long = {"prompt_tokens": 60_000, "concurrent": 8, "replicas": 1, "spare": 0, "tpot_target": ""}
+    for weights in ("fp8", "fp8-block"):
+        with subtests.test(weights):
+            answer = registry.run_estimate("serving-capacity", asked | long | {"weights": weights})
+            change = answer.find_flip("tensor_parallel")
+            assert change
+            assert change.typed_values == {"tensor_parallel": "8", "expert_parallel": "8"}
+            assert change.becomes == "8 GPUs in all are enough."
+            memory = registry.run_estimate("inference-memory", asked | {"weights": weights})
+            wider = memory.find_flip("tensor_parallel")
+            assert wider
+            assert wider.becomes == "Fits, with expert parallelism."
+    # Experts of BF16 weights are divided within.
+    wide = registry.run_estimate("serving-capacity", asked | long | {"weights": "bf16"})
+    more = wide.find_flip("tensor_parallel")
+    assert more
+    assert more.typed_values == {"tensor_parallel": "8"}
+
+
 def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:
     # vLLM loaded 57.752 GiB on each of 8 GPUs (vllm-project/vllm, issue 6746).
     for name in ("meta-llama/Llama-3.1-405B-Instruct-FP8", "meta-llama/Llama-3.1-405B-FP8"):

@@ -16,6 +16,7 @@ from app.estimator.estimates.inference_memory import (
     fewest_fitting_gpus,
     find_limits,
     fits_with,
+    fp8_checkpoint_warning,
     gpu_memory_use,
     is_part_of_gpu,
     plausible_memory_range,
@@ -245,7 +246,8 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
     if not sure and not result.is_full:
         return []
     becomes = "The fewest that fit." if result.surely_fits else becomes
-    if scale_block_problem(inputs, fewest):
+    divided = dataclasses.replace(inputs, tensor_parallel=fewest)
+    if scale_block_problem(inputs, fewest) or fp8_checkpoint_warning(divided):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)
     return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]

@@ -585,10 +585,16 @@ def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
 
 
 def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
-    """Return the inputs, with experts divided whole if engines load them only so; None if never."""
+    """Return the inputs, with experts divided whole if engines load them only so; None if never.
+
+    Weights in FP8 are taken as loaded from the publisher's FP8 checkpoint where there is a choice.
+    """
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
-    return next((split for split in (inputs, whole) if not place_replica(split).refusal), None)
+    placed = [(split, place_replica(split)) for split in (inputs, whole)]
+    loaded = [(split, replica) for split, replica in placed if not replica.refusal]
+    published = (split for split, replica in loaded if not replica.published_fp8_warning)
+    return next(published, loaded[0][0] if loaded else None)
 
 
 def gpus_per_server(inputs: ServingCapacityInputs) -> int:

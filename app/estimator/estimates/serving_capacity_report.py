@@ -664,7 +664,7 @@ def whole_expert_notes(given_parts: int, parts: int) -> tuple[str, ...]:
         return ()
     note = (
         f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
-        "do not load parts of these."
+        "do not load parts of these as they are published."
     )
     return (note,)
 
