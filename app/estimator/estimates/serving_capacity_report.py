@@ -172,7 +172,8 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     decides = _describe_deciding_target(result)
     times = _times_text(result, result.operating_point)
     counted = f"{_describe_relaxed_target(result)}{_describe_most_output(result)}"
-    text = f"{counted}{copies}. {times}{decides}{_describe_other_acceptances(result)}"
+    slow = _describe_slow_end(result)
+    text = f"{counted}{copies}. {times}{decides}{slow}{_describe_other_acceptances(result)}"
     text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
     return _add_refused_start(_add_unsure_fit(_build_load_verdict(result, text), result), result)
 
@@ -337,6 +338,22 @@ def _describe_deciding_target(result: CapacityResult) -> str:
     is_preset = kind == "tpot" and inputs.tpot_target == PRESET_TPOT
     preset = "preset " if is_preset else ""
     return f" The {preset}target of {target} decides how many replicas it takes."
+
+
+_MANY_MORE = 2  # Times the replicas, from which more of them belong in the verdict.
+
+
+def _describe_slow_end(result: CapacityResult) -> str:
+    """Return how many replicas it takes at the slow end of all times, if that is many more."""
+    bounds, replicas = result.replica_bounds, result.replicas or 0
+    if bounds is None or not result.targets_met:
+        return ""
+    if bounds.high is None:
+        return " At the slow end of the range of times, no number of replicas keeps the targets."
+    if bounds.high < _MANY_MORE * replicas:
+        return ""
+    kind = "decode replica" if result.profile.prefill else "replica"
+    return f" At the slow end of the range of times, it takes {format_count(bounds.high, kind)}."
 
 
 def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
