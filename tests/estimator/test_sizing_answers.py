@@ -11,7 +11,7 @@ from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Estimate, StackedBar
-from app.estimator.serving.replica import draft_weight_bytes
+from app.estimator.serving.replica_memory import draft_weight_bytes
 from app.estimator.serving.step_time import SpeculativeDecoding
 from app.estimator.units import format_number, format_range, format_value
 from app.widgets.estimate_view import format_interval_or_exact

@@ -31,7 +31,7 @@ from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import resolve_published_or_fp8
 from app.estimator.result import SubEstimate
-from app.estimator.serving.replica import memory_engine_id
+from app.estimator.serving.replica_memory import memory_engine_id
 from app.estimator.units import NBSP, format_value, parse_quantity
 
 

@@ -34,7 +34,7 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.serving.replica import refused_start_of_replica
+from app.estimator.serving.replica_memory import refused_start_of_replica
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"

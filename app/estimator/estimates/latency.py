@@ -32,7 +32,7 @@ from app.estimator.models.number_formats import (
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, fp8_problem
-from app.estimator.serving.replica import (
+from app.estimator.serving.replica_memory import (
     max_sequences,
     most_lacking_bytes,
     refused_start_of_replica,

@@ -46,14 +46,16 @@ from app.estimator.serving.replica import (
     build_prefill_replica,
     highest_load_within_targets,
     max_rate_batch,
-    max_sequences,
-    most_lacking_bytes,
-    most_sequences_that_surely_fit,
     operating_point_at_batch,
     operating_point_at_rate,
     profile_replica,
-    refused_start_of_replica,
     saturated_rate,
+)
+from app.estimator.serving.replica_memory import (
+    max_sequences,
+    most_lacking_bytes,
+    most_sequences_that_surely_fit,
+    refused_start_of_replica,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (

@@ -36,7 +36,8 @@ from app.estimator.models.number_formats import (
 )
 from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
 from app.estimator.serving.engine import fp8_problem
-from app.estimator.serving.replica import OperatingPoint, refused_start_of_replica
+from app.estimator.serving.replica import OperatingPoint
+from app.estimator.serving.replica_memory import refused_start_of_replica
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
 

@@ -39,11 +39,13 @@ from app.estimator.serving.replica import (
     OperatingPoint,
     ReplicaProfile,
     bracket_values_at_batch,
+    operating_point_at_batch,
+    time_mixed_steps,
+)
+from app.estimator.serving.replica_memory import (
     describe_draft_model,
     engine_memory_parts,
     expert_padding_bytes_per_gpu,
-    operating_point_at_batch,
-    time_mixed_steps,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.serving.step_time import find_acceptance
