@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator import data_files, registry
-from app.estimator.estimates.serving_capacity import ReplicaPool, count_nodes
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InvalidInputsError
+from app.estimator.memory.parallel_layout import ReplicaPool, count_nodes
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS
 from app.estimator.serving import engine, replica_memory

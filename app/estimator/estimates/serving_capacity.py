@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import common_inputs
@@ -14,7 +13,6 @@ from app.estimator.common_inputs import (
     reject_gguf_without_llama_cpp,
     reject_transformers_engine,
 )
-from app.estimator.data_files import error_range
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.hardware.catalog import find_accelerator
@@ -22,6 +20,8 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.inference_memory import RefusedStart
 from app.estimator.memory.parallel_layout import (
+    ReplicaPool,
+    count_nodes,
     default_shared_gpu_counts,
     serving_pipeline_problem,
     tensor_parallel_choices,
@@ -56,6 +56,7 @@ from app.estimator.serving.replica_memory import (
     most_lacking_bytes,
     most_sequences_that_surely_fit,
     refused_start_of_replica,
+    requests_in_memory_of_group,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
@@ -264,17 +265,6 @@ class MissedTarget(NamedTuple):
     is_preset: bool
 
 
-def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int:
-    """Return the requests that each of the groups of a replica has in memory at a time, at least 1.
-
-    Of `at_once` requests of the replica; those beyond the `most` in memory wait outside.
-
-    >>> requests_in_memory_of_group(90.0, 107.0, 1), requests_in_memory_of_group(90.0, 107.0, 8)
-    (90, 12)
-    """
-    return max(1, min(math.ceil(at_once / groups), int(most) // groups))
-
-
 class UnsureFit(NamedTuple):
     """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
 
@@ -291,34 +281,6 @@ class CountBounds(NamedTuple):
 
     low: int | None
     high: int | None
-
-
-class ReplicaPool(NamedTuple):
-    """Replicas of one kind, spare ones included, and the GPUs of each."""
-
-    copies: int
-    gpus_per_replica: int
-
-
-def count_nodes(pools: Sequence[ReplicaPool], gpus_per_node: int) -> int:
-    """Return the servers of replicas; one is split only if it is larger than a server.
-
-    What is left of servers that larger replicas share has room for smaller ones.
-
-    >>> count_nodes([ReplicaPool(1, 80), ReplicaPool(4, 8)], 72)
-    2
-    """
-    nodes = sum(pool.copies * (pool.gpus_per_replica // gpus_per_node) for pool in pools)
-    parts = [(pool.gpus_per_replica % gpus_per_node, pool.copies) for pool in pools]
-    free: list[tuple[int, int]] = []  # GPUs that are free in each of so many servers.
-    for gpus, copies in sorted((part for part in parts if part[0]), reverse=True):
-        rest = max(0, copies - sum(room // gpus * servers for room, servers in free))
-        each = gpus_per_node // gpus
-        more = math.ceil(rest / each)
-        last = rest - (more - 1) * each
-        free = [(gpus_per_node % gpus, more - 1), (gpus_per_node - last * gpus, 1)]
-        nodes += more
-    return nodes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -779,33 +741,6 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     return result
 
 
-def compute_served_capacity(inputs: ServingCapacityInputs) -> CapacityResult:
-    """Return the capacity; with a preset target that even one request misses, relaxed.
-
-    A target that nobody set refuses no hardware. Instead of it counts 1.5 times what one request
-    takes: at just that time, each replica would answer one at a time.
-    """
-    profile = build_replica_profile(inputs)
-    result = compute_capacity(inputs, profile)
-    if inputs.replicas or not (result.single_request_point and result.misses_only_preset):
-        return result
-    (missed,) = result.missed_targets
-    relaxed = dataclasses.replace(inputs, tpot_target=relax_target(missed.reached))
-    return dataclasses.replace(compute_capacity(relaxed, profile), relaxed_tpot=missed.limit)
-
-
-_SLACK = 1.5
-
-
-def relax_target(reached: float) -> float:
-    """Return the target instead of one that a single request misses by taking `reached` [s].
-
-    >>> relax_target(0.0624)
-    0.094
-    """
-    return float(f"{_SLACK * reached:.2g}")
-
-
 def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
     """Return a result whose highest load is what the counted prefill replicas can feed."""
     if result.highest_point is None or not result.replicas:
@@ -840,64 +775,6 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
     sure = (split for split in fitting if has_room_for_request(split, surely=True))
     best = next(sure, fitting[0] if fitting else None)
     return best.tensor_parallel if best else None
-
-
-def add_bounds(result: CapacityResult) -> CapacityResult:
-    """Return a result with its bounds: all times are at the low or the high end of their range.
-
-    One uncertainty counts, that of times. Near the time of a step that only reads weights, a
-    few percent of it are many requests, so that a range of replicas is wider than one of times.
-    """
-    inputs, profile = result.inputs, result.profile
-    if result.replicas is None or profile.prefill or not result.fits_memory:
-        return result
-    shortest, longest = error_range(result.measurements.error_interval_name("tpot"), 1.0)
-    least, most = (
-        _highest_load_if_longer(result, longer, result.max_rate_batch)
-        for longer in (shortest, longest)
-    )
-    few_longest = error_range(tpot_interval_name(result, 1.0), 1.0)[1]
-    if few_longest < longest and (most is None or most.batch < FEW_REQUESTS):
-        longest = few_longest
-        most = _highest_load_if_longer(result, longest, min(FEW_REQUESTS, result.max_rate_batch))
-    counts = CountBounds(fewest_replicas(inputs, least), fewest_replicas(inputs, most))
-    loads = None
-    if result.operating_point and least and most:
-        rate, is_given = result.operating_point.requests_per_second, inputs.requests_per_second
-        low, high = (rate, rate) if is_given else (rate / shortest, rate / longest)
-        loads = Bounds(low / least.requests_per_second, high / most.requests_per_second)
-    return dataclasses.replace(
-        result, replica_bounds=None if inputs.replicas else counts, load_bounds=loads
-    )
-
-
-def _highest_load_if_longer(
-    result: CapacityResult, longer: float, max_batch: float
-) -> OperatingPoint | None:
-    """Return the highest load within the targets if all times are `longer` times the estimate."""
-    targets = latency_targets(result.inputs)
-    scaled = LatencyTargets(
-        targets.share,
-        targets.ttft and targets.ttft / longer,
-        targets.tpot and targets.tpot / longer,
-    )
-    top = highest_load_within_targets(result.profile, scaled, max_batch)
-    return top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
-
-
-FEW_REQUESTS = 8.0
-"""Requests of a replica below which its time per token is known better."""
-
-
-def tpot_interval_name(result: CapacityResult, batch: float) -> str:
-    """Return the error interval of the time per token with `batch` requests in a replica.
-
-    Most of the error comes from how prompts and many sequences slow a step down, so that 97% of
-    the measurements with fewer than 8 requests lie within the narrower one. Nothing is known
-    of that where nothing like it was measured.
-    """
-    name = result.measurements.error_interval_name("tpot")
-    return f"{name}-few" if name == "tpot" and batch < FEW_REQUESTS else name
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.data_files import error_range, modeled_rate, modeled_time
 from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
+    CountBounds,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
-    compute_served_capacity,
     fewest_replicas,
     find_best_split,
     find_loadable_split,
@@ -21,7 +21,6 @@ from app.estimator.estimates.serving_capacity import (
     latency_targets,
     place_replica,
     replica_load,
-    tpot_interval_name,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
@@ -34,14 +33,99 @@ from app.estimator.models.number_formats import (
     GGUF_FORMATS,
     WEIGHT_CHOICES,
 )
-from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
+from app.estimator.result import (
+    Bounds,
+    FieldChange,
+    ModeledOutput,
+    OutputSpec,
+    OutputValue,
+    VerdictFlip,
+)
 from app.estimator.serving.engine import fp8_problem
-from app.estimator.serving.replica import OperatingPoint
+from app.estimator.serving.replica import (
+    LatencyTargets,
+    OperatingPoint,
+    highest_load_within_targets,
+    relax_target,
+)
 from app.estimator.serving.replica_memory import refused_start_of_replica
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
 
 _HOURS = 730.5
+
+
+def compute_served_capacity(inputs: ServingCapacityInputs) -> CapacityResult:
+    """Return the capacity; with a preset target that even one request misses, relaxed.
+
+    A target that nobody set refuses no hardware. Instead of it counts 1.5 times what one request
+    takes: at just that time, each replica would answer one at a time.
+    """
+    profile = build_replica_profile(inputs)
+    result = compute_capacity(inputs, profile)
+    if inputs.replicas or not (result.single_request_point and result.misses_only_preset):
+        return result
+    (missed,) = result.missed_targets
+    relaxed = dataclasses.replace(inputs, tpot_target=relax_target(missed.reached))
+    return dataclasses.replace(compute_capacity(relaxed, profile), relaxed_tpot=missed.limit)
+
+
+def add_bounds(result: CapacityResult) -> CapacityResult:
+    """Return a result with its bounds: all times are at the low or the high end of their range.
+
+    One uncertainty counts, that of times. Near the time of a step that only reads weights, a
+    few percent of it are many requests, so that a range of replicas is wider than one of times.
+    """
+    inputs, profile = result.inputs, result.profile
+    if result.replicas is None or profile.prefill or not result.fits_memory:
+        return result
+    shortest, longest = error_range(result.measurements.error_interval_name("tpot"), 1.0)
+    least, most = (
+        _highest_load_if_longer(result, longer, result.max_rate_batch)
+        for longer in (shortest, longest)
+    )
+    few_longest = error_range(tpot_interval_name(result, 1.0), 1.0)[1]
+    if few_longest < longest and (most is None or most.batch < FEW_REQUESTS):
+        longest = few_longest
+        most = _highest_load_if_longer(result, longest, min(FEW_REQUESTS, result.max_rate_batch))
+    counts = CountBounds(fewest_replicas(inputs, least), fewest_replicas(inputs, most))
+    loads = None
+    if result.operating_point and least and most:
+        rate, is_given = result.operating_point.requests_per_second, inputs.requests_per_second
+        low, high = (rate, rate) if is_given else (rate / shortest, rate / longest)
+        loads = Bounds(low / least.requests_per_second, high / most.requests_per_second)
+    return dataclasses.replace(
+        result, replica_bounds=None if inputs.replicas else counts, load_bounds=loads
+    )
+
+
+def _highest_load_if_longer(
+    result: CapacityResult, longer: float, max_batch: float
+) -> OperatingPoint | None:
+    """Return the highest load within the targets if all times are `longer` times the estimate."""
+    targets = latency_targets(result.inputs)
+    scaled = LatencyTargets(
+        targets.share,
+        targets.ttft and targets.ttft / longer,
+        targets.tpot and targets.tpot / longer,
+    )
+    top = highest_load_within_targets(result.profile, scaled, max_batch)
+    return top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
+
+
+FEW_REQUESTS = 8.0
+"""Requests of a replica below which its time per token is known better."""
+
+
+def tpot_interval_name(result: CapacityResult, batch: float) -> str:
+    """Return the error interval of the time per token with `batch` requests in a replica.
+
+    Most of the error comes from how prompts and many sequences slow a step down, so that 97% of
+    the measurements with fewer than 8 requests lie within the narrower one. Nothing is known
+    of that where nothing like it was measured.
+    """
+    name = result.measurements.error_interval_name("tpot")
+    return f"{name}-few" if name == "tpot" and batch < FEW_REQUESTS else name
 
 
 def _value_if_served(value: float | None) -> OutputValue:

@@ -9,14 +9,18 @@ from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
     ServingCapacityInputs,
-    add_bounds,
     build_replica_profile,
-    compute_served_capacity,
     replica_load,
     resolve_inputs,
     serving_setup,
 )
-from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find_flips
+from app.estimator.estimates.serving_capacity_outputs import (
+    OUTPUTS,
+    RACK,
+    add_bounds,
+    compute_served_capacity,
+    find_flips,
+)
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages

@@ -258,3 +258,14 @@ def max_accepted_sequences(placed: PlacedModel, context: float, usable_share: fl
     """Sequences that fit in memory and that an engine accepts [1]."""
     accepted = (placed.serving.sequences or _ACCEPTED) * placed.serving.replicas
     return min(accepted, max_sequences(placed, context, usable_share))
+
+
+def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int:
+    """Return the requests that each of the groups of a replica has in memory at a time, at least 1.
+
+    Of `at_once` requests of the replica; those beyond the `most` in memory wait outside.
+
+    >>> requests_in_memory_of_group(90.0, 107.0, 1), requests_in_memory_of_group(90.0, 107.0, 8)
+    (90, 12)
+    """
+    return max(1, min(math.ceil(at_once / groups), int(most) // groups))
