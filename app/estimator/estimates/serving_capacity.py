@@ -24,7 +24,6 @@ from app.estimator.memory.parallel_layout import (
     count_nodes,
     default_shared_gpu_counts,
     serving_pipeline_problem,
-    tensor_parallel_choices,
     tensor_parallel_problem,
 )
 from app.estimator.models.architecture import Architecture
@@ -52,11 +51,11 @@ from app.estimator.serving.replica import (
     saturated_rate,
 )
 from app.estimator.serving.replica_memory import (
+    UnsureFit,
+    find_unsure_fit,
     max_sequences,
     most_lacking_bytes,
-    most_sequences_that_surely_fit,
     refused_start_of_replica,
-    requests_in_memory_of_group,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
@@ -265,17 +264,6 @@ class MissedTarget(NamedTuple):
     is_preset: bool
 
 
-class UnsureFit(NamedTuple):
-    """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
-
-    Of the `requests` that a replica has in memory at a time, `sure` fit by the upper end, too.
-    """
-
-    lacking_bytes: float
-    requests: int
-    sure: int
-
-
 class CountBounds(NamedTuple):
     """A count if all times lie at the low or at the high end; None: no number is enough."""
 
@@ -289,7 +277,7 @@ class CapacityResult:
 
     `highest_point` is the highest load within the targets, `max_rate_batch` the batch with the
     highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
-    weights and one request fit; if not, `fewest_fitting_gpus` are those of a replica for them.
+    weights and one request fit.
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
     load meets the targets at the high end of all times.
     `single_request_point` is that of a request by itself if no load meets the targets.
@@ -310,7 +298,6 @@ class CapacityResult:
     single_request_point: OperatingPoint | None = None
     prefill_replicas: int | None = None
     prefill_bound: bool = False
-    fewest_fitting_gpus: int | None = None
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
     relaxed_tpot: float | None = None
@@ -358,15 +345,9 @@ class CapacityResult:
         point, profile = self.operating_point, self.profile
         if point is None or not self.fits_memory:
             return None
-        placed, share = profile.placed, self.inputs.memory_utilization
-        groups, context = placed.serving.replicas, profile.traffic.mean_context
         at_once = min(round(point.batch, 1), max(1, int(profile.max_batch)))
-        each = requests_in_memory_of_group(at_once, profile.max_batch, groups)
-        lacking = most_lacking_bytes(placed, each, context, share)
-        if lacking <= 0:
-            return None
-        sure = most_sequences_that_surely_fit(placed, context, share)
-        return UnsureFit(lacking, each * groups, sure)
+        context, share = profile.traffic.mean_context, self.inputs.memory_utilization
+        return find_unsure_fit(profile.placed, at_once, profile.max_batch, context, share)
 
     @property
     def refused_start(self) -> RefusedStart | None:
@@ -724,7 +705,6 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         simulation=_simulate_replica(inputs, profile, operating_point, replicas or 1),
         prefill_replicas=_count_prefill_replicas(profile, operating_point, replicas),
         single_request_point=lone_request,
-        fewest_fitting_gpus=None if fits_memory else _fewest_gpus_per_replica(inputs, profile),
     )
     if (prefill := profile.prefill) and result.gpus_joined_to_answer > prefill.joined_gpus:
         # The cache of some prompts comes from further away.
@@ -756,25 +736,6 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
         max_rate_batch=min(result.max_rate_batch, batch),
         prefill_bound=True,
     )
-
-
-def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
-    """Return the fewest GPUs per replica that surely fit the weights and one request.
-
-    If none does, the fewest that may.
-    """
-    if profile.prefill:
-        return None
-    counts = tensor_parallel_choices(profile.placed.model)
-    wider = (
-        dataclasses.replace(inputs, tensor_parallel=gpus)
-        for gpus in counts
-        if gpus > inputs.tensor_parallel
-    )
-    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
-    sure = (split for split in fitting if has_room_for_request(split, surely=True))
-    best = next(sure, fitting[0] if fitting else None)
-    return best.tensor_parallel if best else None
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:

@@ -25,6 +25,7 @@ from app.estimator.estimates.serving_capacity import (
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import RefusedStart
+from app.estimator.memory.parallel_layout import tensor_parallel_choices
 from app.estimator.memory_verdict import add_change_to_start, build_start_flips, round_past_limit
 from app.estimator.models.number_formats import (
     CACHE_BITS,
@@ -556,10 +557,10 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _whole_expert_changes(
-    inputs: ServingCapacityInputs, split: ServingCapacityInputs | None
+    inputs: ServingCapacityInputs, split: ServingCapacityInputs
 ) -> tuple[FieldChange, ...]:
     """Return the change to experts divided whole, if a split has them so."""
-    if split is None or split.expert_parallel == inputs.expert_parallel:
+    if split.expert_parallel == inputs.expert_parallel:
         return ()
     return (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
 
@@ -601,16 +602,27 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the fewest GPUs per replica on which weights and a request fit."""
-    if result.fewest_fitting_gpus is None:
+    """Return the fewest GPUs per replica on which weights and a request surely fit.
+
+    If there are none, the fewest on which they may.
+    """
+    inputs, profile = result.inputs, result.profile
+    if profile.prefill:
         return ()
-    inputs = result.inputs
-    wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
-    split = find_loadable_split(wider)
-    also = _whole_expert_changes(inputs, split)
-    is_sure = has_room_for_request(split or wider, surely=True)
-    becomes = "The weights fit." if is_sure else "The weights may fit."
-    return (_width_flip(inputs, result.fewest_fitting_gpus, becomes, also),)
+    wider = (
+        dataclasses.replace(inputs, tensor_parallel=gpus)
+        for gpus in tensor_parallel_choices(profile.placed.model)
+        if gpus > inputs.tensor_parallel
+    )
+    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
+    if not fitting:
+        return ()
+    sure = next((split for split in fitting if has_room_for_request(split, surely=True)), None)
+    best = sure or fitting[0]
+    becomes = "The weights fit." if sure else "The weights may fit."
+    return (
+        _width_flip(inputs, best.tensor_parallel, becomes, _whole_expert_changes(inputs, best)),
+    )
 
 
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:

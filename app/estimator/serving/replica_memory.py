@@ -269,3 +269,26 @@ def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int
     (90, 12)
     """
     return max(1, min(math.ceil(at_once / groups), int(most) // groups))
+
+
+class UnsureFit(NamedTuple):
+    """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
+
+    Of the `requests` that a replica has in memory at a time, `sure` fit by the upper end, too.
+    """
+
+    lacking_bytes: float
+    requests: int
+    sure: int
+
+
+def find_unsure_fit(
+    placed: PlacedModel, at_once: float, most: float, context: float, usable_share: float = _USABLE
+) -> UnsureFit | None:
+    """Return what lacks for requests `at_once`, of `most` in memory; None if they surely fit."""
+    each = requests_in_memory_of_group(at_once, most, placed.serving.replicas)
+    lacking = most_lacking_bytes(placed, each, context, usable_share)
+    if lacking <= 0:
+        return None
+    sure = most_sequences_that_surely_fit(placed, context, usable_share)
+    return UnsureFit(lacking, each * placed.serving.replicas, sure)
