@@ -9,7 +9,7 @@ from app.estimator.formula_steps import extra_decimals_for_exact_sum
 from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.memory.inference_memory import RefusedStart
-from app.estimator.result import Status, Verdict, VerdictFlip
+from app.estimator.result import FieldChange, Status, Verdict, VerdictFlip
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
 TIGHT = 0.1
@@ -131,6 +131,19 @@ def build_start_flips(refused: RefusedStart | None) -> tuple[VerdictFlip, ...]:
         return ()
     now, then = format_number(refused.sequences), format_number(refused.most)
     return (VerdictFlip(*MOST_SEQUENCES, now, then, "vLLM starts."),)
+
+
+def add_change_to_start(flip: VerdictFlip, refused: RefusedStart | None) -> VerdictFlip:
+    """Return a flip with fewer sequences as a second change, if vLLM refuses to start with it alone.
+
+    `refused` are the sequences that it refuses then.
+    """
+    if refused is None or not refused.most:
+        return flip
+    most = format_number(refused.most)
+    if flip.field == MOST_SEQUENCES[0]:
+        return dataclasses.replace(flip, flips_at=most)
+    return dataclasses.replace(flip, also=(*flip.also, FieldChange(*MOST_SEQUENCES, most)))
 
 
 def _subtract_as_printed(limit: str, need: str) -> str:

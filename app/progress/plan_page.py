@@ -28,7 +28,7 @@ from app.content.reading_routes import Route
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
-from app.progress.study_week import DayState, StudyRecord, load_study_record, plan_state_of_day
+from app.progress.study_record import DayState, StudyRecord, load_study_record, plan_state_of_day
 from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_day_for_new_cards
 from app.study_plan.day_list import TaskProgress, reading_minutes_before_exam

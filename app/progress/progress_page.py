@@ -22,8 +22,7 @@ from app.progress.predictions import (
     draw_score_trend,
     pair_results_with_predictions,
 )
-from app.progress.study_heatmap import build_study_heatmap
-from app.progress.study_week import load_study_record
+from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import target_in_questions
 from app.study_plan.loader import DayListEnsured, load_plan
 from app.study_plan.score import ScoreEstimate

@@ -23,7 +23,7 @@ from app.progress import history_store as history
 from app.progress import store as progress_store
 from app.progress.history_store import OpenSitting
 from app.progress.predictions import ScoreChange, build_score_trend, draw_score_trend
-from app.progress.study_week import (
+from app.progress.study_record import (
     StudyRecord,
     build_week_days,
     load_last_seven_days_summary,

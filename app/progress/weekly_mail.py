@@ -34,7 +34,7 @@ from app.content.library import Library
 from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
-from app.progress.study_week import load_last_seven_days_summary, load_study_record
+from app.progress.study_record import load_last_seven_days_summary, load_study_record
 from app.study_plan.loader import load_plan
 from app.web.formatting import NBSP, format_count_with_noun, format_date_with_weekday
 from app.web.render import render_page

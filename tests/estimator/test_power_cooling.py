@@ -30,6 +30,15 @@ def test_examples_in_the_docstrings_hold():
     assert doctest.testmod(power_cooling).failed == 0
 
 
+@pytest.mark.parametrize("load", [None, 0.7])
+def test_energy_says_that_its_running_time_has_no_range(load):
+    # A training's own range of energy, which its duration is part of, is wider.
+    notes = {figure.name: figure.note for figure in estimate(load=load).figures}
+    assert notes["energy"] == "The running time is taken as given, without a range."
+    assert notes["carbon"] == notes["energy"]
+    assert not notes["site_typical"]
+
+
 @pytest.mark.parametrize(
     ("system", "kilowatts"),
     # User guides of the systems.

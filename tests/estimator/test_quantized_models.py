@@ -796,6 +796,24 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
         assert "refuses" not in answer.verdict.lead, change.field
 
 
+def test_a_change_that_needs_fewer_sequences_is_worked_out_with_them(
+    subtests: pytest.Subtests,
+) -> None:
+    asked = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    asked |= {"context": 32_768, "concurrent": 8}
+    refused = registry.run_estimate("inference-memory", asked)
+    limited = {**asked, "max_sequences": refused["cache_blocks"].value}
+    started = registry.run_estimate("inference-memory", limited)
+    for field in ("context", "concurrent", "cache"):
+        with subtests.test(field):
+            change, once_started = refused.find_flip(field), started.find_flip(field)
+            assert change
+            assert once_started
+            assert change.typed_values["max_sequences"] == str(refused["cache_blocks"].value)
+            assert change.flips_at == once_started.flips_at
+            assert change.becomes == once_started.becomes == "Fits."
+
+
 def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
     subtests: pytest.Subtests,
 ) -> None:
@@ -817,6 +835,62 @@ def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
             assert started.verdict.status != "no"
             assert "refuses" not in f"{started.verdict.lead} {started.verdict.text}"
             assert started.find_flip("max_sequences") is None
+
+
+def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says(
+    subtests: pytest.Subtests,
+) -> None:
+    one = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    long = {**one, "prompt_tokens": 30_000, "output_tokens": 1000, "replicas": 1, "spare": 0}
+    for name, asked, expected in (
+        ("serving-capacity", {**long, "concurrent": 8}, {"concurrent", "weights", "replicas"}),
+        (
+            "serving-capacity",
+            {**long, "concurrent": 20},
+            {"cache", "concurrent", "tensor_parallel", "weights", "replicas"},
+        ),
+        ("serving-capacity", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
+        ("deployment", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
+    ):
+        changes = registry.run_estimate(name, asked).changes
+        assert {change.field for change in changes} == {"max_sequences"} | expected
+        for change in changes:
+            with subtests.test(name, field=change.field, users=asked.get("concurrent")):
+                answer = registry.run_estimate(name, {**asked, **change.typed_values})
+                assert "refuses" not in f"{answer.verdict.lead} {answer.verdict.text}"
+                keeps = {"Meets the targets.", "Met by what is counted here."}
+                if change.becomes in keeps or change.becomes.endswith("the targets."):
+                    assert answer["fits"].value
+    short = registry.run_estimate("serving-capacity", {**long, "concurrent": 8})
+    assert short.verdict.lead == "The model fits, but vLLM refuses to start."
+    # What starts by itself needs no second change.
+    wider = registry.run_estimate("serving-capacity", {**long, "concurrent": 20})
+    width = wider.find_flip("tensor_parallel")
+    assert width
+    assert "max_sequences" not in width.typed_values
+
+
+def test_experts_in_fp8_are_advised_whole_with_and_without_blocks(
+    subtests: pytest.Subtests,
+) -> None:
+    asked = {"model": "qwen3-235b-a22b", "gpu": "h100-sxm5-80", "tensor_parallel": 4}
+    long = {"prompt_tokens": 60_000, "concurrent": 8, "replicas": 1, "spare": 0, "tpot_target": ""}
+    for weights in ("fp8", "fp8-block"):
+        with subtests.test(weights):
+            answer = registry.run_estimate("serving-capacity", asked | long | {"weights": weights})
+            change = answer.find_flip("tensor_parallel")
+            assert change
+            assert change.typed_values == {"tensor_parallel": "8", "expert_parallel": "8"}
+            assert change.becomes == "8 GPUs in all are enough."
+            memory = registry.run_estimate("inference-memory", asked | {"weights": weights})
+            wider = memory.find_flip("tensor_parallel")
+            assert wider
+            assert wider.becomes == "Fits, with expert parallelism."
+    # Experts of BF16 weights are divided within.
+    wide = registry.run_estimate("serving-capacity", asked | long | {"weights": "bf16"})
+    more = wide.find_flip("tensor_parallel")
+    assert more
+    assert more.typed_values == {"tensor_parallel": "8"}
 
 
 def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator import data_files, registry
-from app.estimator.estimates.serving_capacity import ReplicaPool, count_nodes
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InvalidInputsError
+from app.estimator.memory.parallel_layout import ReplicaPool, count_nodes
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS
-from app.estimator.serving import engine
-from app.estimator.serving import replica as load
+from app.estimator.serving import engine, replica_memory
 from app.estimator.serving import replica as profile
 from app.estimator.serving import step_time as step
 from app.estimator.serving.engine import ServingSetup
@@ -28,13 +27,13 @@ from app.estimator.serving.replica import (
     RequestLengths,
     RequestPattern,
     idle_ttft,
-    max_sequences,
     mean_step_time,
     median_ttft,
     profile_replica,
     saturated_rate,
     time_mixed_steps,
 )
+from app.estimator.serving.replica_memory import max_sequences, sequence_bytes_per_gpu
 from app.estimator.serving.step_time import (
     PlacedModel,
     decode_time,
@@ -65,7 +64,7 @@ MIXTURE = placed("qwen3-235b-a22b", "h200-sxm5-141", weights="fp8-block", tensor
 
 @pytest.mark.parametrize(
     "module",
-    [step, engine, load, profile],
+    [step, engine, profile, replica_memory],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_the_docstrings_hold(module: object) -> None:
@@ -277,7 +276,7 @@ def test_a_run_ends_with_a_round_that_is_not_full() -> None:
 
 def test_an_engine_may_keep_all_tokens_of_layers_that_look_back_over_a_window() -> None:
     kept, dropped = (
-        load.sequence_bytes_per_gpu(placed("gpt-oss-120b", "H100", software=name), 8192)
+        sequence_bytes_per_gpu(placed("gpt-oss-120b", "H100", software=name), 8192)
         for name in ("trtllm", "vllm")
     )
     assert kept == pytest.approx(2 * dropped, rel=0.02), "half of the layers have 128"

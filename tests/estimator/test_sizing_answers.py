@@ -11,9 +11,9 @@ from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Estimate, StackedBar
-from app.estimator.serving.replica import draft_weight_bytes
+from app.estimator.serving.replica_memory import draft_weight_bytes
 from app.estimator.serving.step_time import SpeculativeDecoding
-from app.estimator.units import format_range, format_value
+from app.estimator.units import format_number, format_range, format_value
 from app.widgets.estimate_view import format_interval_or_exact
 
 QWEN = {"model": "Qwen/Qwen3-235B-A22B-FP8", "gpu": "H100"}
@@ -394,6 +394,22 @@ def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
     assert answer["saturated_throughput"].note.startswith("Whatever the targets.")
     drafts = ask("serving-capacity", typed, draft_tokens="3")
     assert "of the drafts are kept; 95 of 100 get one every" in drafts.verdict.text
+
+
+def test_a_wide_range_of_replicas_is_said_in_the_verdict(subtests: pytest.Subtests) -> None:
+    typed = {"model": "qwen3-32b", "gpu": "mi300x"}
+    for changed, said in (
+        ({"ttft_target": "500 ms"}, "it takes {} replicas."),
+        ({"tpot_target": "30 ms"}, "no number of replicas keeps the targets."),
+        ({"replicas": "4"}, ""),
+        ({"concurrent": "2"}, ""),
+    ):
+        with subtests.test(**changed):
+            answer = ask("serving-capacity", typed, **changed)
+            assert answer["fits"].value is True
+            assert ("At the slow end of the range" in answer.verdict.text) == bool(said)
+            high = format_number(answer["replicas"].high or 0)
+            assert said.format(high) in answer.verdict.text
 
 
 def test_a_full_card_is_told_its_parts_and_settings_before_a_second_card() -> None:

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.progress.study_heatmap import StudyHeatmap, build_study_heatmap
+from app.progress.study_record import StudyHeatmap, build_study_heatmap
 
 TUESDAY = dt.date(2026, 6, 9)
 

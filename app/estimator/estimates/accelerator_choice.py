@@ -37,9 +37,12 @@ from app.estimator.estimates.training_run import (
 from app.estimator.hardware.catalog import (
     Accelerator,
     accelerator_id,
+    describe_gpu_count,
     find_accelerator,
+    find_gpu_cooling,
+    is_pcie_card,
+    largest_sales_unit_size,
     list_accelerators,
-    list_systems,
 )
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
@@ -235,82 +238,6 @@ def list_gpus() -> tuple[Accelerator, ...]:
 
 def list_non_gpu_accelerators() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
-
-
-def find_gpu_cooling(gpu_id: str) -> str:
-    """Return `air`, `liquid`, or "" if the catalog does not know.
-
-    Cards are air-cooled; a module is cooled like the systems that contain it.
-
-    >>> find_gpu_cooling("h100-sxm5-80"), find_gpu_cooling("gb200-gpu"), find_gpu_cooling("mi300x")
-    ('air', 'liquid', '')
-    """
-    if is_pcie_card(find_accelerator(gpu_id)):
-        return "air"
-    ways = {s.cooling.split()[0] for s in list_systems() if s.accelerator == gpu_id and s.cooling}
-    return "air" if "air" in ways else "liquid" if ways else ""
-
-
-def is_pcie_card(gpu: Accelerator) -> bool:
-    return gpu.form_factor.startswith("PCIe")
-
-
-# Modules that NVIDIA also sells on boards of four.
-_BOARDS_OF_FOUR = {"v100-sxm2-32", "a100-sxm4-40", "a100-sxm4-80", "h100-sxm5-80", "h200-sxm5-141"}
-
-
-class SalesUnit(NamedTuple):
-    """GPUs that are sold together, or a number of them in whole units of a kind."""
-
-    gpus: int
-    kind: str
-
-
-def sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
-    """Return the units that can be bought, smallest first: cards, boards or racks.
-
-    >>> sales_units(find_accelerator("H200"))
-    (SalesUnit(gpus=4, kind='board'), SalesUnit(gpus=8, kind='board'))
-    >>> [sales_units(find_accelerator(n))[0].kind for n in ("b300-sxm", "gb200-gpu", "l40s")]
-    ['board', 'rack', 'card']
-    """
-    if "72-GPU" in gpu.interconnect:
-        return (SalesUnit(72, "rack"),)
-    if is_pcie_card(gpu):
-        return (SalesUnit(1, "card"),)
-    if gpu.form_factor.startswith("Superchip"):
-        return (SalesUnit(1, "module"),)
-    four = (SalesUnit(4, "board"),) if gpu.id in _BOARDS_OF_FOUR else ()
-    return (*four, SalesUnit(8, "board"))
-
-
-def round_up_to_sales_unit(gpu: Accelerator, count: int) -> SalesUnit:
-    """Return what is bought if `count` GPUs are needed.
-
-    >>> round_up_to_sales_unit(find_accelerator("b300-sxm"), 4)
-    SalesUnit(gpus=8, kind='board')
-    >>> round_up_to_sales_unit(find_accelerator("gb200-gpu"), 73)
-    SalesUnit(gpus=144, kind='rack')
-    """
-    units = sales_units(gpu)
-    unit = next((u for u in units if u.gpus >= count), units[-1])
-    return SalesUnit(-(-count // unit.gpus) * unit.gpus, unit.kind)
-
-
-def describe_gpu_count(gpu: Accelerator, count: int) -> str:
-    """Return a number of GPUs as text, with their sales unit.
-
-    >>> describe_gpu_count(find_accelerator("b300-sxm"), 4)
-    '4x B300 SXM (Blackwell Ultra), sold on boards of 8'
-    """
-    text = f"{format_number(count)}x {gpu.name}"
-    bought = round_up_to_sales_unit(gpu, count)
-    if bought.gpus == count:
-        return text
-    return f"{text}, sold {_SOLD_IN[bought.kind]} of {bought.gpus}"
-
-
-_SOLD_IN = {"card": "as cards", "module": "as modules", "board": "on boards", "rack": "in racks"}
 
 
 def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
@@ -589,11 +516,6 @@ def _total_power_or_budget_objection(
     if inputs.budget is not None and cost is not None and cost > inputs.budget:
         return f"{count} cost {format_value(cost, 'USD/h')}."
     return ""
-
-
-def largest_sales_unit_size(gpu: Accelerator) -> int:
-    """Return the sales unit for a large job: a card, a board or a rack."""
-    return sales_units(gpu)[-1].gpus
 
 
 def _find_serving_candidate(

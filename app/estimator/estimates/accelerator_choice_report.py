@@ -15,18 +15,21 @@ from app.estimator.estimates.accelerator_choice import (
     AcceleratorChoiceInputs,
     GpuCandidate,
     GpuRanking,
-    describe_gpu_count,
     find_flips,
     list_non_gpu_accelerators,
     most_lacking_bytes,
     rank_gpus,
-    round_up_to_sales_unit,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
 from app.estimator.estimates.training_time_report import run_error_interval
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
-from app.estimator.hardware.catalog import Accelerator, field_of_toml_key
+from app.estimator.hardware.catalog import (
+    Accelerator,
+    describe_gpu_count,
+    field_of_toml_key,
+    round_up_to_sales_unit,
+)
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import capacity_note, lacking_memory_text
 from app.estimator.models.lookup import find_model

@@ -21,9 +21,7 @@ from app.estimator.estimates.inference_memory import DATA_PARALLEL, DIVIDED, Inf
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
-    relax_target,
     request_pattern,
-    requests_in_memory_of_group,
     resolve_inputs,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_system
@@ -31,7 +29,8 @@ from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import resolve_published_or_fp8
 from app.estimator.result import SubEstimate
-from app.estimator.serving.replica import memory_engine_id
+from app.estimator.serving.replica import relax_target
+from app.estimator.serving.replica_memory import memory_engine_id, requests_in_memory_of_group
 from app.estimator.units import NBSP, format_value, parse_quantity
 
 

@@ -10,13 +10,18 @@ from app.estimator.estimates.deployment import (
     compute_deployment,
     format_target,
 )
-from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
+from app.estimator.estimates.serving_capacity import (
+    ServingCapacityInputs,
+    place_replica,
+    serving_setup,
+)
 from app.estimator.estimates.serving_capacity_report import (
     closest_split_notes,
     whole_expert_notes,
 )
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import list_price_notes
+from app.estimator.memory_verdict import add_change_to_start
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -29,6 +34,7 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
+from app.estimator.serving.replica_memory import refused_start_of_replica
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
@@ -171,7 +177,9 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
 
 def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     """Return the targets that counted as changes of those that were typed."""
-    return tuple(
+    capacity = _capacity_section(result).inputs
+    refused = refused_start_of_replica(place_replica(capacity), capacity.memory_utilization)
+    flips = (
         VerdictFlip(
             field,
             f"Target: {TARGET_LABELS[field].removeprefix('time ')}",
@@ -181,6 +189,7 @@ def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
         )
         for field, value in result.relaxed_targets.items()
     )
+    return tuple(add_change_to_start(flip, refused) for flip in flips)
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:

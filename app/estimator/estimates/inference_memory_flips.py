@@ -14,7 +14,9 @@ from app.estimator.estimates.inference_memory import (
     InferenceMemoryResult,
     count_engine_sequences,
     fewest_fitting_gpus,
+    find_limits,
     fits_with,
+    fp8_checkpoint_warning,
     gpu_memory_use,
     is_part_of_gpu,
     plausible_memory_range,
@@ -27,7 +29,7 @@ from app.estimator.estimates.inference_memory import (
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
-from app.estimator.memory_verdict import MOST_SEQUENCES, build_start_flips
+from app.estimator.memory_verdict import MOST_SEQUENCES, add_change_to_start, build_start_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -69,14 +71,16 @@ def _first_fitting(
 ) -> tuple[Mapping[str, Any], str] | None:
     """Return the first change that surely fits, or else that may fit, and the word for that.
 
-    Where it may fit already, only one that surely does.
+    Where it may fit already, only one that surely does. It has the sequences with which vLLM
+    starts.
     """
     tried: tuple[tuple[Callable[..., bool], str], ...] = ((_fits_surely, "Fits."),)
     if result.is_full:
         tried += ((fits_with, "May fit."),)
     for fits, becomes in tried:
         for change in changes:
-            if fits(result.model, result.inputs, result.gpu, **change):
+            started = {**change, **_change_to_start(result, change)}
+            if fits(result.model, result.inputs, result.gpu, **started):
                 return change, becomes
     return None
 
@@ -91,20 +95,19 @@ def _fits_surely(
     return most <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
 
 
+def _change_to_start(result: InferenceMemoryResult, change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the most sequences with which vLLM starts after a change; empty if it does so anyway."""
+    changed = dataclasses.replace(result.inputs, **change)
+    refused = refused_start(result.model, changed, result.gpu)
+    return {MOST_SEQUENCES[0]: refused.most} if refused and refused.most else {}
+
+
 def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    """Return a flip with fewer sequences as a second change, if vLLM would not start otherwise."""
     if not flip.becomes.startswith(("Fits", "May fit", "The fewest")):
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values}
     changed = parse_inputs(InferenceMemoryInputs, typed)
-    refused = refused_start(result.model, changed, result.gpu)
-    if not refused or not refused.most:
-        return flip
-    most = format_number(refused.most)
-    if flip.field == MOST_SEQUENCES[0]:
-        return dataclasses.replace(flip, flips_at=most)
-    change = FieldChange(*MOST_SEQUENCES, most)
-    return dataclasses.replace(flip, also=(*flip.also, change))
+    return add_change_to_start(flip, refused_start(result.model, changed, result.gpu))
 
 
 # What people set first where an engine runs out of memory.
@@ -155,6 +158,10 @@ def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
 
 def _load_flips(result: InferenceMemoryResult) -> Flips:
     """Return the longest context and the most sequences, or the first that may not fit."""
+    if not result.surely_fits:
+        result = _limit_to_start(result)
+        if result.surely_fits:  # A smaller load is not needed.
+            return []
     inputs, limits = result.inputs, result.limits.cache_limits
     sure, step = _find_sure_cache_limits(result), 0
     if result.surely_fits:
@@ -179,6 +186,17 @@ def _load_flips(result: InferenceMemoryResult) -> Flips:
         now, then = (format_number(n) for n in (inputs.concurrent, most_sequences + step))
         flips.append(VerdictFlip("concurrent", "Concurrent sequences", now, then, becomes))
     return flips
+
+
+def _limit_to_start(result: InferenceMemoryResult) -> InferenceMemoryResult:
+    """Return the result with the most sequences with which vLLM starts, if it does not with these."""
+    change = _change_to_start(result, {})
+    if not change:
+        return result
+    model, inputs = result.model, dataclasses.replace(result.inputs, **change)
+    use = gpu_memory_use(model, inputs, inputs.tensor_parallel)
+    limits = find_limits(model, inputs, result.gpu, use)
+    return dataclasses.replace(result, inputs=inputs, memory_per_gpu=use, limits=limits)
 
 
 def _find_sure_cache_limits(result: InferenceMemoryResult) -> CacheLimits:
@@ -228,7 +246,8 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
     if not sure and not result.is_full:
         return []
     becomes = "The fewest that fit." if result.surely_fits else becomes
-    if scale_block_problem(inputs, fewest):
+    divided = dataclasses.replace(inputs, tensor_parallel=fewest)
+    if scale_block_problem(inputs, fewest) or fp8_checkpoint_warning(divided):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)
     return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]

@@ -23,7 +23,7 @@ from app.estimator.memory.parallel_layout import (
     serving_pipeline_problem,
     shared_model_problem,
 )
-from app.estimator.memory_verdict import build_start_flips
+from app.estimator.memory_verdict import add_change_to_start, build_start_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -32,7 +32,7 @@ from app.estimator.models.number_formats import (
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, fp8_problem
-from app.estimator.serving.replica import (
+from app.estimator.serving.replica_memory import (
     max_sequences,
     most_lacking_bytes,
     refused_start_of_replica,
@@ -332,9 +332,14 @@ def largest_step_part(step: InferenceStepTime) -> str:
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the sequences with which vLLM starts, and the batch that is not memory-bound."""
-    starts = build_start_flips(result.refused_start) if result.fits else ()
+    refused = result.refused_start if result.fits else None
+    starts = build_start_flips(refused)
+    if starts and refused:
+        limited = dataclasses.replace(result.inputs, max_sequences=refused.most)
+        result = compute_latency(limited, place_requested_model(limited))
     if result.bound != "memory" or result.non_memory_bound_batch is None:
         return starts
     now, then = format_number(result.inputs.batch), format_number(result.non_memory_bound_batch)
     becomes = "Memory no longer bounds it."
-    return (*starts, VerdictFlip("batch", "Sequences at once", now, then, becomes))
+    flip = VerdictFlip("batch", "Sequences at once", now, then, becomes)
+    return (*starts, add_change_to_start(flip, refused))

@@ -35,7 +35,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.serving.engine import math_bits, weight_only_notes
-from app.estimator.serving.replica import describe_draft_model, weight_bytes_read_per_gpu
+from app.estimator.serving.replica_memory import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,

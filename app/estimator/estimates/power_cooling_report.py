@@ -36,16 +36,20 @@ LOAD_RANGE = (0.6, 0.9)
 
 
 def _typical_load_output(
-    name: str, label: str, unit: str, read: Callable[[PowerCoolingResult], float]
+    name: str,
+    label: str,
+    unit: str,
+    read: Callable[[PowerCoolingResult], float],
+    note: str = "",
 ) -> OutputSpec[PowerCoolingResult]:
     """Declare an output proportional to the typical load; exact if the load is typed."""
 
     def read_with_range(result: PowerCoolingResult) -> OutputValue:
         value = read(result)
         if result.inputs.load is not None:
-            return OutputValue(value)
+            return OutputValue(value, note=note)
         low, high = (value * share / result.load_share for share in LOAD_RANGE)
-        return OutputValue(value, low, high)
+        return OutputValue(value, low, high, note)
 
     return ModeledOutput(name, label, unit, "less", read_with_range)
 
@@ -62,6 +66,8 @@ def _rack_power_value(result: PowerCoolingResult) -> OutputValue:
     return OutputValue(result.rack_power, note=note)
 
 
+# That of a training has a range of its own, which training-time counts.
+_GIVEN_TIME = "The running time is taken as given, without a range."
 _COOLING_SIZE = (
     "By this the cooling is sized, not by the power of the site, which includes cooling."
 )
@@ -116,8 +122,8 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
             r.needed_coolant_flow or None, "Air takes all heat of the systems."
         ),
     ),
-    _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy_wh),
-    _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon_kg),
+    _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy_wh, _GIVEN_TIME),
+    _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon_kg, _GIVEN_TIME),
     OutputSpec("fits", "Fits", better="more", read=lambda r: r.status != "no"),
 )
 _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import common_inputs
@@ -14,7 +13,6 @@ from app.estimator.common_inputs import (
     reject_gguf_without_llama_cpp,
     reject_transformers_engine,
 )
-from app.estimator.data_files import error_range
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.hardware.catalog import find_accelerator
@@ -22,9 +20,10 @@ from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.inference_memory import RefusedStart
 from app.estimator.memory.parallel_layout import (
+    ReplicaPool,
+    count_nodes,
     default_shared_gpu_counts,
     serving_pipeline_problem,
-    tensor_parallel_choices,
     tensor_parallel_problem,
 )
 from app.estimator.models.architecture import Architecture
@@ -46,14 +45,17 @@ from app.estimator.serving.replica import (
     build_prefill_replica,
     highest_load_within_targets,
     max_rate_batch,
-    max_sequences,
-    most_lacking_bytes,
-    most_sequences_that_surely_fit,
     operating_point_at_batch,
     operating_point_at_rate,
     profile_replica,
-    refused_start_of_replica,
     saturated_rate,
+)
+from app.estimator.serving.replica_memory import (
+    UnsureFit,
+    find_unsure_fit,
+    max_sequences,
+    most_lacking_bytes,
+    refused_start_of_replica,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
@@ -262,61 +264,11 @@ class MissedTarget(NamedTuple):
     is_preset: bool
 
 
-def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int:
-    """Return the requests that each of the groups of a replica has in memory at a time, at least 1.
-
-    Of `at_once` requests of the replica; those beyond the `most` in memory wait outside.
-
-    >>> requests_in_memory_of_group(90.0, 107.0, 1), requests_in_memory_of_group(90.0, 107.0, 8)
-    (90, 12)
-    """
-    return max(1, min(math.ceil(at_once / groups), int(most) // groups))
-
-
-class UnsureFit(NamedTuple):
-    """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
-
-    Of the `requests` that a replica has in memory at a time, `sure` fit by the upper end, too.
-    """
-
-    lacking_bytes: float
-    requests: int
-    sure: int
-
-
 class CountBounds(NamedTuple):
     """A count if all times lie at the low or at the high end; None: no number is enough."""
 
     low: int | None
     high: int | None
-
-
-class ReplicaPool(NamedTuple):
-    """Replicas of one kind, spare ones included, and the GPUs of each."""
-
-    copies: int
-    gpus_per_replica: int
-
-
-def count_nodes(pools: Sequence[ReplicaPool], gpus_per_node: int) -> int:
-    """Return the servers of replicas; one is split only if it is larger than a server.
-
-    What is left of servers that larger replicas share has room for smaller ones.
-
-    >>> count_nodes([ReplicaPool(1, 80), ReplicaPool(4, 8)], 72)
-    2
-    """
-    nodes = sum(pool.copies * (pool.gpus_per_replica // gpus_per_node) for pool in pools)
-    parts = [(pool.gpus_per_replica % gpus_per_node, pool.copies) for pool in pools]
-    free: list[tuple[int, int]] = []  # GPUs that are free in each of so many servers.
-    for gpus, copies in sorted((part for part in parts if part[0]), reverse=True):
-        rest = max(0, copies - sum(room // gpus * servers for room, servers in free))
-        each = gpus_per_node // gpus
-        more = math.ceil(rest / each)
-        last = rest - (more - 1) * each
-        free = [(gpus_per_node % gpus, more - 1), (gpus_per_node - last * gpus, 1)]
-        nodes += more
-    return nodes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -325,7 +277,7 @@ class CapacityResult:
 
     `highest_point` is the highest load within the targets, `max_rate_batch` the batch with the
     highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
-    weights and one request fit; if not, `fewest_fitting_gpus` are those of a replica for them.
+    weights and one request fit.
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
     load meets the targets at the high end of all times.
     `single_request_point` is that of a request by itself if no load meets the targets.
@@ -346,7 +298,6 @@ class CapacityResult:
     single_request_point: OperatingPoint | None = None
     prefill_replicas: int | None = None
     prefill_bound: bool = False
-    fewest_fitting_gpus: int | None = None
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
     relaxed_tpot: float | None = None
@@ -394,15 +345,9 @@ class CapacityResult:
         point, profile = self.operating_point, self.profile
         if point is None or not self.fits_memory:
             return None
-        placed, share = profile.placed, self.inputs.memory_utilization
-        groups, context = placed.serving.replicas, profile.traffic.mean_context
         at_once = min(round(point.batch, 1), max(1, int(profile.max_batch)))
-        each = requests_in_memory_of_group(at_once, profile.max_batch, groups)
-        lacking = most_lacking_bytes(placed, each, context, share)
-        if lacking <= 0:
-            return None
-        sure = most_sequences_that_surely_fit(placed, context, share)
-        return UnsureFit(lacking, each * groups, sure)
+        context, share = profile.traffic.mean_context, self.inputs.memory_utilization
+        return find_unsure_fit(profile.placed, at_once, profile.max_batch, context, share)
 
     @property
     def refused_start(self) -> RefusedStart | None:
@@ -585,10 +530,16 @@ def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
 
 
 def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
-    """Return the inputs, with experts divided whole if engines load them only so; None if never."""
+    """Return the inputs, with experts divided whole if engines load them only so; None if never.
+
+    Weights in FP8 are taken as loaded from the publisher's FP8 checkpoint where there is a choice.
+    """
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
-    return next((split for split in (inputs, whole) if not place_replica(split).refusal), None)
+    placed = [(split, place_replica(split)) for split in (inputs, whole)]
+    loaded = [(split, replica) for split, replica in placed if not replica.refusal]
+    published = (split for split, replica in loaded if not replica.published_fp8_warning)
+    return next(published, loaded[0][0] if loaded else None)
 
 
 def gpus_per_server(inputs: ServingCapacityInputs) -> int:
@@ -754,7 +705,6 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         simulation=_simulate_replica(inputs, profile, operating_point, replicas or 1),
         prefill_replicas=_count_prefill_replicas(profile, operating_point, replicas),
         single_request_point=lone_request,
-        fewest_fitting_gpus=None if fits_memory else _fewest_gpus_per_replica(inputs, profile),
     )
     if (prefill := profile.prefill) and result.gpus_joined_to_answer > prefill.joined_gpus:
         # The cache of some prompts comes from further away.
@@ -769,33 +719,6 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     if result.targets_met and is_open and result.waiting_requests_per_replica:
         return dataclasses.replace(result, targets_met=False)
     return result
-
-
-def compute_served_capacity(inputs: ServingCapacityInputs) -> CapacityResult:
-    """Return the capacity; with a preset target that even one request misses, relaxed.
-
-    A target that nobody set refuses no hardware. Instead of it counts 1.5 times what one request
-    takes: at just that time, each replica would answer one at a time.
-    """
-    profile = build_replica_profile(inputs)
-    result = compute_capacity(inputs, profile)
-    if inputs.replicas or not (result.single_request_point and result.misses_only_preset):
-        return result
-    (missed,) = result.missed_targets
-    relaxed = dataclasses.replace(inputs, tpot_target=relax_target(missed.reached))
-    return dataclasses.replace(compute_capacity(relaxed, profile), relaxed_tpot=missed.limit)
-
-
-_SLACK = 1.5
-
-
-def relax_target(reached: float) -> float:
-    """Return the target instead of one that a single request misses by taking `reached` [s].
-
-    >>> relax_target(0.0624)
-    0.094
-    """
-    return float(f"{_SLACK * reached:.2g}")
 
 
 def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
@@ -813,83 +736,6 @@ def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
         max_rate_batch=min(result.max_rate_batch, batch),
         prefill_bound=True,
     )
-
-
-def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
-    """Return the fewest GPUs per replica that surely fit the weights and one request.
-
-    If none does, the fewest that may.
-    """
-    if profile.prefill:
-        return None
-    counts = tensor_parallel_choices(profile.placed.model)
-    wider = (
-        dataclasses.replace(inputs, tensor_parallel=gpus)
-        for gpus in counts
-        if gpus > inputs.tensor_parallel
-    )
-    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
-    sure = (split for split in fitting if has_room_for_request(split, surely=True))
-    best = next(sure, fitting[0] if fitting else None)
-    return best.tensor_parallel if best else None
-
-
-def add_bounds(result: CapacityResult) -> CapacityResult:
-    """Return a result with its bounds: all times are at the low or the high end of their range.
-
-    One uncertainty counts, that of times. Near the time of a step that only reads weights, a
-    few percent of it are many requests, so that a range of replicas is wider than one of times.
-    """
-    inputs, profile = result.inputs, result.profile
-    if result.replicas is None or profile.prefill or not result.fits_memory:
-        return result
-    shortest, longest = error_range(result.measurements.error_interval_name("tpot"), 1.0)
-    least, most = (
-        _highest_load_if_longer(result, longer, result.max_rate_batch)
-        for longer in (shortest, longest)
-    )
-    few_longest = error_range(tpot_interval_name(result, 1.0), 1.0)[1]
-    if few_longest < longest and (most is None or most.batch < FEW_REQUESTS):
-        longest = few_longest
-        most = _highest_load_if_longer(result, longest, min(FEW_REQUESTS, result.max_rate_batch))
-    counts = CountBounds(fewest_replicas(inputs, least), fewest_replicas(inputs, most))
-    loads = None
-    if result.operating_point and least and most:
-        rate, is_given = result.operating_point.requests_per_second, inputs.requests_per_second
-        low, high = (rate, rate) if is_given else (rate / shortest, rate / longest)
-        loads = Bounds(low / least.requests_per_second, high / most.requests_per_second)
-    return dataclasses.replace(
-        result, replica_bounds=None if inputs.replicas else counts, load_bounds=loads
-    )
-
-
-def _highest_load_if_longer(
-    result: CapacityResult, longer: float, max_batch: float
-) -> OperatingPoint | None:
-    """Return the highest load within the targets if all times are `longer` times the estimate."""
-    targets = latency_targets(result.inputs)
-    scaled = LatencyTargets(
-        targets.share,
-        targets.ttft and targets.ttft / longer,
-        targets.tpot and targets.tpot / longer,
-    )
-    top = highest_load_within_targets(result.profile, scaled, max_batch)
-    return top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
-
-
-FEW_REQUESTS = 8.0
-"""Requests of a replica below which its time per token is known better."""
-
-
-def tpot_interval_name(result: CapacityResult, batch: float) -> str:
-    """Return the error interval of the time per token with `batch` requests in a replica.
-
-    Most of the error comes from how prompts and many sequences slow a step down, so that 97% of
-    the measurements with fewer than 8 requests lie within the narrower one. Nothing is known
-    of that where nothing like it was measured.
-    """
-    name = result.measurements.error_interval_name("tpot")
-    return f"{name}-few" if name == "tpot" and batch < FEW_REQUESTS else name
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.data_files import error_range, modeled_rate, modeled_time
 from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
+    CountBounds,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
@@ -18,12 +19,14 @@ from app.estimator.estimates.serving_capacity import (
     find_loadable_split,
     has_room_for_request,
     latency_targets,
+    place_replica,
     replica_load,
-    tpot_interval_name,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
-from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory_verdict import build_start_flips, round_past_limit
+from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
+from app.estimator.memory.inference_memory import RefusedStart
+from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.memory_verdict import add_change_to_start, build_start_flips, round_past_limit
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
@@ -31,15 +34,99 @@ from app.estimator.models.number_formats import (
     GGUF_FORMATS,
     WEIGHT_CHOICES,
 )
-from app.estimator.result import FieldChange, ModeledOutput, OutputSpec, OutputValue, VerdictFlip
+from app.estimator.result import (
+    Bounds,
+    FieldChange,
+    ModeledOutput,
+    OutputSpec,
+    OutputValue,
+    VerdictFlip,
+)
 from app.estimator.serving.engine import fp8_problem
 from app.estimator.serving.replica import (
+    LatencyTargets,
     OperatingPoint,
+    highest_load_within_targets,
+    relax_target,
 )
+from app.estimator.serving.replica_memory import refused_start_of_replica
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
 
 _HOURS = 730.5
+
+
+def compute_served_capacity(inputs: ServingCapacityInputs) -> CapacityResult:
+    """Return the capacity; with a preset target that even one request misses, relaxed.
+
+    A target that nobody set refuses no hardware. Instead of it counts 1.5 times what one request
+    takes: at just that time, each replica would answer one at a time.
+    """
+    profile = build_replica_profile(inputs)
+    result = compute_capacity(inputs, profile)
+    if inputs.replicas or not (result.single_request_point and result.misses_only_preset):
+        return result
+    (missed,) = result.missed_targets
+    relaxed = dataclasses.replace(inputs, tpot_target=relax_target(missed.reached))
+    return dataclasses.replace(compute_capacity(relaxed, profile), relaxed_tpot=missed.limit)
+
+
+def add_bounds(result: CapacityResult) -> CapacityResult:
+    """Return a result with its bounds: all times are at the low or the high end of their range.
+
+    One uncertainty counts, that of times. Near the time of a step that only reads weights, a
+    few percent of it are many requests, so that a range of replicas is wider than one of times.
+    """
+    inputs, profile = result.inputs, result.profile
+    if result.replicas is None or profile.prefill or not result.fits_memory:
+        return result
+    shortest, longest = error_range(result.measurements.error_interval_name("tpot"), 1.0)
+    least, most = (
+        _highest_load_if_longer(result, longer, result.max_rate_batch)
+        for longer in (shortest, longest)
+    )
+    few_longest = error_range(tpot_interval_name(result, 1.0), 1.0)[1]
+    if few_longest < longest and (most is None or most.batch < FEW_REQUESTS):
+        longest = few_longest
+        most = _highest_load_if_longer(result, longest, min(FEW_REQUESTS, result.max_rate_batch))
+    counts = CountBounds(fewest_replicas(inputs, least), fewest_replicas(inputs, most))
+    loads = None
+    if result.operating_point and least and most:
+        rate, is_given = result.operating_point.requests_per_second, inputs.requests_per_second
+        low, high = (rate, rate) if is_given else (rate / shortest, rate / longest)
+        loads = Bounds(low / least.requests_per_second, high / most.requests_per_second)
+    return dataclasses.replace(
+        result, replica_bounds=None if inputs.replicas else counts, load_bounds=loads
+    )
+
+
+def _highest_load_if_longer(
+    result: CapacityResult, longer: float, max_batch: float
+) -> OperatingPoint | None:
+    """Return the highest load within the targets if all times are `longer` times the estimate."""
+    targets = latency_targets(result.inputs)
+    scaled = LatencyTargets(
+        targets.share,
+        targets.ttft and targets.ttft / longer,
+        targets.tpot and targets.tpot / longer,
+    )
+    top = highest_load_within_targets(result.profile, scaled, max_batch)
+    return top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
+
+
+FEW_REQUESTS = 8.0
+"""Requests of a replica below which its time per token is known better."""
+
+
+def tpot_interval_name(result: CapacityResult, batch: float) -> str:
+    """Return the error interval of the time per token with `batch` requests in a replica.
+
+    Most of the error comes from how prompts and many sequences slow a step down, so that 97% of
+    the measurements with fewer than 8 requests lie within the narrower one. Nothing is known
+    of that where nothing like it was measured.
+    """
+    name = result.measurements.error_interval_name("tpot")
+    return f"{name}-few" if name == "tpot" and batch < FEW_REQUESTS else name
 
 
 def _value_if_served(value: float | None) -> OutputValue:
@@ -288,6 +375,37 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the input values at which the verdict flips, with those that vLLM starts with.
+
+    A change with which it would refuse to start is worked out with fewer sequences, and named
+    with them.
+    """
+    refused = result.refused_start
+    if refused is None or not refused.most or result.profile.placed.refusal:
+        return _find_flips_of_load(result)
+    limited = dataclasses.replace(result.given_inputs, max_sequences=refused.most)
+    started = _find_flips_of_load(compute_served_capacity(limited))
+    alone = {
+        flip.field: flip
+        for flip in _find_flips_of_load(result)
+        if flip.becomes in _MORE_LOAD or not _refused_start_after(result, flip)
+    }
+    combined = (
+        alone.get(flip.field) or add_change_to_start(flip, refused)
+        for flip in started
+        if flip.field in alone or flip.becomes not in _MORE_LOAD
+    )
+    return (*build_start_flips(refused), *combined)
+
+
+def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> RefusedStart | None:
+    """Return with how many sequences vLLM does not start after a change by itself."""
+    typed = {**inputs_to_query(result.given_inputs), **flip.typed_values}
+    changed = parse_inputs(ServingCapacityInputs, typed)
+    return refused_start_of_replica(place_replica(changed), changed.memory_utilization)
+
+
+def _find_flips_of_load(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if not result.fits_memory:
         settings = _engine_settings_flips(result)
         lighter = _fp8_weights_flips(result)
@@ -299,14 +417,7 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return _relaxed_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
     targets = _counted_target_flip(result) or _fewer_replicas_flip(result)
-    return (
-        *build_start_flips(result.refused_start),
-        *_fp8_cache_flips(result),
-        flips.load,
-        *targets,
-        *other,
-        *flips.replicas,
-    )
+    return (*_fp8_cache_flips(result), flips.load, *targets, *other, *flips.replicas)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -323,7 +434,8 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     becomes = _served_load_text(result)
     if not other.targets_met:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        becomes = f"{int(other.profile.max_batch)} of {format_number(users)} requests are answered at a time."
+        held = format_number(min(int(other.profile.max_batch), users))
+        becomes = f"{held} of {format_number(users)} requests are answered at a time."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
@@ -445,10 +557,10 @@ def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _whole_expert_changes(
-    inputs: ServingCapacityInputs, split: ServingCapacityInputs | None
+    inputs: ServingCapacityInputs, split: ServingCapacityInputs
 ) -> tuple[FieldChange, ...]:
     """Return the change to experts divided whole, if a split has them so."""
-    if split is None or split.expert_parallel == inputs.expert_parallel:
+    if split.expert_parallel == inputs.expert_parallel:
         return ()
     return (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
 
@@ -490,16 +602,27 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the fewest GPUs per replica on which weights and a request fit."""
-    if result.fewest_fitting_gpus is None:
+    """Return the fewest GPUs per replica on which weights and a request surely fit.
+
+    If there are none, the fewest on which they may.
+    """
+    inputs, profile = result.inputs, result.profile
+    if profile.prefill:
         return ()
-    inputs = result.inputs
-    wider = dataclasses.replace(inputs, tensor_parallel=result.fewest_fitting_gpus)
-    split = find_loadable_split(wider)
-    also = _whole_expert_changes(inputs, split)
-    is_sure = has_room_for_request(split or wider, surely=True)
-    becomes = "The weights fit." if is_sure else "The weights may fit."
-    return (_width_flip(inputs, result.fewest_fitting_gpus, becomes, also),)
+    wider = (
+        dataclasses.replace(inputs, tensor_parallel=gpus)
+        for gpus in tensor_parallel_choices(profile.placed.model)
+        if gpus > inputs.tensor_parallel
+    )
+    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
+    if not fitting:
+        return ()
+    sure = next((split for split in fitting if has_room_for_request(split, surely=True)), None)
+    best = sure or fitting[0]
+    becomes = "The weights fit." if sure else "The weights may fit."
+    return (
+        _width_flip(inputs, best.tensor_parallel, becomes, _whole_expert_changes(inputs, best)),
+    )
 
 
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -577,6 +700,12 @@ def _target_flip(
     return VerdictFlip(f"{kind}_target", f"Target: {_TARGET_LABELS[kind]}", now, then, becomes)
 
 
+_WAITING, _SLOW = "Others wait for memory.", "Too slow."
+_ONE_MORE, _ONE_MORE_PREFILL = "Takes one more replica.", "Takes one more prefill replica."
+# What becomes of a load that is met, at a larger one.
+_MORE_LOAD = frozenset({_WAITING, _SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
+
+
 class LoadAndReplicaFlips(NamedTuple):
     load: VerdictFlip
     replicas: tuple[VerdictFlip, ...]
@@ -597,13 +726,13 @@ def _load_and_replica_flips(
         flips = format_number(most + (1 if result.targets_met else 0))
     becomes = _served_load_text(result)
     if result.targets_met and not result.has_targets:
-        becomes = "Others wait for memory."
+        becomes = _WAITING
     elif result.targets_met:
-        becomes = "Too slow."
+        becomes = _SLOW
     if result.prefill_bound:
-        becomes = "Takes one more prefill replica."
+        becomes = _ONE_MORE_PREFILL
     elif result.targets_met and not inputs.replicas:
-        becomes = "Takes one more replica."
+        becomes = _ONE_MORE
     load = VerdictFlip(field, label, format_number(now), flips, becomes)
     if result.targets_met or not inputs.replicas:
         return LoadAndReplicaFlips(load, ())

@@ -9,14 +9,18 @@ from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
     ServingCapacityInputs,
-    add_bounds,
     build_replica_profile,
-    compute_served_capacity,
     replica_load,
     resolve_inputs,
     serving_setup,
 )
-from app.estimator.estimates.serving_capacity_outputs import OUTPUTS, RACK, find_flips
+from app.estimator.estimates.serving_capacity_outputs import (
+    OUTPUTS,
+    RACK,
+    add_bounds,
+    compute_served_capacity,
+    find_flips,
+)
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
@@ -39,11 +43,13 @@ from app.estimator.serving.replica import (
     OperatingPoint,
     ReplicaProfile,
     bracket_values_at_batch,
+    operating_point_at_batch,
+    time_mixed_steps,
+)
+from app.estimator.serving.replica_memory import (
     describe_draft_model,
     engine_memory_parts,
     expert_padding_bytes_per_gpu,
-    operating_point_at_batch,
-    time_mixed_steps,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.serving.step_time import find_acceptance
@@ -172,7 +178,8 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     decides = _describe_deciding_target(result)
     times = _times_text(result, result.operating_point)
     counted = f"{_describe_relaxed_target(result)}{_describe_most_output(result)}"
-    text = f"{counted}{copies}. {times}{decides}{_describe_other_acceptances(result)}"
+    slow = _describe_slow_end(result)
+    text = f"{counted}{copies}. {times}{decides}{slow}{_describe_other_acceptances(result)}"
     text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
     return _add_refused_start(_add_unsure_fit(_build_load_verdict(result, text), result), result)
 
@@ -202,7 +209,7 @@ def _add_refused_start(verdict: Verdict, result: CapacityResult) -> Verdict:
     text = f"{verdict.text} {refused.text}"
     if verdict.status == "no":
         return dataclasses.replace(verdict, text=text)
-    return Verdict("tight", "It fits, but vLLM refuses to start.", text)
+    return Verdict("tight", "The model fits, but vLLM refuses to start.", text)
 
 
 def _describe_relaxed_target(result: CapacityResult) -> str:
@@ -337,6 +344,22 @@ def _describe_deciding_target(result: CapacityResult) -> str:
     is_preset = kind == "tpot" and inputs.tpot_target == PRESET_TPOT
     preset = "preset " if is_preset else ""
     return f" The {preset}target of {target} decides how many replicas it takes."
+
+
+_MANY_MORE = 2  # Times the replicas, from which more of them belong in the verdict.
+
+
+def _describe_slow_end(result: CapacityResult) -> str:
+    """Return how many replicas it takes at the slow end of all times, if that is many more."""
+    bounds, replicas = result.replica_bounds, result.replicas or 0
+    if bounds is None or not result.targets_met:
+        return ""
+    if bounds.high is None:
+        return " At the slow end of the range of times, no number of replicas keeps the targets."
+    if bounds.high < _MANY_MORE * replicas:
+        return ""
+    kind = "decode replica" if result.profile.prefill else "replica"
+    return f" At the slow end of the range of times, it takes {format_count(bounds.high, kind)}."
 
 
 def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
@@ -664,7 +687,7 @@ def whole_expert_notes(given_parts: int, parts: int) -> tuple[str, ...]:
         return ()
     note = (
         f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
-        "do not load parts of these."
+        "do not load parts of these as they are published."
     )
     return (note,)
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from app.estimator.models.architecture import Architecture, count_layers, fill_in_counts
@@ -423,3 +423,31 @@ def _describe_possible_gpu_counts(model: Architecture) -> str:
 def _can_divide_mixer(mixer: TokenMixer, gpus: int) -> bool:
     kv = mixer.kv_heads if mixer.kind == "attention" else 0
     return mixer.heads % gpus == 0 and (not kv or kv % gpus == 0 or gpus % kv == 0)
+
+
+class ReplicaPool(NamedTuple):
+    """Replicas of one kind, spare ones included, and the GPUs of each."""
+
+    copies: int
+    gpus_per_replica: int
+
+
+def count_nodes(pools: Sequence[ReplicaPool], gpus_per_node: int) -> int:
+    """Return the servers of replicas; one is split only if it is larger than a server.
+
+    What is left of servers that larger replicas share has room for smaller ones.
+
+    >>> count_nodes([ReplicaPool(1, 80), ReplicaPool(4, 8)], 72)
+    2
+    """
+    nodes = sum(pool.copies * (pool.gpus_per_replica // gpus_per_node) for pool in pools)
+    parts = [(pool.gpus_per_replica % gpus_per_node, pool.copies) for pool in pools]
+    free: list[tuple[int, int]] = []  # GPUs that are free in each of so many servers.
+    for gpus, copies in sorted((part for part in parts if part[0]), reverse=True):
+        rest = max(0, copies - sum(room // gpus * servers for room, servers in free))
+        each = gpus_per_node // gpus
+        more = math.ceil(rest / each)
+        last = rest - (more - 1) * each
+        free = [(gpus_per_node % gpus, more - 1), (gpus_per_node - last * gpus, 1)]
+        nodes += more
+    return nodes

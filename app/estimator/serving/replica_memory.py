@@ -1,0 +1,294 @@
+"""Memory of one replica: its weights, what the engine takes, and the sequences that fit."""
+
+import math
+from typing import NamedTuple
+
+from app.estimator.memory.inference_memory import (
+    ACTIVE,
+    ENGINES,
+    LOGGED,
+    LOGGED_ACTIVE,
+    LOGGED_OVERHEAD,
+    OVERHEAD,
+    EngineMemory,
+    RefusedStart,
+    compute_usable_engine_bytes,
+    find_refused_start,
+    hybrid_blocks,
+    kv_cache_elements_per_sequence,
+    kv_cache_elements_per_token,
+    profiled_peak_bytes,
+    recurrent_state_bytes,
+)
+from app.estimator.memory.parallel_layout import split_into_serving_stages
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
+from app.estimator.serving.step_time import (
+    PlacedModel,
+    unread_expert_bytes,
+)
+from app.estimator.units import format_value
+
+# Share of the memory that the engine may use.
+_USABLE = 0.9
+
+
+def memory_engine_id(engine: str) -> str:
+    """Return the engine whose memory besides weights and cache counts for an engine of speed.
+
+    That of vLLM, from its start-up logs, unless there are logs of the engine. The constants of
+    TensorRT-LLM are assumed: with them, the errors of published offline throughputs are a third
+    larger in 90% of the cases (33% instead of 24%).
+    """
+    return engine if engine in ("llama.cpp", "sglang") else "vllm-0.9"
+
+
+# Concurrent requests of an engine, if memory is sufficient: the maximum in NVIDIA's
+# benchmark (tensorrt_llm/bench/build/tuning.py).
+_ACCEPTED = 4096.0
+
+
+def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
+    """Bytes of weights on one GPU, of a pipeline stage if given [B]; experts have their own split."""
+    serving, model = placed.serving, stage or placed.model
+    table = weight_bytes_by_split(model, serving.weights)
+    if not model.is_routed:
+        return table.bytes_per_gpu(serving.tensor)
+    dense = table.bytes_per_gpu(serving.tensor) - table.expert_bytes / serving.tensor
+    experts = table.expert_bytes / (serving.expert * serving.expert_tensor)
+    return dense + experts + expert_padding_bytes_per_gpu(placed, stage)
+
+
+def weight_bytes_read_per_gpu(placed: PlacedModel, rows: float) -> float:
+    """Bytes of weights on one GPU that a step of `rows` tokens reads [B].
+
+    All but the experts that no token chooses, and an input table that is no output head.
+    """
+    unread = unread_expert_bytes(placed, rows) + expert_padding_bytes_per_gpu(placed)
+    table = 0 if placed.model.tied else placed.model.embedding_parameters
+    unread += table * placed.weight_format.rest / 8 / placed.serving.tensor
+    return weight_bytes_per_gpu(placed) - unread
+
+
+def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
+    """Bytes that repacking adds to the experts of one GPU without 4-bit math [B]."""
+    serving, model = placed.serving, stage or placed.model
+    if not placed.unpacks_weights or placed.engine.assigns_whole_layers:
+        return 0.0
+    added = mxfp4_expert_padding_bytes(model, placed.weight_format, serving.expert_tensor)
+    return added / (serving.expert * serving.expert_tensor)
+
+
+# Inputs of an EAGLE-3 head, each as wide as the model, and tokens of its own vocabulary: the
+# configuration of yuhuili/EAGLE3-LLaMA3.1-Instruct-8B.
+_HEAD_INPUTS, _HEAD_TOKENS = 3, 32_000
+
+
+def draft_weight_bytes(model: Architecture, weights: str) -> float:
+    """Bytes of what proposes tokens [B]: the modules for multi-token prediction, or a head.
+
+    The modules are in the format of the model; an EAGLE head is about one dense layer in 16 bit.
+    """
+    if model.prediction_module_count:
+        each = weight_bytes_by_split(model, weights).total / model.loaded_parameters
+        return each * model.prediction_module_parameters
+    joining = _HEAD_INPUTS * model.hidden**2 + _HEAD_TOKENS * model.hidden
+    return 2.0 * (model.decoder_layers[-1].active_parameters + joining)
+
+
+def describe_draft_model(placed: PlacedModel) -> str:
+    """Return what proposes tokens for a model, and its memory, as a sentence."""
+    model = placed.model
+    memory = format_value(draft_weight_bytes(model, placed.serving.weights), "B")
+    counted = f"{memory} of weights and one more layer of cache are counted"
+    if model.prediction_module_count:
+        return (
+            f"{model.name} is published with a module for multi-token prediction (MTP); {counted}."
+        )
+    return (
+        f"{model.name} has no module for multi-token prediction (MTP): speculation needs an EAGLE "
+        f"head or a small draft model that was trained for it. Of a head, {counted}."
+    )
+
+
+def sequence_bytes_per_gpu(
+    placed: PlacedModel, context: float, stage: Architecture | None = None
+) -> float:
+    """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
+    tensor, model = placed.serving.tensor, stage or placed.model
+    if placed.engine.caches_beyond_window:
+        elements = context * kv_cache_elements_per_token(model, tensor, placed.cache_element_bytes)
+    else:
+        elements = kv_cache_elements_per_sequence(
+            model, context, tensor, placed.cache_element_bytes
+        )
+    cached = elements * placed.cache_element_bytes
+    if placed.serving.has_draft_head:  # One layer more.
+        cached *= 1 + 1 / model.layers
+    return cached + recurrent_state_bytes(model) / tensor
+
+
+class EngineMemoryParts(NamedTuple):
+    """Bytes that the engine may use on one GPU, and what it takes besides the cache [B].
+
+    `outside`: CUDA, libraries, and tensors of its largest step or of sampling at start-up;
+    `most_outside`: the upper end of its range.
+    """
+
+    usable: float
+    weights: float
+    outside: float
+    most_outside: float
+
+    @property
+    def cache(self) -> float:
+        """Return the bytes that are left for the cache; negative if there are none [B]."""
+        return self.usable - self.weights - self.outside
+
+
+def engine_memory_parts(
+    placed: PlacedModel, usable_share: float = _USABLE, stage: Architecture | None = None
+) -> EngineMemoryParts:
+    """Return the memory of one GPU without the cache, of a pipeline stage if given."""
+    tensor, model = placed.serving.tensor, stage or placed.model
+    memory, engine = placed.gpu.engine_visible_memory, _memory_of_engine(placed)
+    peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.serving.sequences)
+    drafting = 0.0
+    if placed.serving.has_draft_head:
+        drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
+    overhead = engine.bytes_outside_framework(tensor)
+    is_logged = engine.id in LOGGED
+    most_overhead = (LOGGED_OVERHEAD if is_logged else OVERHEAD).high
+    most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
+    return EngineMemoryParts(
+        usable=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
+        weights=weight_bytes_per_gpu(placed, model) + drafting,
+        outside=overhead + peak,
+        most_outside=most_overhead * overhead + most_active * peak,
+    )
+
+
+def _memory_of_engine(placed: PlacedModel) -> EngineMemory:
+    """Return what the engine uses besides weights and cache, with its defaults on this GPU."""
+    engine = ENGINES[memory_engine_id(placed.engine.id)]
+    return engine.with_defaults_for_gpu(placed.gpu.name, placed.gpu.engine_visible_memory)
+
+
+def max_sequences(placed: PlacedModel, context: float, usable_share: float = _USABLE) -> float:
+    """Sequences of mean context whose cache fits in one replica [1].
+
+    Every pipeline stage caches all sequences; the fullest one decides.
+    """
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
+    return min(_max_sequences_of_stage(placed, context, usable_share, s.model) for s in stages)
+
+
+def _max_sequences_of_stage(
+    placed: PlacedModel, context: float, usable_share: float, stage: Architecture
+) -> float:
+    room = engine_memory_parts(placed, usable_share, stage).cache
+    each = _cached_bytes_of_sequence(placed, context, stage)
+    if each <= 0:
+        return math.inf if room >= 0 else 0.0
+    in_a_group = room / each  # Of a sequence no part can be in another group.
+    return in_a_group * placed.serving.replicas if in_a_group >= 1 else 0.0
+
+
+def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
+    """Bytes of a sequence on one GPU, in whole blocks where the engine caches hybrids so [B]."""
+    if placed.engine.caches_hybrids_in_blocks:
+        blocks = hybrid_blocks(stage, placed.cache_element_bytes, placed.serving.tensor)
+        if blocks:
+            return blocks.size * blocks.blocks_of_sequence(context)
+    return sequence_bytes_per_gpu(placed, context, stage)
+
+
+def refused_start_of_replica(
+    placed: PlacedModel, usable_share: float = _USABLE
+) -> RefusedStart | None:
+    """Return with how many sequences vLLM does not start; None if it does with those it has.
+
+    The pipeline stage with the fewest blocks decides.
+    """
+    if not placed.engine.caches_hybrids_in_blocks:
+        return None
+    serving, default = placed.serving, _memory_of_engine(placed).profiled_sequences
+    refused = [
+        find_refused_start(
+            hybrid_blocks(stage.model, placed.cache_element_bytes, serving.tensor),
+            engine_memory_parts(placed, usable_share, stage.model).cache,
+            serving.sequences,
+            default,
+        )
+        for stage in split_into_serving_stages(placed.model, serving.pipeline)
+    ]
+    return min(filter(None, refused), key=lambda start: start.most, default=None)
+
+
+def most_sequences_that_surely_fit(
+    placed: PlacedModel, context: float, usable_share: float = _USABLE
+) -> int:
+    """Return the sequences of a replica that fit by the upper end of the estimate, too."""
+
+    def fitting(stage: Architecture) -> float:
+        each = _cached_bytes_of_sequence(placed, context, stage)
+        room = -most_lacking_bytes(placed, 0.0, context, usable_share)
+        return math.inf if each <= 0 <= room else max(0.0, room / max(each, 1e-9))
+
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
+    least = min(fitting(stage.model) for stage in stages)
+    return int(min(_ACCEPTED, least)) * placed.serving.replicas
+
+
+def most_lacking_bytes(
+    placed: PlacedModel, sequences: float, context: float, usable_share: float = _USABLE
+) -> float:
+    """Bytes that a GPU lacks for `sequences` by the upper end of the estimate; negative if none [B]."""
+
+    def lacking_on(stage: Architecture) -> float:
+        parts = engine_memory_parts(placed, usable_share, stage)
+        cached = _cached_bytes_of_sequence(placed, context, stage) * sequences
+        return parts.weights + parts.most_outside + cached - parts.usable
+
+    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
+    return max(lacking_on(stage.model) for stage in stages)
+
+
+def max_accepted_sequences(placed: PlacedModel, context: float, usable_share: float) -> float:
+    """Sequences that fit in memory and that an engine accepts [1]."""
+    accepted = (placed.serving.sequences or _ACCEPTED) * placed.serving.replicas
+    return min(accepted, max_sequences(placed, context, usable_share))
+
+
+def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int:
+    """Return the requests that each of the groups of a replica has in memory at a time, at least 1.
+
+    Of `at_once` requests of the replica; those beyond the `most` in memory wait outside.
+
+    >>> requests_in_memory_of_group(90.0, 107.0, 1), requests_in_memory_of_group(90.0, 107.0, 8)
+    (90, 12)
+    """
+    return max(1, min(math.ceil(at_once / groups), int(most) // groups))
+
+
+class UnsureFit(NamedTuple):
+    """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
+
+    Of the `requests` that a replica has in memory at a time, `sure` fit by the upper end, too.
+    """
+
+    lacking_bytes: float
+    requests: int
+    sure: int
+
+
+def find_unsure_fit(
+    placed: PlacedModel, at_once: float, most: float, context: float, usable_share: float = _USABLE
+) -> UnsureFit | None:
+    """Return what lacks for requests `at_once`, of `most` in memory; None if they surely fit."""
+    each = requests_in_memory_of_group(at_once, most, placed.serving.replicas)
+    lacking = most_lacking_bytes(placed, each, context, usable_share)
+    if lacking <= 0:
+        return None
+    sure = most_sequences_that_surely_fit(placed, context, usable_share)
+    return UnsureFit(lacking, each * placed.serving.replicas, sure)
