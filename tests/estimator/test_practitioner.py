@@ -7,7 +7,7 @@ import pytest
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.inputs import InvalidInputsError
+from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import require_estimate
 from app.estimator.result import Chart, Estimate
@@ -901,6 +901,9 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         "The preset target of 50 ms per token decides how many replicas"
         in answer.verdict.text.replace("\u00a0", " ")
     )
+    without = ask("serving-capacity", **job, tpot_target="")
+    assert number(without, "replicas") == 1
+    assert "how many replicas it takes; 1 without it." in answer.verdict.text
     flip = next(change for change in answer.changes if change.field == "tpot_target")
     assert flip.becomes == "Takes one replica fewer."
     relaxed = float(flip.flips_at.split("\u00a0")[0])
@@ -915,6 +918,16 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         tpot_target="200 ms",
     )
     assert "for the first token decides how many" in sooner.verdict.text
+
+
+def test_the_help_says_that_the_target_per_token_is_preset_and_how_to_go_without() -> None:
+    target = input_specs(require_estimate("serving-capacity").inputs)["tpot_target"]
+    assert target.help == (
+        "The longest time per token, averaged over an answer; preset to 50 ms. "
+        "Leave it empty for no target."
+    )
+    slowest = input_specs(require_estimate("accelerator-choice").inputs)["slowest"]
+    assert slowest.help.startswith("The longest time per token; preset to 50 ms.")
 
 
 def test_what_depends_on_the_failure_rate_has_one_range_everywhere() -> None:
