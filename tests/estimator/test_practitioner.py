@@ -957,7 +957,21 @@ def test_latency_says_how_its_three_limits_of_the_batch_differ() -> None:
     for batch in (16, 128):
         answer = ask("latency", **job, batch=batch)
         assert answer.verdict.lead == "Decoding is bound by memory."
-        assert any(note.startswith("Three limits differ") for note in answer.notes)
+        (said,) = (note for note in answer.notes if "three limits" in note)
+        # One sentence for each.
+        for limit in ("At the critical batch", "Computing outweighs", "Memory no longer bounds"):
+            assert f". {limit}" in said
+
+
+def test_latency_says_that_it_leaves_out_reading_the_prompts_of_others() -> None:
+    job = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2, "weights": "bf16"}
+    alone = ask("latency", **job, batch=16, prompt=8192)
+    served = ask("serving-capacity", **job, concurrent=16, prompt_tokens=8192, replicas=1)
+    assert number(served, "tpot_p50") > 2 * number(alone, "tpot")
+    assert (
+        "Reading the prompts of other requests is left out, which slows tokens as well as the "
+        "first one; serving-capacity counts it, and the queue."
+    ) in alone.notes
 
 
 def test_the_working_names_the_time_between_failures_and_the_restart() -> None:
