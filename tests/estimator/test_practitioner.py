@@ -952,6 +952,14 @@ def test_what_depends_on_the_failure_rate_has_one_range_everywhere() -> None:
     )
 
 
+def test_the_verdict_on_a_divided_cache_says_what_each_gpu_holds() -> None:
+    job = {"model": "llama-3.1-70b", "context": 131_072}
+    alone, divided = ask("kv-cache", **job), ask("kv-cache", **job, tensor_parallel=8)
+    assert divided.verdict.lead == alone.verdict.lead == "42.9\u00a0GB."
+    assert divided.verdict.text.endswith(" Each of the 8 GPUs holds 5.4\u00a0GB.")
+    assert "GPU" not in alone.verdict.text
+
+
 def test_latency_says_how_its_three_limits_of_the_batch_differ() -> None:
     job = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2, "weights": "bf16"}
     for batch in (16, 128):
