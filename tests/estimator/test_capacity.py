@@ -222,8 +222,20 @@ def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
         (bar,) = memory.pictures
         share = bar.capacity / profile.capacity
         assert share == pytest.approx(0.9, abs=0.05)
+        said = f"{memory.verdict.text} {' '.join(memory.notes)}"
+        assert ("on the label" in said) is profile.is_whole_gpu
+        assert (profile.name in said) is not profile.is_whole_gpu
         (back,) = memory.links
         assert (back.name, dict(back.typed)) == ("mig", {"gpu": "h100-sxm5-80"})
+    small = run_estimate("inference-memory", by_profile["1g.20gb"].typed)
+    text = small.verdict.text.replace("\u00a0", " ")
+    # Both profiles of two memory slices have as much.
+    assert text.startswith("The MIG instance (1g.20gb or 2g.20gb) would need ")
+    assert "may use 19 GB of 21.1 GB" in text
+    assert (
+        "The MIG instance (1g.20gb or 2g.20gb) has 21.1 GB of the 84.9 GB that programs get of the "
+        "H100 SXM5 80GB, 24.8%."
+    ) in [note.replace("\u00a0", " ") for note in small.notes]
     assert not run_estimate("inference-memory", {"gpu": "h100-sxm5-80"}).links
     # The profile of the whole GPU has what programs get of the undivided one, on both pages.
     assert "of which programs get 84.9\N{NO-BREAK SPACE}GB" in " ".join(partitions.notes)
