@@ -33,6 +33,26 @@ def test_a_card_holds_what_its_driver_prints(subtests: pytest.Subtests) -> None:
             assert card.memory < card.capacity
 
 
+def test_programs_get_less_than_the_driver_prints(subtests: pytest.Subtests) -> None:
+    # Totals of PyTorch in public logs, in GiB; the sources are at the cards.
+    for name, total in [
+        ("L40S", 44.53),
+        ("L4", 22.05),
+        ("A10", 21.99),
+        ("H100 NVL", 93.0),
+        ("RTX 5090", 31.36),
+        ("RTX PRO 6000", 94.97),
+        ("A800", 79.32),
+    ]:
+        with subtests.test(name=name, total=total):
+            card = find_accelerator(name)
+            assert card.engine_visible_memory == pytest.approx(total * 2**30, rel=1e-9)
+            assert 0.97 * card.driver_memory < card.engine_visible_memory < card.driver_memory
+    most = run_estimate("inference-memory", {"gpu": "l40s", "model": "llama-3.1-8b"})
+    (bar,) = most.pictures
+    assert bar.capacity == pytest.approx(0.9 * 44.53 * 2**30)
+
+
 def test_a_reading_lies_near_its_label_and_has_a_source(
     subtests: pytest.Subtests,
 ) -> None:

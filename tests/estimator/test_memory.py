@@ -523,8 +523,8 @@ def test_cuda_graphs_take_memory_beside_the_usable_share() -> None:
     typed = {"model": "qwen3-8b", "gpu": "rtx-5090", "tensor_parallel": 1, "concurrent": 1}
     typed |= {"memory_utilization": "95%"}
     without = run_estimate("inference-memory", typed)
-    # 5% of 32607 MiB are 1.71 GB: smaller graphs fit beside the share, larger ones shrink it.
-    beside = 0.05 * 32607 * 2**20
+    # 5% of 31.36 GiB are 1.68 GB: smaller graphs fit beside the share, larger ones shrink it.
+    beside = 0.05 * 31.36 * 2**30
     small = run_estimate("inference-memory", typed | {"graphs": "1.5 GB"})
     large = run_estimate("inference-memory", typed | {"graphs": f"{beside + 1e9:.0f} B"})
     assert small["cache_room"].value == without["cache_room"].value
