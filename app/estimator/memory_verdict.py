@@ -46,11 +46,13 @@ def memory_verdict(
     gpus: int,
     least: float | None = None,
     most: float | None = None,
+    *,
+    subject: str = "",
 ) -> Verdict:
     r"""Return whether a GPU that needs `need` bytes has enough memory.
 
     `least` and `most` bound a modeled need. If the limit is within these bounds, the
-    verdict is that it may fit.
+    verdict is that it may fit. `subject` starts the sentence if it is not a whole GPU that has it.
 
     >>> memory = MemoryLimit(80e9, 80e9)
     >>> memory_verdict(149.4e9, memory, 8).text.replace("\u00a0", " ")
@@ -72,7 +74,7 @@ def memory_verdict(
     """
     limit, whole, label = memory.usable, memory.whole, memory.label
     status = memory_status(need, limit)
-    subject = "Each GPU" if gpus > 1 else "The GPU"
+    subject = subject or ("Each GPU" if gpus > 1 else "The GPU")
     exact_decimals = extra_decimals_for_exact_sum((limit, -need), "B") if need <= limit else 0
     extra_decimals = min(exact_decimals, 1)
     capacity_clause = f"has {capacity_text(whole, label, extra_decimals)}"

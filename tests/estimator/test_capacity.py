@@ -33,6 +33,26 @@ def test_a_card_holds_what_its_driver_prints(subtests: pytest.Subtests) -> None:
             assert card.memory < card.capacity
 
 
+def test_programs_get_less_than_the_driver_prints(subtests: pytest.Subtests) -> None:
+    # Totals of PyTorch in public logs, in GiB; the sources are at the cards.
+    for name, total in [
+        ("L40S", 44.53),
+        ("L4", 22.05),
+        ("A10", 21.99),
+        ("H100 NVL", 93.0),
+        ("RTX 5090", 31.36),
+        ("RTX PRO 6000", 94.97),
+        ("A800", 79.32),
+    ]:
+        with subtests.test(name=name, total=total):
+            card = find_accelerator(name)
+            assert card.engine_visible_memory == pytest.approx(total * 2**30, rel=1e-9)
+            assert 0.97 * card.driver_memory < card.engine_visible_memory < card.driver_memory
+    most = run_estimate("inference-memory", {"gpu": "l40s", "model": "llama-3.1-8b"})
+    (bar,) = most.pictures
+    assert bar.capacity == pytest.approx(0.9 * 44.53 * 2**30)
+
+
 def test_a_reading_lies_near_its_label_and_has_a_source(
     subtests: pytest.Subtests,
 ) -> None:
@@ -222,8 +242,20 @@ def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
         (bar,) = memory.pictures
         share = bar.capacity / profile.capacity
         assert share == pytest.approx(0.9, abs=0.05)
+        said = f"{memory.verdict.text} {' '.join(memory.notes)}"
+        assert ("on the label" in said) is profile.is_whole_gpu
+        assert (profile.name in said) is not profile.is_whole_gpu
         (back,) = memory.links
         assert (back.name, dict(back.typed)) == ("mig", {"gpu": "h100-sxm5-80"})
+    small = run_estimate("inference-memory", by_profile["1g.20gb"].typed)
+    text = small.verdict.text.replace("\u00a0", " ")
+    # Both profiles of two memory slices have as much.
+    assert text.startswith("The MIG instance (1g.20gb or 2g.20gb) would need ")
+    assert "may use 19 GB of 21.1 GB" in text
+    assert (
+        "The MIG instance (1g.20gb or 2g.20gb) has 21.1 GB of the 84.9 GB that programs get of the "
+        "H100 SXM5 80GB, 24.8%."
+    ) in [note.replace("\u00a0", " ") for note in small.notes]
     assert not run_estimate("inference-memory", {"gpu": "h100-sxm5-80"}).links
     # The profile of the whole GPU has what programs get of the undivided one, on both pages.
     assert "of which programs get 84.9\N{NO-BREAK SPACE}GB" in " ".join(partitions.notes)

@@ -13,6 +13,7 @@ from app.estimator.estimates import power_cooling
 from app.estimator.estimates import power_cooling_report as entry
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
+from app.estimator.registry import require_estimate, run_estimate
 
 watts = st.floats(1.0, 1e9)
 
@@ -81,6 +82,13 @@ def test_a_scalable_unit_of_b200_takes_16_racks_and_458_kilowatts():
     assert (of["racks"], of["nodes_per_rack"]) == (16, 2)
     assert of["rack_power"] == 28.6e3
     assert of["machines_power"] == pytest.approx(458e3, rel=0.002)
+
+
+def test_the_systems_of_a_rack_are_shown_first_and_do_not_depend_on_their_number():
+    assert "nodes_per_rack" in require_estimate("power-cooling").first
+    counts = [run_estimate("power-cooling", {"nodes": n})["nodes_per_rack"] for n in (1, 2, 32)]
+    assert [count.value for count in counts] == [3, 3, 3]
+    assert counts[0].output.label == "Systems per rack"
 
 
 def test_four_b300_stand_in_a_rack_of_about_57_kilowatts():

@@ -7,7 +7,7 @@ import pytest
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.inputs import InvalidInputsError
+from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import require_estimate
 from app.estimator.result import Chart, Estimate
@@ -901,6 +901,9 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         "The preset target of 50 ms per token decides how many replicas"
         in answer.verdict.text.replace("\u00a0", " ")
     )
+    without = ask("serving-capacity", **job, tpot_target="")
+    assert number(without, "replicas") == 1
+    assert "how many replicas it takes; 1 without it." in answer.verdict.text
     flip = next(change for change in answer.changes if change.field == "tpot_target")
     assert flip.becomes == "Takes one replica fewer."
     relaxed = float(flip.flips_at.split("\u00a0")[0])
@@ -915,6 +918,16 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         tpot_target="200 ms",
     )
     assert "for the first token decides how many" in sooner.verdict.text
+
+
+def test_the_help_says_that_the_target_per_token_is_preset_and_how_to_go_without() -> None:
+    target = input_specs(require_estimate("serving-capacity").inputs)["tpot_target"]
+    assert target.help == (
+        "The longest time per token, averaged over an answer; preset to 50 ms. "
+        "Leave it empty for no target."
+    )
+    slowest = input_specs(require_estimate("accelerator-choice").inputs)["slowest"]
+    assert slowest.help.startswith("The longest time per token; preset to 50 ms.")
 
 
 def test_what_depends_on_the_failure_rate_has_one_range_everywhere() -> None:
@@ -939,12 +952,34 @@ def test_what_depends_on_the_failure_rate_has_one_range_everywhere() -> None:
     )
 
 
+def test_the_verdict_on_a_divided_cache_says_what_each_gpu_holds() -> None:
+    job = {"model": "llama-3.1-70b", "context": 131_072}
+    alone, divided = ask("kv-cache", **job), ask("kv-cache", **job, tensor_parallel=8)
+    assert divided.verdict.lead == alone.verdict.lead == "42.9\u00a0GB."
+    assert divided.verdict.text.endswith(" Each of the 8 GPUs holds 5.4\u00a0GB.")
+    assert "GPU" not in alone.verdict.text
+
+
 def test_latency_says_how_its_three_limits_of_the_batch_differ() -> None:
     job = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2, "weights": "bf16"}
     for batch in (16, 128):
         answer = ask("latency", **job, batch=batch)
         assert answer.verdict.lead == "Decoding is bound by memory."
-        assert any(note.startswith("Three limits differ") for note in answer.notes)
+        (said,) = (note for note in answer.notes if "three limits" in note)
+        # One sentence for each.
+        for limit in ("At the critical batch", "Computing outweighs", "Memory no longer bounds"):
+            assert f". {limit}" in said
+
+
+def test_latency_says_that_it_leaves_out_reading_the_prompts_of_others() -> None:
+    job = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2, "weights": "bf16"}
+    alone = ask("latency", **job, batch=16, prompt=8192)
+    served = ask("serving-capacity", **job, concurrent=16, prompt_tokens=8192, replicas=1)
+    assert number(served, "tpot_p50") > 2 * number(alone, "tpot")
+    assert (
+        "Reading the prompts of other requests is left out, which slows tokens as well as the "
+        "first one; serving-capacity counts it, and the queue."
+    ) in alone.notes
 
 
 def test_the_working_names_the_time_between_failures_and_the_restart() -> None:

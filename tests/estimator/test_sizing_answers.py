@@ -162,7 +162,7 @@ def test_more_gpus_than_a_rack_has_are_said_to_be_more() -> None:
     assert any("more than the 72 of one rack" in note for note in above.notes)
 
 
-@pytest.mark.parametrize("card", ["rtx-4090", "h100-sxm5-80", "rtx-3090"])
+@pytest.mark.parametrize("card", ["rtx-4090", "h100-sxm5-80", "rtx-3090", "l40s"])
 def test_a_card_has_one_memory_in_every_calculator(card: str) -> None:
     gpu = find_accelerator(card)
     typed = {"gpu": card, "model": "llama-3.2-1b"}

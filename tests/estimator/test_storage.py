@@ -93,12 +93,29 @@ def test_the_wait_for_saves_and_the_failures_are_named_apart():
     assert answer["waiting"].value == pytest.approx(18 / 1800 * answer["goodput"].value)
     failures = answer["waiting"].value + answer["failing"].value
     assert failures == pytest.approx(answer["lost"].value)
-    assert answer.verdict.lead == "With failures too much is lost."
+    assert answer.verdict.lead.replace("\u00a0", " ") == (
+        "Saves stay within 1%; together with failures too much is lost."
+    )
+    slower = estimate(**typed, write_bandwidth=40e9)
+    assert slower.verdict.lead == "Saves take too long."
+    slower = estimate(**typed | {"save_within": None}, write_bandwidth=40e9)
+    assert slower.verdict.lead.replace("\u00a0", " ") == (
+        "Too much is lost: saves alone cost more than 1%."
+    )
     text = answer.verdict.text.replace("\u00a0", " ")
     assert "waiting for saves costs 0.98%, failures 0.72%: 1.7% of the time." in text
     assert text.endswith("From 53.9 GB/s on, waiting alone costs at most 1%.")
     # 16 B × 70.6e9 of training states do not fit on 7 GPUs.
     assert "gpus" not in [change.field for change in answer.changes]
+
+
+def test_a_restart_takes_the_same_time_wherever_it_is_shown():
+    steps = {
+        step.figure: step.substituted for step in estimate(gpus=512, duration=60 * 86400.0).steps
+    }
+    restart = "10.082\u00a0min"
+    assert f"exp({restart} ÷ " in steps["goodput"]
+    assert f"exp(−{restart} ÷ " in steps["time_restarting"]
 
 
 @pytest.mark.parametrize("every", [None, 1800.0])

@@ -110,8 +110,8 @@ class AcceleratorChoiceInputs:
         "Slowest token",
         unit="ms",
         limits=(1e-4, 100.0),
-        help="Time per output token that is still good enough. If no GPU keeps its preset value, "
-        "all are ranked, each with the number that comes closest.",
+        help="The longest time per token; preset to 50 ms. Where no GPU keeps the preset time, all "
+        "are ranked, each with the number of GPUs that comes closest to it.",
         term="time-per-output-token-tpot",
     )
     tokens: float = _TRAINING.add_folded_input(

@@ -37,7 +37,11 @@ from app.estimator.estimates.inference_memory import (
     visible_memory,
 )
 from app.estimator.estimates.inference_memory_flips import find_flips
-from app.estimator.estimates.mig_report import list_mig_gpus
+from app.estimator.estimates.mig_report import (
+    find_mig_gpu,
+    find_profiles_with_memory,
+    list_mig_gpus,
+)
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
@@ -113,13 +117,17 @@ def _present_parts(memory_use: GpuMemoryUse) -> tuple[MemoryPart, ...]:
     return MEMORY_PARTS if memory_use.padding else MEMORY_PARTS[:-1]
 
 
-def build_bar(gpu: Accelerator, memory_use: GpuMemoryUse, limit: float) -> StackedBar:
+def build_bar(
+    gpu: Accelerator, memory_use: GpuMemoryUse, limit: float, instance: str = ""
+) -> StackedBar:
     segments = tuple(
         BarSegment(part.component, part.label, getattr(memory_use, part.field))
         for part in _present_parts(memory_use)
     )
-    usable = f"{format_value(limit, 'B')} usable of {gpu.name}"
-    return StackedBar("Memory of each GPU", segments, limit, usable)
+    part = "an instance of " if instance else ""
+    usable = f"{format_value(limit, 'B')} usable of {part}{gpu.name}"
+    title = "Memory of each instance" if instance else "Memory of each GPU"
+    return StackedBar(title, segments, limit, usable)
 
 
 def build_table(memory_use: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
@@ -412,7 +420,8 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     )
     bounds = plausible_memory_range(inputs, memory_use)
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
-    verdict = memory_verdict(memory_use.total, memory, gpus, *bounds)
+    subject = _name_instance(inputs, gpu)
+    verdict = memory_verdict(memory_use.total, memory, gpus, *bounds, subject=subject)
     verdict = _build_start_verdict(verdict, result)
     problem = scale_block_problem(inputs, inputs.tensor_parallel)
     problem = problem or fp8_checkpoint_warning(inputs)
@@ -423,15 +432,41 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(build_bar(gpu, memory_use, limit),),
+        pictures=(build_bar(gpu, memory_use, limit, subject),),
         tables=(build_table(memory_use, whole),),
         notes=(
             *weight_only_notes(gpu, resolve_weight_format(model, inputs.weights)),
             *build_notes(result.model, inputs, memory_use),
-            capacity_note(gpu),
+            _instance_note(inputs, gpu) or capacity_note(gpu),
         ),
         changes=find_flips(result),
         links=_link_to_mig(gpu, inputs.tensor_parallel),
+    )
+
+
+def _name_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
+    """Return the MIG instance that has this memory, as a subject; empty for a whole GPU.
+
+    Two profiles of a GPU can have the same memory.
+    """
+    if inputs.shown_memory is None or not is_part_of_gpu(inputs, gpu):
+        return ""
+    card = find_mig_gpu(gpu.id)
+    profiles = find_profiles_with_memory(card, inputs.shown_memory) if card else ()
+    names = " or ".join(profile.name for profile in profiles)
+    article = "Each" if inputs.tensor_parallel * inputs.pipeline_parallel > 1 else "The"
+    return f"{article} MIG instance ({names})" if names else f"{article} MIG instance"
+
+
+def _instance_note(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
+    """Return which part of a GPU's memory a MIG instance has; empty for a whole GPU."""
+    instance = _name_instance(inputs, gpu)
+    if not instance:
+        return ""
+    part, whole = visible_memory(inputs, gpu), gpu.engine_visible_memory
+    return (
+        f"{instance} has {format_value(part, 'B')} of the {format_value(whole, 'B')} that programs "
+        f"get of the {gpu.name}, {format_value(part / whole, '%')}."
     )
 
 

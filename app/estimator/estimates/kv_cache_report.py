@@ -140,11 +140,11 @@ def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheRes
         cache_text = (
             f"{_format_size_and_exact_kib(result.state)} for each sequence, whatever its length"
         )
-    return Verdict(
-        "info",
-        f"{format_value(result.total, 'B')}.",
-        f"{model.name} keeps {cache_text}; {count} of {tokens}.",
-    )
+    text = f"{model.name} keeps {cache_text}; {count} of {tokens}."
+    if inputs.tensor_parallel > 1:
+        each = format_value(result.per_gpu, "B")
+        text += f" Each of the {inputs.tensor_parallel} GPUs holds {each}."
+    return Verdict("info", f"{format_value(result.total, 'B')}.", text)
 
 
 def _format_size_and_exact_kib(size: float) -> str:

@@ -386,7 +386,10 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     notes = [
         result.measurements.note,
         "Time per output token is the mean pause between tokens of one sequence.",
-        "No other request waits; serving-capacity adds the queue.",
+        (
+            "Reading the prompts of other requests is left out, which slows tokens as well as the "
+            "first one; serving-capacity counts it, and the queue."
+        ),
         (
             "“Waiting for weights” is the time for which a step stands still for them; the rest of "
             "reading them happens while it computes. Their bytes divided by this time are not a "
@@ -419,10 +422,10 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
     if result.bound == "memory":
         notes.append(
-            "Three limits differ: computing outweighs the weights where it takes longer than waiting "
-            "for them, at the rates that kernels reach; the critical batch is where it takes as "
-            "long as reading all of them at the peaks of the data sheet; and decoding is bound by "
-            "memory for as long as weights and cache together take longer than computing."
+            "Do not confuse three limits. At the critical batch, computing takes as long as reading "
+            "all weights, both at the peaks of the data sheet. Computing outweighs the weights once "
+            "it takes longer than waiting for them, at the rates that kernels reach. Memory no longer "
+            "bounds decoding once computing takes longer than weights and cache together."
         )
     if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")

@@ -67,6 +67,16 @@ class MigGpu:
         return min(matching, key=lambda p: p.memory_in_name, default=None)
 
 
+def find_profiles_with_memory(card: MigGpu, memory: float) -> tuple[MigProfile, ...]:
+    """Return the profiles whose programs get this memory [B], to a thousandth.
+
+    >>> card = find_mig_gpu("h100-sxm5-80")
+    >>> [profile.name for profile in find_profiles_with_memory(card, 19.62 * 2**30)]
+    ['1g.20gb', '2g.20gb']
+    """
+    return tuple(p for p in card.profiles if abs(p.capacity - memory) <= 0.001 * memory)
+
+
 def find_mig_gpu(accelerator: str) -> MigGpu | None:
     """Return an accelerator with its MIG profiles by its id; None if it has no MIG."""
     row = data_files.load_table(*_CARDS).get(accelerator)

@@ -81,7 +81,7 @@ def _machine_heat_btu_value(result: PowerCoolingResult) -> OutputValue:
 
 OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     OutputSpec("racks", "Racks", better="less", read=_racks_value, primary=True),
-    OutputSpec("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.systems_per_rack),
+    OutputSpec("nodes_per_rack", "Systems per rack", "node", "more", lambda r: r.systems_per_rack),
     OutputSpec("rack_power", "Power of a full rack", "W", "less", _rack_power_value),
     OutputSpec("machines_power", "Machines, highest", "W", "less", lambda r: r.machines_power),
     _typical_load_output(
@@ -406,7 +406,7 @@ ENTRY = EstimateSpec(
     inputs=PowerCoolingInputs,
     answer=estimate,
     outputs=OUTPUTS,
-    first=("racks", "machines_power", "site_power"),
+    first=("racks", "nodes_per_rack", "machines_power", "site_power"),
     main=("system", "nodes", "rack_limit"),
     topic=TOPIC,
 )

@@ -71,7 +71,7 @@ _TARGETS = InputGroup("Targets", "batching-and-latency")
 
 
 def _latency_target_field(default: float | None, label: str, help_text: str) -> Any:
-    text = f"{help_text} Empty: no target."
+    text = f"{help_text} Leave it empty for no target."
     spec = {"unit": "ms", "limits": (1e-4, 3600.0), "clearable": default is not None}
     return _TARGETS.add_input(default, label, help=text, **spec)
 
@@ -205,8 +205,7 @@ class ServingCapacityInputs:
     tpot_target: float | None = _latency_target_field(
         PRESET_TPOT,
         "Target: per token",
-        "The longest time per token, averaged over an answer. At its preset value it refuses "
-        "nothing: what is slower is said to be.",
+        "The longest time per token, averaged over an answer; preset to 50 ms.",
     )
     percentile: str = _TARGETS.add_input(
         "p95",

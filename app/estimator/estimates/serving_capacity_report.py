@@ -10,6 +10,8 @@ from app.estimator.estimates.serving_capacity import (
     CapacityResult,
     ServingCapacityInputs,
     build_replica_profile,
+    compute_capacity,
+    compute_served_capacity,
     replica_load,
     resolve_inputs,
     serving_setup,
@@ -343,7 +345,17 @@ def _describe_deciding_target(result: CapacityResult) -> str:
     target = f"{limit} per token" if kind == "tpot" else f"{limit} for the first token"
     is_preset = kind == "tpot" and inputs.tpot_target == PRESET_TPOT
     preset = "preset " if is_preset else ""
-    return f" The {preset}target of {target} decides how many replicas it takes."
+    text = f" The {preset}target of {target} decides how many replicas it takes"
+    fewer = _count_replicas_without_tpot_target(result) if is_preset else None
+    return f"{text}; {format_number(fewer)} without it." if fewer else f"{text}."
+
+
+def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
+    """Return the replicas without a target per token; None if as many, or if none are enough."""
+    inputs = dataclasses.replace(result.inputs, tpot_target=None, simulate=False)
+    free = compute_capacity(inputs, result.profile)
+    is_fewer = free.replicas and free.replicas < (result.replicas or 0)
+    return free.replicas if is_fewer else None
 
 
 _MANY_MORE = 2  # Times the replicas, from which more of them belong in the verdict.

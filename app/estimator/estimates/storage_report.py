@@ -193,9 +193,9 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"{format_value(result.write_time, 's')} to write.{_needed_save_bandwidth_text(result)}",
         )
     losses, limit = result.losses, format_value(result.inputs.acceptable, "%")
-    too_much = "Too much is lost."
+    too_much = f"Too much is lost: saves alone cost more than {limit}."
     if losses.saving_share <= result.inputs.acceptable:
-        too_much = "With failures too much is lost."
+        too_much = f"Saves stay within {limit}; together with failures too much is lost."
     lead = {"no": too_much, "tight": "Tight.", "fits": interval_text}
     shares = losses.saving_share, losses.failure_share, losses.lost_share
     waiting, failing, lost = (format_value(share, "%", extra_decimals=1) for share in shares)
@@ -303,8 +303,12 @@ def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             (failures, (losses.work_lost_by_failure, "s")),
         ),
         "time_restarting": (
-            "[expected failures] × [restart of each]",
-            (failures, (losses.restart_of_failure, "s")),
+            "[running time] × (1 − exp(−[restart] ÷ [MTBF]))",
+            (
+                (duration, "s"),
+                (losses.restart_and_read_time, "s"),
+                (losses.mtbf, "s"),
+            ),
         ),
     }
     return tuple(

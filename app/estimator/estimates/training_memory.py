@@ -9,11 +9,13 @@ from app.estimator.common_inputs import (
     BATCH,
     HARDWARE,
     LAYOUT,
+    LEAST_RECOMPUTE,
     RECIPE,
     check_tensor_parallel,
+    fill_in_recompute,
     input_error,
 )
-from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
@@ -165,10 +167,11 @@ class TrainingMemoryInputs:
 
 
 class MemoryRemedy(NamedTuple):
-    """An input value with which a job that is too large fits."""
+    """An input value with which a job that is too large fits; `is_sure`: by the high end, too."""
 
     field: str
     value: Any
+    is_sure: bool = True
 
     def is_offered_by(self, framework: TrainingFramework) -> bool:
         return self.value != "operators" or framework.recomputes_products
@@ -225,6 +228,23 @@ class TrainingMemoryResult:
         return find_fewest_gpus_by_replicas(self.layout, tuple(bounds), self.memory_limit)
 
     @property
+    def typed_inputs(self) -> TrainingMemoryInputs:
+        """Return the inputs that leave recomputation open where it is the least that fits."""
+        if not self.has_least_recompute:
+            return self.inputs
+        return dataclasses.replace(self.inputs, recompute=LEAST_RECOMPUTE)
+
+    @property
+    def fewest_sure_gpus(self) -> int | None:
+        """Return the fewest GPUs whose own verdict is that it fits; None if none is found."""
+        if (fewest := self.fewest_gpus_at_bound("high")) is None:
+            return None
+        # Recomputing as little as fits, a few more GPUs are needed until that is sure.
+        step = _smallest_group(self.layout)
+        tried = range(fewest, min(fewest + _TRIED_STEPS * step, _MOST_GPUS + 1), step)
+        return next((n for n in tried if surely_fits_with(self, gpus=n)), None)
+
+    @property
     def trained_parameters(self) -> float:
         return self.trained_weights.trained_parameters(self.model)
 
@@ -260,28 +280,41 @@ _REMEDIES = (
 )
 
 
-def find_memory_remedies(
-    model: Architecture, inputs: TrainingMemoryInputs
-) -> tuple[MemoryRemedy, ...]:
+def surely_fits_with(result: TrainingMemoryResult, **changes: Any) -> bool:
+    """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
+    framework, limit = requested_framework(result.inputs), result.memory_limit
+    changed = fill_in_recompute(
+        dataclasses.replace(result.typed_inputs, **changes),
+        framework,
+        lambda tried: fullest_stage(requested_stage_memories(result.model, tried)).total,
+        limit,
+    )
+    memory = fullest_stage(requested_stage_memories(result.model, changed))
+    return plausible_bytes_range(memory, requested_framework(changed).id).high <= limit
+
+
+def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ...]:
     """Return single changes of the recipe with which a job that is too large fits.
 
-    One that may fit gets those with which it surely fits.
+    One that may fit gets only those with which it surely fits.
     """
-    limit = find_accelerator(inputs.gpu).engine_visible_memory
-    is_too_large = fullest_stage(requested_stage_memories(model, inputs)).total > limit
-    remedies: list[MemoryRemedy] = []
+    model, inputs, limit = result.model, result.inputs, result.memory_limit
+    is_too_large = result.stage_memory.total > limit
+    found: dict[str, MemoryRemedy] = {}
     for remedy in _REMEDIES:
-        found_fields = {found.field for found in remedies}
-        if getattr(inputs, remedy.field) == remedy.value or remedy.field in found_fields:
+        before = found.get(remedy.field)
+        if getattr(inputs, remedy.field) == remedy.value or (before and before.is_sure):
             continue
         if not remedy.is_offered_by(requested_framework(inputs)):
             continue
-        changed = dataclasses.replace(inputs, **{remedy.field: remedy.value})
-        memory = fullest_stage(requested_stage_memories(model, changed))
-        most = plausible_bytes_range(memory, requested_framework(changed).id).high
-        if (memory.total if is_too_large else most) <= limit:
-            remedies.append(remedy)
-    return tuple(remedies)
+        change = {remedy.field: remedy.value}
+        if surely_fits_with(result, **change):
+            found[remedy.field] = remedy
+        elif is_too_large and before is None:
+            changed = dataclasses.replace(inputs, **change)
+            if fullest_stage(requested_stage_memories(model, changed)).total <= limit:
+                found[remedy.field] = remedy._replace(is_sure=False)
+    return tuple(found.values())
 
 
 _ALLOCATED = "weights", "gradients", "optimizer", "copies", "activations", "logits", "buffers"
@@ -439,46 +472,92 @@ def find_fewest_gpus_by_replicas(
         if free <= 0:
             return None
         replicas = max(replicas, math.ceil(sharded * layout.data / free - 1e-9))
-    replica_ranks = layout.tensor * layout.context
-    step = layout.expert // math.gcd(layout.expert, replica_ranks)
+    step = _smallest_group(layout) // ranks
     replicas = -(-replicas // step) * step
     return ranks * replicas if ranks * replicas <= _MOST_GPUS else None
 
 
+def _smallest_group(layout: ParallelLayout) -> int:
+    """Return the GPUs of which a job with this layout has a multiple."""
+    replica_ranks = layout.tensor * layout.context
+    replicas = layout.expert // math.gcd(layout.expert, replica_ranks)
+    return replica_ranks * layout.pipeline * replicas
+
+
 _MOST_GPUS = 1_000_000
+_TRIED_STEPS = 32
 
 
 def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
-    inputs, memory = result.inputs, fullest_stage(result.least_stage_memories)
-    fits = memory.total <= result.memory_limit
-    is_unsure = fits and not result.surely_fits
-    changes = []
-    gpus = result.fewest_gpus_at_bound("high") if is_unsure else result.fewest_gpus
-    if gpus and gpus != inputs.gpus and not (is_unsure and gpus < inputs.gpus):
-        becomes = _SURELY if is_unsure else "The fewest that fit." if fits else "Fits."
-        flip = VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(gpus), becomes)
-        if is_unsure and result.has_least_recompute:
-            spec = input_specs(TrainingMemoryInputs)["recompute"]
-            full = FieldChange("recompute", spec.label, dict(spec.choices)["full"])
-            flip = dataclasses.replace(flip, also=(full,))
-        changes.append(flip)
-    longest = _longest_fitting_sequence(inputs, memory, result.memory_limit)
-    if longest:
-        flips = format_value(longest + (1 if fits else 0), "token")
-        now = format_value(inputs.sequence, "token")
-        becomes = "No longer fits." if fits else "Fits."
-        changes.append(VerdictFlip("sequence", "Sequence", now, flips, becomes))
+    """Return what would make a job fit that is too large, and where one that fits ends.
+
+    Its own verdict bears out each: “fits” is said of values with which it surely does.
+    """
+    inputs = result.inputs
+    changes = [*_gpu_count_flips(result), *_sequence_flips(result)]
     for remedy in result.remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
         now, flips = labels[getattr(inputs, remedy.field)], labels[remedy.value]
-        becomes = _SURELY if is_unsure else "Fits."
+        becomes = _sure_word(result) if remedy.is_sure else _MAY_FIT
         changes.append(VerdictFlip(remedy.field, spec.label, now, flips, becomes))
-    # What makes it fit goes before where it no longer does.
-    return tuple(sorted(changes, key=lambda change: change.becomes == "No longer fits."))
+    # What makes it fit goes before what may, and where it no longer does.
+    return tuple(sorted(changes, key=lambda change: change.becomes.startswith(("No", "May"))))
 
 
 _SURELY = "Fits even at the high end of the range."
+_MAY_FIT = "May fit."
+
+
+def _sure_word(result: TrainingMemoryResult) -> str:
+    fits = result.stage_memory.total <= result.memory_limit
+    return _SURELY if fits else "Fits."
+
+
+def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+    """Return the fewest GPUs that surely fit, or else that may; none if there are as many."""
+    now, sure = result.inputs.gpus, result.fewest_sure_gpus
+    is_too_large = result.stage_memory.total > result.memory_limit
+    gpus, becomes = sure, _sure_word(result)
+    if sure is None:
+        gpus, becomes = result.fewest_gpus if is_too_large else None, _MAY_FIT
+    elif result.surely_fits:
+        becomes = "The fewest that fit."
+    if not gpus or gpus == now or (gpus < now and not result.surely_fits):
+        return ()
+    return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
+
+
+def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+    """Return the longest sequence that surely fits, or the first that may not.
+
+    Without one that surely fits, the longest that may.
+    """
+    inputs, memory = result.inputs, fullest_stage(result.least_stage_memories)
+    framework, limit = requested_framework(inputs).id, result.memory_limit
+    most = _scale_stage_memory(
+        memory, allocated_range_factors(memory, framework).high, OVERHEAD_RANGE.high
+    )
+    longest = _longest_fitting_sequence(inputs, most, limit)
+    also: tuple[FieldChange, ...] = ()
+    if result.surely_fits:
+        longest, becomes = longest + 1, "May not fit."
+    elif longest >= inputs.sequence:  # Recomputing more is enough.
+        return ()
+    elif longest and surely_fits_with(result, sequence=longest):
+        becomes = _sure_word(result)
+    elif longest and surely_fits_with(result, sequence=longest, recompute="full"):
+        becomes = _sure_word(result)
+        spec = input_specs(TrainingMemoryInputs)["recompute"]
+        also = (FieldChange("recompute", spec.label, dict(spec.choices)["full"]),)
+    elif memory.total > limit:
+        longest, becomes = _longest_fitting_sequence(inputs, memory, limit), _MAY_FIT
+    else:
+        return ()
+    if not longest:
+        return ()
+    now, flips = (format_value(tokens, "token") for tokens in (inputs.sequence, longest))
+    return (VerdictFlip("sequence", "Sequence", now, flips, becomes, also),)
 
 
 def _longest_fitting_sequence(

@@ -110,17 +110,19 @@ def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
 
 
 def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
-    """Return the fewest GPUs, with the range that follows from the least and most memory."""
-    if result.fewest_gpus is None:
+    """Return the fewest GPUs that surely fit, with those that may as the low end."""
+    fewest, sure = result.fewest_gpus, result.fewest_sure_gpus
+    if fewest is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
-    low, high = result.fewest_gpus_at_bound("low"), result.fewest_gpus_at_bound("high")
-    if low is None or high is None:
+    if sure is None:
         note = (
-            "By the middle of the estimate. If the memory is as high as its range allows, "
-            "more GPUs alone do not make it fit."
+            "May not fit. If the memory is as high as its range allows, more GPUs alone do not "
+            "make it fit."
         )
-        return OutputValue(result.fewest_gpus, note=note)
-    return OutputValue(result.fewest_gpus, low, high)
+        return OutputValue(fewest, note=note)
+    note = "" if sure == fewest else f"{format_number(fewest)} may fit."
+    low = result.fewest_gpus_at_bound("low") or fewest
+    return OutputValue(sure, low, sure, note)
 
 
 def _modeled_memory_output(
@@ -208,7 +210,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         fewest_gpus=find_fewest_gpus_by_replicas(layout, least_memories, limit),
     )
     if not result.surely_fits:
-        remedies = find_memory_remedies(model, inputs)
+        remedies = find_memory_remedies(result)
         result = dataclasses.replace(result, remedies=remedies)
     memory, bounds = result.stage_memory, result.memory_bounds
     verdict = memory_verdict(
