@@ -5,7 +5,7 @@ import json
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import bindparam, exists, func, or_, select
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
@@ -203,8 +203,10 @@ def load_day_done(
     )
 
 
+_on_its_day = ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day == _LIST.c.day
+_is_tested = exists().where(*_on_its_day, ATTEMPT.c.context == "placement").label("is_tested")
 _NEWEST_LIST = (
-    select(_LIST.c.day, _LIST.c.tasks, _LIST.c.estimate)
+    select(_LIST.c.day, _LIST.c.tasks, _LIST.c.estimate, _is_tested)
     .where(_LIST.c.learner_id == _learner, _LIST.c.day <= bindparam("day"))
     .order_by(_LIST.c.day.desc())
     .limit(1)
@@ -212,10 +214,11 @@ _NEWEST_LIST = (
 
 
 class ListAndEstimate(NamedTuple):
-    """The list of a study day, and the expected score of its morning."""
+    """A day's list, the score of its morning, whether placement questions were answered that day."""
 
     day_list: DayList
     score_estimate: ScoreEstimate | None
+    is_tested: bool = False
 
 
 def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:
@@ -225,7 +228,7 @@ def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstim
     if row is None:
         return None
     estimate = _ESTIMATES.validate_json(row.estimate) if row.estimate else None
-    return ListAndEstimate(_LISTS.validate_json(row.tasks), estimate)
+    return ListAndEstimate(_LISTS.validate_json(row.tasks), estimate, bool(row.is_tested))
 
 
 def save_day_list(
@@ -233,17 +236,17 @@ def save_day_list(
 ) -> None:
     """Save the list of a study day and the score shown on it.
 
-    The first one of the day stays, unless it was made for other choices of the learner.
+    The first one of the day stays, unless it was made for other choices or before a placement test.
     """
-    day_list, estimate = made
-    stored = load_newest_list(db, learner.id, day_list.day)
-    if stored is not None and stored.day_list.day == day_list.day:
-        if stored.day_list.made_for == day_list.made_for:
+    new, estimate = made.day_list, made.score_estimate
+    stored = load_newest_list(db, learner.id, new.day)
+    if stored is not None and (last := stored.day_list).day == new.day:
+        if last.made_for == new.made_for and last.placement_minutes == new.placement_minutes:
             return
-        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == day_list.day.isoformat()
+        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == new.day.isoformat()
         db.execute(_LIST.delete().where(*mine))
-    values = {"learner_id": learner.id, "day": day_list.day.isoformat(), "at": to_milliseconds(now)}
-    tasks = _LISTS.dump_json(day_list).decode()
+    values = {"learner_id": learner.id, "day": new.day.isoformat(), "at": to_milliseconds(now)}
+    tasks = _LISTS.dump_json(new).decode()
     text = _ESTIMATES.dump_json(estimate).decode() if estimate else ""
     insert_if_absent(db, DayListRow, values | {"tasks": tasks, "estimate": text})
     if estimate is None:
@@ -272,8 +275,8 @@ _PLACEMENT = (
 )
 
 
-def has_unfinished_placement_test(db: Session, learner: LearnerProfile, day: dt.date) -> bool:
-    """Return whether a placement test that was started on this study day is unfinished."""
+def is_placement_finished(db: Session, learner: LearnerProfile, day: dt.date) -> bool | None:
+    """Return whether the placement test started on this study day is finished; None without one."""
     values = {"learner": learner.id, "at": to_milliseconds(study_day_start(day, learner.zone))}
     run = db.connection().execute(_PLACEMENT, values).first()
-    return run is not None and run.answered < len(json.loads(run[0]))
+    return None if run is None else run.answered >= len(json.loads(run[0]))
