@@ -235,6 +235,20 @@ def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
     assert set(re.findall(back, client.get("/concepts/weights?route=full").text)) == {""}
 
 
+def test_only_the_plan_says_what_comes_next(client: TestClient, library: Library):
+    first, second, *_ = library.syllabus.topics
+    client.post(f"/concepts/{first}/readings")
+    client.get("/")
+    page = client.get(f"/concepts/{first}").text
+
+    foot = page[page.index('aria-label="Previous and next page in course order"') :]
+    following = re.search(r'rel="next"><small>(.*?)<svg.*?</small>(.*?)</a>', foot, re.DOTALL)
+    assert following[1].strip() == "Course order: next"
+    assert library.topics[second].title in following[2]
+    assert "Course order: previous" in client.get(f"/concepts/{second}").text
+    assert "Next in the course" not in page
+
+
 def test_the_detours_of_a_page_come_back_to_its_route(client: TestClient, library: Library):
     address, short = "/concepts/weights", "/concepts/weights?route=short"
     section = next(s.anchor for s in library.topics["weights"].sections if s.anchor)
