@@ -46,6 +46,7 @@ from app.exams.report import (
     PastSitting,
     build_exam_score_trend,
     build_score_report,
+    describe_cards_of_exam,
     draw_report_charts,
     first_topic_by_objective,
     objective_short_names,
@@ -407,6 +408,10 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     ]
     report = build_score_report(paper)
     to_repeat = _in_learning_order(ctx, report.questions_to_repeat)
+    numbers_with_card = _numbers_with_card(ctx, paper)
+    last_reached = max(store.load_answers(ctx.db, state.id), default=0)
+    if not ctx.learner.missed:  # then no question became a card, reached or not
+        last_reached = len(paper)
     seeds = {slot.item: slot.seed for slot in state.slots}
     return ctx.page(
         "exams/report.html",
@@ -415,7 +420,8 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         report=report,
         drawn=draw_report_charts(report, paper, state.target, state.time_limit_seconds),
         paper=paper,
-        numbers_with_card=_numbers_with_card(ctx, paper),
+        numbers_with_card=numbers_with_card,
+        cards_text=describe_cards_of_exam(report, numbers_with_card, last_reached),
         again=to_repeat,
         practicable={
             "missed": len(_practicable_items(ctx, report.missed_items)),

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -127,6 +127,66 @@ class ScoreReport:
     def questions_to_repeat(self) -> tuple[GradedItem, ...]:
         """The questions to review, in the order of the paper."""
         return tuple(sorted((*self.missed_items, *self.unanswered_items), key=lambda m: m.number))
+
+
+def describe_cards_of_exam(
+    report: ScoreReport, numbers_with_card: Collection[int], last_reached: int
+) -> str:
+    """Return which missed and blank questions are among the learner's cards, in sentences.
+
+    Blank ones after the question `last_reached` became no cards for that reason.
+    """
+    missed, blank = (
+        [item.number for item in items] for items in (report.missed_items, report.unanswered_items)
+    )
+    missed_cards = sum(number in numbers_with_card for number in missed)
+    blank_cards = sum(number in numbers_with_card for number in blank)
+    unreached = sum(n > last_reached for n in blank if n not in numbers_with_card)
+    sentences = []
+    if missed:
+        sentences.append(_describe_missed_cards(missed_cards, len(missed)))
+    if blank:
+        sentence = _describe_blank_cards(
+            blank_cards, len(blank), unreached, missed_cards if missed else None
+        )
+        sentences.append(sentence)
+    return " ".join(sentences)
+
+
+_NOT = "n\N{RIGHT SINGLE QUOTATION MARK}t"
+
+
+def _describe_missed_cards(cards: int, count: int) -> str:
+    if count == 1:
+        return (
+            f"The one you missed {'is in your cards now' if cards else f'is{_NOT} in your cards'}."
+        )
+    if cards == count:
+        return f"The {count} you missed are in your cards now."
+    if not cards:
+        return f"None of the {count} you missed is in your cards."
+    verb = "is" if cards == 1 else "are"
+    return f"Of the {count} you missed, {cards} {verb} in your cards now, marked below."
+
+
+def _describe_blank_cards(cards: int, count: int, unreached: int, missed_cards: int | None) -> str:
+    """Return the sentence after that about the missed ones; `missed_cards` is None without any."""
+    adverb = "too" if missed_cards else "now"
+    left = count - cards
+    reason = ""
+    if unreached:
+        which = f"{unreached} of them" if unreached < left else "it" if left == 1 else "them"
+        reason = f": you did{_NOT} reach {which}"
+    if 0 < cards < count:
+        verb = "is" if cards == 1 else "are"
+        other = f"the other one is{_NOT}" if left == 1 else f"the other {left} are{_NOT}"
+        return f"Of the {count} blank ones, {cards} {verb} in your cards {adverb}, marked below; {other}{reason}."
+    subject = "The blank one" if count == 1 else f"The {count} blank ones"
+    verb = "is" if count == 1 else "are"
+    if cards:
+        return f"{subject} {verb} in your cards {adverb}."
+    rest = "" if missed_cards else " in your cards" if missed_cards is None else " either"
+    return f"{subject} {verb}{_NOT}{rest}{reason}."
 
 
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")

@@ -359,7 +359,7 @@ def show_course(
     A page counts as read once its essential sections are.
     """
     library = ctx.library
-    todays_list, estimate = load_todays_list(ctx) or (None, None)
+    todays_list, estimate, _ = load_todays_list(ctx) or (None, None, False)
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     route = route or planned_route(ctx)
     pages = {

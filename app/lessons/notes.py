@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from app.accounts.current_learner import CurrentLearner, ReadContext, WriteContext
 from app.content.library import Library
+from app.content.reading_routes import Route
 from app.database.engine import DbSession
 from app.errors import InvalidInputError
 from app.lessons import store
@@ -37,17 +38,20 @@ class NotesPage:
 
 
 def pair_sections_with_notes(
-    topic: Topic, saved_notes: Sequence[SavedNote]
+    topic: Topic, saved_notes: Sequence[SavedNote], route: Route = "full"
 ) -> tuple[NotedSection, ...]:
-    """Return every section of a page, then the notes whose section was removed."""
+    """Return every section of a page, then the notes whose section was removed.
+
+    Their addresses are on `route`.
+    """
     by_section = {note.section: note for note in saved_notes}
     titled_sections = [s for s in topic.sections if s.anchor]
     current_sections = [
-        _noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None))
+        _noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None), route)
         for s in titled_sections
     ]
     removed_sections = [
-        _noted_section(topic, anchor, anchor, note) for anchor, note in by_section.items()
+        _noted_section(topic, anchor, anchor, note, route) for anchor, note in by_section.items()
     ]
     return tuple(current_sections + removed_sections)
 
@@ -108,9 +112,15 @@ def _build_notes_page(
     )
 
 
-def _noted_section(topic: Topic, anchor: str, title: str, note: SavedNote | None) -> NotedSection:
-    address = f"/concepts/{topic.slug}#{anchor}"
+def _noted_section(
+    topic: Topic, anchor: str, title: str, note: SavedNote | None, route: Route
+) -> NotedSection:
+    address = f"/concepts/{topic.slug}{_route_query(route)}#{anchor}"
     return NotedSection(title, address, note or SavedNote(topic.slug, anchor))
+
+
+def _route_query(route: Route) -> str:
+    return "?route=short" if route == "short" else ""
 
 
 MAX_NOTE_LENGTH = 10_000
@@ -119,14 +129,15 @@ MAX_NOTE_LENGTH = 10_000
 class NoteForm(BaseModel):
     """A note as typed; an empty one without a bookmark deletes the note.
 
-    It was written `beside` its section, or on the notes page. `shown` is the text that was in the
-    field at first, after a “=”; empty if not sent.
+    It was written `beside` its section, or on the notes page; `route` is that on which the page is
+    read. `shown` is the text that was in the field at first, after a “=”; empty if not sent.
     """
 
     section: str = Field(max_length=120)
     words: str = ""
     marked: bool = False
     beside: bool = False
+    route: Route = "full"
     shown: str = ""
 
     def merge_with_saved_text(self, topic: str, saved_text: str = "") -> SavedNote:
@@ -176,7 +187,9 @@ def download_notes(ctx: ReadContext) -> Response:
     )
 
 
-def _render_section_note(request: Request, topic: Topic, noted_section: NotedSection) -> Response:
+def _render_section_note(
+    request: Request, topic: Topic, noted_section: NotedSection, route: Route
+) -> Response:
     return render_fragment_or_redirect(
         request,
         "lessons/_section_notes.html",
@@ -185,6 +198,7 @@ def _render_section_note(request: Request, topic: Topic, noted_section: NotedSec
         anchor=noted_section.note.section,
         title=noted_section.title,
         note=noted_section.note,
+        route=route,
         saved=True,
     )
 
@@ -195,6 +209,7 @@ def show_topic_notes(
     page_topic: Annotated[Topic, Depends(get_topic_in_url)],
     learner: CurrentLearner,
     db: DbSession,
+    route: Route = "full",
 ) -> HTMLResponse:
     return render_page(
         request,
@@ -203,8 +218,9 @@ def show_topic_notes(
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         saved=False,
+        route=route,
         places=pair_sections_with_notes(
-            page_topic, store.load_saved_notes(db, learner.id, page_topic.slug)
+            page_topic, store.load_saved_notes(db, learner.id, page_topic.slug), route
         ),
     )
 
@@ -227,16 +243,17 @@ def save_section_note(
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
-    sections = pair_sections_with_notes(page_topic, [note])
+    sections = pair_sections_with_notes(page_topic, [note], form.route)
     if form.beside:
         return _render_section_note(
-            ctx.request, page_topic, next(p for p in sections if p.note == note)
+            ctx.request, page_topic, next(p for p in sections if p.note == note), form.route
         )
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_note.html",
-        redirect_url=f"/concepts/{page_topic.slug}/notes#n-{note.section}",
+        redirect_url=f"/concepts/{page_topic.slug}/notes{_route_query(form.route)}#n-{note.section}",
         topic=page_topic,
+        route=form.route,
         longest=MAX_NOTE_LENGTH,
         place=next(p for p in sections if p.note.section == note.section),
         saved=True,

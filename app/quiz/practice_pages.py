@@ -59,7 +59,7 @@ from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.day_list import PageToRead, Task
 from app.study_plan.facts import ReadingFact
-from app.study_plan.loader import StudyPlan, build_next_list, load_plan
+from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_list, load_plan
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
@@ -296,8 +296,9 @@ def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -
     wish = form.request
     # The buttons of a page share its token, and each starts a run of its own.
     token, scope = f"{form.token or new_submission_token()}.{form.pick}.{form.count}", wish.scope
-    if wish.mode == "today":  # from whichever tab and however often: it is one run
-        token, scope = f"today.{ctx.learner.key}.{ctx.day}", ctx.day.isoformat()
+    if wish.mode == "today":  # from whichever tab and however often, a list has one run
+        token = f"today.{ctx.learner.key}.{ctx.day}.{' '.join(items)}"
+        scope = ctx.day.isoformat()
     run = NewPracticeRun(token, wish.mode, scope, items)
     return store.save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
 
@@ -310,7 +311,8 @@ def resume_run(ctx: ReadContext, run: RowNumber) -> Response:
 
 
 @runs_router.get("/runs/{run}/result")
-def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
+def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) -> HTMLResponse:
+    """How a run went; of a placement test, on its day, also the first pages that follow from it."""
     state = _require_run(ctx, run)
     scores = _run_scores(state)
     rows = [
@@ -326,17 +328,22 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
     missed = [question_card_id(item) for item in scores if item not in right]
     added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
     plan = load_plan(ctx)
+    # Of an unfinished test the plan knows nothing yet; later, the plan has moved on.
+    is_new = not state.is_open and store.load_last_day_of_run(ctx.db, state.id) == ctx.day
     # A placement test counts from the next list on, unless today's was made after it.
-    counts = plan is None or plan.placement_minutes > 0 or scores.keys().isdisjoint(plan.answered)
-    coming = None
-    if plan is not None and not counts and state.mode == "placement":
-        coming = build_next_list(ctx, _assume_list_is_read(plan, ctx))
-    tasks = coming.tasks if coming else [task.task for task in plan.tasks] if plan else ()
+    counts = plan is not None and plan.placement_minutes > 0
+    coming, pages = None, list[PageToRead]()
+    if plan is not None and state.mode == "placement" and is_new:
+        if not counts:
+            coming = build_next_list(ctx, _assume_list_is_read(plan, ctx))
+        if counts or coming:
+            tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
+            pages = _first_pages(tasks, ctx.library)
     return ctx.page(
         "quiz/result.html",
         plan=plan,
         tasks=view_plan(plan, ctx.library),
-        estimate=plan.estimate if plan else None,
+        estimate=plan.estimate if plan and is_new else None,
         guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
         run=build_run_frame(state, 0),
         rows=rows,
@@ -345,7 +352,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber) -> HTMLResponse:
         counts=counts,
         days_to_list=(coming.day - ctx.day).days if coming else 0,
         day_of_list=coming.day if coming else ctx.day,
-        pages=_first_pages(tasks, ctx.library) if counts or coming else (),
+        pages=pages,
         no_longer_missed=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.is_suspended_or_declined for card in added),
         token=new_submission_token(),

@@ -139,7 +139,7 @@ def build_feedback(
         verdict=verdict,
         given=attempt,
         sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
-        page=_page_url_at_answer(topic, variant, verdict) if topic else "",
+        page=_page_url_at_answer(topic, variant, verdict, links.back) if topic else "",
         reading=_estimate_view_of_attempt(_calculator_url(variant, verdict), library),
         back_url=links.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
@@ -151,12 +151,17 @@ def build_feedback(
     )
 
 
-def _page_url_at_answer(topic: Topic, variant: Variant, verdict: GradeResult) -> str:
-    """Return the URL of the sentence on the page that answers the question."""
+def _page_url_at_answer(topic: Topic, variant: Variant, verdict: GradeResult, back: str) -> str:
+    """Return the URL of the sentence on the page that answers the question.
+
+    If the learner came from that page (`back`), it stays on its route.
+    """
     right = (mark.text.plain for mark in verdict.part_results if mark.should_be_chosen)
     answer = " ".join((verdict.right_answer, variant.explanation.plain, *right))
     passage = find_most_related_sentence(topic, variant.stem.plain, answer)
-    return f"/concepts/{topic.slug}{passage.fragment if passage else ''}"
+    page = f"/concepts/{topic.slug}"
+    page += "?route=short" if back.startswith(f"{page}?route=short") else ""
+    return f"{page}{passage.fragment if passage else ''}"
 
 
 def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> GradedVariant:
@@ -422,10 +427,13 @@ def _flag_button(
     if view.question.id not in ctx.library.questions:
         return None
     question = view.question
-    alone = f"/quiz/{question.topic}/{question.id}"
-    back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
-    if isinstance(view, AnswerFeedback) and frame is None:
-        back = f"{alone}?attempt={view.given.id}"
+    back = f"/quiz/{question.topic}/{question.id}"
+    if isinstance(view, AnswerFeedback):
+        back = view.here
+    elif frame:
+        back = f"/quiz/runs/{frame.id}/{frame.place}"
+    elif view.back_url:
+        back += f"?{urlencode({'context': view.context, 'back': view.back_url})}"
     on = question.id in store.flagged_questions(ctx.db, ctx.learner.id)
     return FlagButton(question.topic, question.id, on, back)
 

@@ -309,6 +309,12 @@ def count_missed_before(db: Session, learner_id: int, run: int, items: Sequence[
     return sum(score < 1 for score in db.scalars(earlier))
 
 
+def load_last_day_of_run(db: Session, run: int) -> dt.date | None:
+    """Return the study day of the last answer to a run; None before the first one."""
+    day = db.scalar(select(func.max(ATTEMPT.c.study_day)).where(ATTEMPT.c.run_id == run))
+    return dt.date.fromisoformat(day) if day else None
+
+
 def load_newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
     """Return the run started last; None if there is none."""
     if not learner_id:

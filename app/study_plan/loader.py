@@ -150,7 +150,7 @@ def _build_unsaved_list(
     None until something was read or answered, and while a first placement test is unfinished.
     """
     newest, db, learner, library = _newest_list(ctx), ctx.db, ctx.learner, ctx.library
-    if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
+    if not learner.id or (not newest and store.is_placement_finished(db, learner, day) is False):
         return None
     facts = store.load_learner_facts(db, learner, library, day)
     if day > ctx.day:
@@ -161,12 +161,10 @@ def _build_unsaved_list(
     estimate, ready = estimate_score(course, facts), set[str]()
     length, made_for = learner.page_route, _plan_choices_key(learner, day)
     if newest is not None:
-        last, before = newest
+        last, before, _ = newest
         ready.update(last.ready)
-        undone = last.undone
-        if last.day < day:
-            undone = count_unfinished_in_a_row(undone, _load_task_progress(ctx, last))
-        facts = dataclasses.replace(facts, undone=undone)
+        progress = _load_task_progress(ctx, last) if last.day < day else ()
+        facts = dataclasses.replace(facts, undone=count_unfinished_in_a_row(last.undone, progress))
         if last.route == "short" and last.made_for == made_for:
             length = "short"  # to change it from day to day would lengthen the way
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
@@ -175,15 +173,10 @@ def _build_unsaved_list(
             estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
+    calendar, minutes = learner.plan_calendar(day), learner.minutes_if_studying(day)
+    amount, seed = learner.card_amount, learner.key
     day_list = make_day_list(
-        course,
-        facts,
-        learner.plan_calendar(day),
-        estimate,
-        minutes=learner.minutes_if_studying(day),
-        amount=learner.card_amount,
-        length=length,
-        seed=learner.key,
+        course, facts, calendar, estimate, minutes=minutes, amount=amount, length=length, seed=seed
     )
     known, begun = count_recalled_cards(db, learner.id), count_started_cards(db, learner.id)
     day_list = dataclasses.replace(
@@ -200,11 +193,14 @@ def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
 def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
-    One is made again if the learner has changed the plan and nothing on it was begun.
+    One on which nothing was begun is made again after a change of the plan or a placement test.
     """
     if (todays := load_todays_list(ctx)) is not None:
-        same = todays.day_list.made_for == _plan_choices_key(ctx.learner, ctx.day)
-        if same or any(task.done for task in _load_task_progress(ctx, todays.day_list)):
+        made = todays.day_list
+        same = made.made_for == _plan_choices_key(ctx.learner, ctx.day)
+        if same and todays.is_tested and made.tasks and not made.placement_minutes:
+            same = not store.is_placement_finished(ctx.db, ctx.learner, ctx.day)
+        if same or any(task.done or task.begun for task in _load_task_progress(ctx, made)):
             return None
     return _build_unsaved_list(ctx, ctx.day)
 

@@ -5,7 +5,7 @@ import json
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
-from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy import bindparam, exists, func, or_, select
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
@@ -174,7 +174,7 @@ _CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done).where(
     ),
 )
 _ANSWERED = (
-    select(ATTEMPT.c["item"])
+    select(*ATTEMPT.c["item", "context"])
     .distinct()
     .where(ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day >= bindparam("day"))
 )
@@ -193,18 +193,23 @@ def load_day_done(
     left = pages - library.topics.keys()  # pages that left the course
     sat = _day_of_last_exam(db, learner, day_list.exam) if day_list.exam else None
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
+    answered = db.connection().execute(_ANSWERED, values).all()
+    elsewhere = {item for item, context in answered if context != "page"}
     return DayDone(
         cards=frozenset(card for card, is_done in cards if is_done),
         begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
         essentials=frozenset(p for p in pages if p in left or read[p].covers_essential_sections),
-        questions=frozenset(db.connection().scalars(_ANSWERED, values)),
+        questions=frozenset(item for item, _ in answered),
+        on_pages=frozenset(item for item, _ in answered if item not in elsewhere),
         sat=sat is not None and sat >= day_list.day,
     )
 
 
+_on_its_day = ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day == _LIST.c.day
+_is_tested = exists().where(*_on_its_day, ATTEMPT.c.context == "placement").label("is_tested")
 _NEWEST_LIST = (
-    select(_LIST.c.day, _LIST.c.tasks, _LIST.c.estimate)
+    select(_LIST.c.day, _LIST.c.tasks, _LIST.c.estimate, _is_tested)
     .where(_LIST.c.learner_id == _learner, _LIST.c.day <= bindparam("day"))
     .order_by(_LIST.c.day.desc())
     .limit(1)
@@ -212,10 +217,11 @@ _NEWEST_LIST = (
 
 
 class ListAndEstimate(NamedTuple):
-    """The list of a study day, and the expected score of its morning."""
+    """A day's list, the score of its morning, whether placement questions were answered that day."""
 
     day_list: DayList
     score_estimate: ScoreEstimate | None
+    is_tested: bool = False
 
 
 def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:
@@ -225,7 +231,7 @@ def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstim
     if row is None:
         return None
     estimate = _ESTIMATES.validate_json(row.estimate) if row.estimate else None
-    return ListAndEstimate(_LISTS.validate_json(row.tasks), estimate)
+    return ListAndEstimate(_LISTS.validate_json(row.tasks), estimate, bool(row.is_tested))
 
 
 def save_day_list(
@@ -233,33 +239,26 @@ def save_day_list(
 ) -> None:
     """Save the list of a study day and the score shown on it.
 
-    The first one of the day stays, unless it was made for other choices of the learner.
+    The first one of the day stays, unless it was made for other choices or before a placement test.
     """
-    day_list, estimate = made
-    stored = load_newest_list(db, learner.id, day_list.day)
-    if stored is not None and stored.day_list.day == day_list.day:
-        if stored.day_list.made_for == day_list.made_for:
+    new, estimate = made.day_list, made.score_estimate
+    stored = load_newest_list(db, learner.id, new.day)
+    if stored is not None and (last := stored.day_list).day == new.day:
+        if last.made_for == new.made_for and last.placement_minutes == new.placement_minutes:
             return
-        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == day_list.day.isoformat()
+        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == new.day.isoformat()
         db.execute(_LIST.delete().where(*mine))
-    values = {"learner_id": learner.id, "day": day_list.day.isoformat(), "at": to_milliseconds(now)}
-    tasks = _LISTS.dump_json(day_list).decode()
+    values = {"learner_id": learner.id, "day": new.day.isoformat(), "at": to_milliseconds(now)}
+    tasks = _LISTS.dump_json(new).decode()
     text = _ESTIMATES.dump_json(estimate).decode() if estimate else ""
     insert_if_absent(db, DayListRow, values | {"tasks": tasks, "estimate": text})
     if estimate is None:
         return
-    score = {
-        "exam": exam,
-        "rule": RULE,
-        "questions": estimate.questions,
-        "answers": estimate.answers,
-        "expected": estimate.shown,
-        "low": estimate.low,
-        "high": estimate.high,
-        "target": (target := learner.target),
-        "chance": estimate.chance_of_share(target / 100) if target is not None else None,
-    }
-    insert_if_absent(db, ScorePredictionRow, values | score)
+    score: dict[str, Any] = {"exam": exam, "rule": RULE, "expected": estimate.shown}
+    score |= {"questions": estimate.questions, "answers": estimate.answers}
+    score |= {"low": estimate.low, "high": estimate.high, "target": (target := learner.target)}
+    chance = estimate.chance_of_share(target / 100) if target is not None else None
+    insert_if_absent(db, ScorePredictionRow, values | score | {"chance": chance})
 
 
 _PLACEMENT = (
@@ -272,8 +271,8 @@ _PLACEMENT = (
 )
 
 
-def has_unfinished_placement_test(db: Session, learner: LearnerProfile, day: dt.date) -> bool:
-    """Return whether a placement test that was started on this study day is unfinished."""
+def is_placement_finished(db: Session, learner: LearnerProfile, day: dt.date) -> bool | None:
+    """Return whether the placement test started on this study day is finished; None without one."""
     values = {"learner": learner.id, "at": to_milliseconds(study_day_start(day, learner.zone))}
     run = db.connection().execute(_PLACEMENT, values).first()
-    return run is not None and run.answered < len(json.loads(run[0]))
+    return None if run is None else run.answered >= len(json.loads(run[0]))

@@ -38,14 +38,14 @@
       const heads = [...document.querySelectorAll(".prose > h2[id]")];
       const at = heads.findLast((head) => head.getBoundingClientRect().top < 160);
       const title = document.querySelector("h1").textContent.trim();
-      const href = location.pathname + (at ? `#${at.id}` : "");
+      const href = location.pathname + location.search + (at ? `#${at.id}` : "");
       sessionStorage.setItem("reading", JSON.stringify({ title, href }));
     });
   }
   // Today, cards, practice and exams are no detour: who comes from there begins anew.
   if (!reading && !place) sessionStorage.removeItem("reading");
   const { title, href } = JSON.parse(sessionStorage.getItem("reading") || "{}");
-  if (place && href && href.split("#")[0] !== location.pathname) {
+  if (place && href && href.split(/[?#]/)[0] !== location.pathname) {
     const link = document.createElement("a");
     link.href = href;
     link.textContent = `Back to “${title}”`;

@@ -47,6 +47,24 @@ def test_digits_go_into_the_field_of_a_number(page: Page, server: Server) -> Non
     expect(page.locator(".verdict")).to_have_count(0)
 
 
+def test_where_a_digit_is_typed_no_button_shows_one(page: Page, server: Server) -> None:
+    page.goto(server.url + "/quiz/cluster-components/cluster-su-gpus")
+    page.wait_for_load_state("domcontentloaded")
+    keys = page.locator(".sure3 kbd")
+    expect(keys).to_have_count(3)
+    expect(keys.first).to_be_hidden()  # the field is empty, so that a digit goes there
+
+    page.keyboard.type("16")
+    expect(keys.first).to_be_hidden()
+    page.keyboard.press("3")
+    expect(page.get_by_label("Your answer")).to_have_value("163")
+    page.keyboard.press("Tab")
+    expect(keys.last).to_be_visible()
+    page.keyboard.press("3")
+
+    expect(page.locator(".verdict")).to_be_visible()
+
+
 def test_the_keyboard_map_scrolls_in_a_low_window(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 500})
     page.goto(server.url + "/quiz")

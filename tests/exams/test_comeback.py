@@ -88,7 +88,9 @@ def test_nothing_comes_back_to_who_does_not_want_it(rosa, session: Session) -> N
     finish(rosa, sitting)
 
     assert comebacks(session) == set()
-    assert "back as" not in rosa.get(f"{sitting}/report").text
+    report = rosa.get(f"{sitting}/report").text
+    assert "back as" not in report
+    assert re.search(r"<p>The 5 blank ones aren.t in <a [^>]+>your cards</a>\.</p>", report)
 
 
 def test_the_report_says_how_many_come_back(rosa, right) -> None:
@@ -100,7 +102,7 @@ def test_the_report_says_how_many_come_back(rosa, right) -> None:
 
     html = rosa.get(f"{sitting}/report").text
 
-    assert "<p>4 now in" in html
+    assert "<p>The 4 blank ones are in <a" in html
     assert 'href="/flashcards/deck#own"' in html
 
 
@@ -117,7 +119,11 @@ def test_the_report_marks_the_questions_that_come_back(rosa) -> None:
 
     assert sorted(rows) == ["1", "2", "3", "4", "5"]
     assert sorted(row[11] for row in marked) == ["1", "2"]
-    assert "marked below. Blank ones after the last question" in html
+    assert (
+        "<p>Of the 5 blank ones, 2 are in "
+        '<a href="/flashcards/deck#own">your cards</a> now, marked below; the other 3 '
+        "aren\N{RIGHT SINGLE QUOTATION MARK}t: you didn\N{RIGHT SINGLE QUOTATION MARK}t reach them.</p>"
+    ) in html
 
 
 def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Session) -> None:
@@ -134,7 +140,8 @@ def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Sessi
     )
 
     assert answer.headers["location"] == f"{sitting}/questions/1"
-    assert "<p>4 now in" in rosa.get(f"{sitting}/report").text
+    assert "<p>Of the 5 blank ones, 4 are in <a" in (report := rosa.get(f"{sitting}/report").text)
+    assert "reach" not in report
 
 
 def test_a_card_whose_question_is_being_sat_stays_away(

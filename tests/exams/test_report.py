@@ -16,6 +16,7 @@ from app.exams.report import (
     GradedItem,
     PartScore,
     build_score_report,
+    describe_cards_of_exam,
     largest_losses,
     score_interval_in_points,
 )
@@ -64,6 +65,45 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
     assert [m.number for m in report.questions_to_repeat] == [9, 10, 12]
     assert [s.name for s in report.weakest_objectives] == ["2.1"]
     assert (report.is_conclusive, half.is_conclusive) == (True, False)
+
+
+def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -> None:
+    # (missed, cards of them, blank, cards of them, blank ones without a card not reached)
+    for counts, words in {
+        (1, 1, 0, 0, 0): "The one you missed is in your cards now.",
+        (2, 2, 0, 0, 0): "The 2 you missed are in your cards now.",
+        (1, 0, 0, 0, 0): "The one you missed isn't in your cards.",
+        (2, 0, 0, 0, 0): "None of the 2 you missed is in your cards.",
+        (3, 1, 0, 0, 0): "Of the 3 you missed, 1 is in your cards now, marked below.",
+        (3, 2, 0, 0, 0): "Of the 3 you missed, 2 are in your cards now, marked below.",
+        (1, 1, 40, 0, 40): "The one you missed is in your cards now. The 40 blank ones aren't: "
+        "you didn't reach them.",
+        (1, 1, 1, 0, 1): "The one you missed is in your cards now. The blank one isn't: "
+        "you didn't reach it.",
+        (2, 2, 3, 3, 0): "The 2 you missed are in your cards now. "
+        "The 3 blank ones are in your cards too.",
+        (1, 1, 5, 2, 3): "The one you missed is in your cards now. Of the 5 blank ones, 2 are in "
+        "your cards too, marked below; the other 3 aren't: you didn't reach them.",
+        (1, 0, 4, 0, 4): "The one you missed isn't in your cards. The 4 blank ones aren't either: "
+        "you didn't reach them.",
+        (1, 0, 4, 0, 0): "The one you missed isn't in your cards. The 4 blank ones aren't either.",
+        (0, 0, 1, 0, 1): "The blank one isn't in your cards: you didn't reach it.",
+        (0, 0, 1, 1, 0): "The blank one is in your cards now.",
+        (0, 0, 4, 0, 3): "The 4 blank ones aren't in your cards: you didn't reach 3 of them.",
+        (0, 0, 4, 3, 1): "Of the 4 blank ones, 3 are in your cards now, marked below; "
+        "the other one isn't: you didn't reach it.",
+        (0, 0, 4, 1, 2): "Of the 4 blank ones, 1 is in your cards now, marked below; "
+        "the other 3 aren't: you didn't reach 2 of them.",
+        (0, 0, 0, 0, 0): "",
+    }.items():
+        missed, missed_cards, blank, blank_cards, unreached = counts
+        with subtests.test(counts):
+            rows = [marked(n, "1.1", 0) for n in range(1, missed + blank + 1)]
+            rows = [dataclasses.replace(m, answered=m.number <= missed) for m in rows]
+            with_card = {*range(1, missed_cards + 1), *range(missed + 1, missed + blank_cards + 1)}
+            last_reached = missed + blank - unreached
+            told = describe_cards_of_exam(build_score_report(rows), with_card, last_reached)
+            assert told.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") == words
 
 
 def test_of_parts_that_lost_as_much_the_one_with_less_right_is_named_first() -> None:

@@ -1,6 +1,7 @@
 """The short route, and pages whose topic was renamed."""
 
 import datetime as dt
+import html
 import math
 import re
 import shutil
@@ -232,6 +233,68 @@ def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
         "?route=short"
     }
     assert set(re.findall(back, client.get("/concepts/weights?route=full").text)) == {""}
+
+
+def test_only_the_plan_says_what_comes_next(client: TestClient, library: Library):
+    first, second, *_ = library.syllabus.topics
+    client.post(f"/concepts/{first}/readings")
+    client.get("/")
+    page = client.get(f"/concepts/{first}").text
+
+    foot = page[page.index('aria-label="Previous and next page in course order"') :]
+    following = re.search(r'rel="next"><small>(.*?)<svg.*?</small>(.*?)</a>', foot, re.DOTALL)
+    assert following[1].strip() == "Course order: next"
+    assert library.topics[second].title in following[2]
+    assert "Course order: previous" in client.get(f"/concepts/{second}").text
+    assert "Next in the course" not in page
+
+
+def test_the_detours_of_a_page_come_back_to_its_route(client: TestClient, library: Library):
+    address, short = "/concepts/weights", "/concepts/weights?route=short"
+    section = next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+    page = client.get(short).text
+    assert page.count('name="route" value="short"') == page.count('name="beside"') > 0
+    assert f'href="{address}/notes?route=short"' in page
+    assert 'name="route"' not in client.get(address).text
+
+    note = {"section": section, "words": "Mine.", "route": "short"}
+    beside = client.post(f"{address}/notes", data=note | {"beside": "yes"})
+    assert beside.headers["location"] == f"{short}#n-{section}"
+    alone = client.post(f"{address}/notes", data=note)
+    assert alone.headers["location"] == f"{address}/notes?route=short#n-{section}"
+    notes = client.get(alone.headers["location"]).text
+    assert f'<a href="{short}">' in notes
+    assert f'<a href="{short}#{section}">' in notes
+    assert 'name="route" value="short"' in notes
+    assert "route=short" not in client.get(f"{address}/notes").text
+
+
+def test_a_note_that_is_swapped_keeps_the_route(htmx: TestClient, library: Library):
+    section = next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+    note = {"section": section, "words": "Mine.", "route": "short", "beside": "yes"}
+
+    fragment = htmx.post("/concepts/weights/notes", data=note).text
+
+    assert 'name="route" value="short"' in fragment
+
+
+def test_a_question_of_a_page_keeps_the_route_through_its_feedback(client: TestClient):
+    page = client.get("/concepts/weights?route=short").text
+    action = re.search(r'action="(/quiz/weights/[^"]+)/attempts"', page)[1]
+    back = re.search(r'name="back" value="(/concepts/weights[^"]+)"', page)[1]
+    sent = {"context": "page", "back": back, "unknown": "yes"}
+
+    answered = client.post(f"{action}/attempts", data=sent).headers["location"]
+
+    feedback = client.get(answered).text
+    assert f'href="{back}"' in feedback
+    assert 'href="/concepts/weights#' not in feedback
+    assert 'href="/concepts/weights?route=short#' in feedback
+    flag = re.search(r'/flag" hx-target.*?name="back" value="([^"]+)"', feedback, re.DOTALL)
+    flagged = client.post(
+        f"{action}/flag", data={"wanted": "yes", "back": html.unescape(flag[1])}
+    ).headers["location"]
+    assert f'href="{back}"' in client.get(flagged).text
 
 
 def test_a_number_whose_section_is_folded_is_named(folder: Path):

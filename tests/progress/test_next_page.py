@@ -152,24 +152,64 @@ def take_placement_test(browser: TestClient) -> str:
     return f"{run}/result"
 
 
-def test_after_todays_list_a_placement_test_names_the_pages_of_tomorrow(
+def pages_named(result: str) -> list[str]:
+    return re.findall(r'<a href="(/concepts/[\w?=-]+)">Read', result)
+
+
+def test_after_todays_list_is_begun_a_placement_test_names_the_pages_of_tomorrow(
     reader: Reader, clock: Clock
 ):
     reader.set_key("draws-a-question-of-a-page-that-others-need")
     todays = reader.pages()
-    address = take_placement_test(reader.browser)
-    result = reader.browser.get(address).text
-    named = re.findall(r'<a href="(/concepts/[\w?=-]+)">Read', result)
+    reader.read(todays[0])
+    stored = reader.load_list().tasks
+    result = reader.browser.get(address := take_placement_test(reader.browser)).text
+    named = pages_named(result)
 
-    assert re.search(r"Tomorrow.s list begins\swith", result)
-    assert "list stays as it is" in result
+    assert re.search(r"As things stand,\ntomorrow.s list begins with", result)
     assert "Needed for" in result
     assert named
     assert not set(named) & set(todays)
-    for page in todays:
+    assert reader.load_list().tasks == stored
+    for page in todays[1:]:
         reader.read(page)
     clock.tick(days=1)
     assert reader.pages()[: len(named)] == named
     later = reader.browser.get(address).text
-    assert "Your list begins\nwith" in later
-    assert "list stays as it is" not in later
+    assert pages_named(later) == []
+    assert "list begins with" not in later
+    assert "Expected exam score" not in later
+    assert '<a class="btn main" href="/"' in later
+
+
+def test_a_list_that_is_not_begun_is_made_anew_from_a_placement_test(reader: Reader, clock: Clock):
+    before = reader.pages()
+    reader.browser.post("/quiz/runs", data={"pick": "today"})  # looking at it begins nothing
+    result = reader.browser.get(address := take_placement_test(reader.browser)).text
+
+    after = reader.pages()
+    assert after != before
+    assert "The first pages on your list" in result
+    assert pages_named(result) == after[:3]
+    assert "these answers count from tomorrow" not in result
+    assert "Placement test taken" in reader.browser.get("/").text
+    row = reader.load_list()
+    questions = [q for task in json.loads(row.tasks)["tasks"] for q in task["questions"]]
+    run = reader.browser.post("/quiz/runs", data={"pick": "today"}).headers["location"]
+    assert f"of {len(questions)}" in reader.browser.get(run, follow_redirects=True).text
+    reader.read(after[0])
+    reader.browser.get(address)
+    assert reader.load_list().tasks == row.tasks
+    clock.tick(days=1)
+    later = reader.browser.get(address).text
+    assert pages_named(later) == []
+    assert "pages on your list" not in later
+
+
+def test_an_unfinished_placement_test_changes_no_list_and_names_no_pages(reader: Reader):
+    reader.pages()
+    stored = reader.load_list().tasks
+    give_up(reader.browser, run := begin(reader.browser), 1)
+
+    assert pages_named(reader.browser.get(f"{run}/result").text) == []
+    assert reader.load_list().tasks == stored
