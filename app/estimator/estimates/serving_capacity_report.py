@@ -11,7 +11,6 @@ from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
-    compute_served_capacity,
     replica_load,
     resolve_inputs,
     serving_setup,
