@@ -183,6 +183,7 @@ def test_after_todays_list_is_begun_a_placement_test_names_the_pages_of_tomorrow
 
 
 def test_a_list_that_is_not_begun_is_made_anew_from_a_placement_test(reader: Reader, clock: Clock):
+    reader.set_key("draws-no-question-that-is-on-the-list")  # answering that begins the list
     before = reader.pages()
     reader.browser.post("/quiz/runs", data={"pick": "today"})  # looking at it begins nothing
     result = reader.browser.get(address := take_placement_test(reader.browser)).text
