@@ -781,7 +781,7 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
     asked = one | {"context": 32_768}
     refused = registry.run_estimate("inference-memory", asked)
     assert refused.verdict.lead == "It fits, but vLLM refuses to start."
-    assert "--max-num-seqs 1,024, its default" in refused.verdict.text
+    assert "--max-num-seqs 1024, its default" in refused.verdict.text
     start = refused.changes[0]
     assert start.typed_values == {"max_sequences": f"{refused['cache_blocks'].value}"}
     started = registry.run_estimate("inference-memory", {**asked, **start.typed_values})

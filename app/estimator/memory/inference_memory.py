@@ -227,7 +227,7 @@ class RefusedStart:
         default = ", its default on this GPU" if self.is_default else ""
         most = format_number(self.most)
         return (
-            f"vLLM does not start with --max-num-seqs {format_number(self.sequences)}{default}: each "
+            f"vLLM does not start with --max-num-seqs {self.sequences}{default}: each "
             f"of these sequences needs a block for its state, and the cache has {most}. Set at most "
             f"{most}."
         )
