@@ -139,15 +139,15 @@ def load_last_seven_days_summary(
 
 
 # The heat map, with its sizes in pixels.
-WEEKS = 13
-STEP = 19
-SIDE = 17
-LEFT = 32
-TOP = 20
-_LEVELS = (1, 10, 30, 60)  # answers and reviews in a day, by level
-_LOOKS = ("h0", "h1", "h2", "h3", "h4")
-_NAMES = ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
-_FEW_WEEKS = 2
+_HEATMAP_WEEKS = 13
+_HEATMAP_STEP = 19
+_HEATMAP_SIDE = 17
+_HEATMAP_LEFT = 32
+_HEATMAP_TOP = 20
+_LEVEL_MINIMUMS = (1, 10, 30, 60)  # answers and reviews in a day, by level
+_LEVEL_CLASSES = ("h0", "h1", "h2", "h3", "h4")
+_WEEKDAY_LABELS = ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
+_FEW_WEEKS_OF_MONTH = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class StudyHeatmap:
 
 def first_heatmap_day(today: dt.date) -> dt.date:
     """Return the Monday with which the heat map starts."""
-    return today - dt.timedelta(days=today.weekday(), weeks=WEEKS - 1)
+    return today - dt.timedelta(days=today.weekday(), weeks=_HEATMAP_WEEKS - 1)
 
 
 def build_study_heatmap(
@@ -215,31 +215,41 @@ def build_study_heatmap(
 def _draw_heatmap(first: dt.date, daily_counts: Sequence[int], alt_text: str) -> Markup:
     """Draw one column per week; the last square is today."""
     marks = [draw_text_in_pixels(label, x, 12) for x, label in _month_labels(first)]
-    marks += [draw_text_in_pixels(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
+    marks += [
+        draw_text_in_pixels(name, 0, _HEATMAP_TOP + n * _HEATMAP_STEP + 13)
+        for n, name in _WEEKDAY_LABELS
+    ]
     for index, count in enumerate(daily_counts):
         week, weekday = divmod(index, 7)
-        level = sum(count >= minimum for minimum in _LEVELS)
+        level = sum(count >= minimum for minimum in _LEVEL_MINIMUMS)
         edge = " edge" if index == len(daily_counts) - 1 else ""
-        css_class = f"{_LOOKS[level]}{edge}"
+        css_class = f"{_LEVEL_CLASSES[level]}{edge}"
         marks.append(
-            draw_rect_in_pixels(css_class, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE)
+            draw_rect_in_pixels(
+                css_class,
+                _HEATMAP_LEFT + week * _HEATMAP_STEP,
+                _HEATMAP_TOP + weekday * _HEATMAP_STEP,
+                _HEATMAP_SIDE,
+                _HEATMAP_SIDE,
+            )
         )
-    width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
+    width, height = _HEATMAP_LEFT + _HEATMAP_WEEKS * _HEATMAP_STEP, _HEATMAP_TOP + 7 * _HEATMAP_STEP
     return build_svg_element(marks, height, alt_text, "heat g", width)
 
 
 def _heatmap_legend() -> Markup:
     marks = [
-        draw_rect_in_pixels(css_class, 17 * n, 0, 15, 13) for n, css_class in enumerate(_LOOKS)
+        draw_rect_in_pixels(css_class, 17 * n, 0, 15, 13)
+        for n, css_class in enumerate(_LEVEL_CLASSES)
     ]
-    return build_svg_element(marks, 13, "", "g heat", 17 * len(_LOOKS))
+    return build_svg_element(marks, 13, "", "g heat", 17 * len(_LEVEL_CLASSES))
 
 
 def _month_labels(first: dt.date) -> list[tuple[int, str]]:
     """Return each month with the x position of its first week in pixels."""
-    mondays = [first + dt.timedelta(weeks=n) for n in range(WEEKS)]
+    mondays = [first + dt.timedelta(weeks=n) for n in range(_HEATMAP_WEEKS)]
     starts = [n for n, day in enumerate(mondays) if n == 0 or day.month != mondays[n - 1].month]
     # A first month of few weeks has no label, which would overlap the next one.
-    if len(starts) > 1 and starts[1] - starts[0] < _FEW_WEEKS:
+    if len(starts) > 1 and starts[1] - starts[0] < _FEW_WEEKS_OF_MONTH:
         starts = starts[1:]
-    return [(LEFT + n * STEP, f"{mondays[n]:%b}") for n in starts]
+    return [(_HEATMAP_LEFT + n * _HEATMAP_STEP, f"{mondays[n]:%b}") for n in starts]

@@ -259,7 +259,7 @@ def test_gpus_can_share_the_batch_that_nobody_typed(subtests: pytest.Subtests) -
                 job = parallelism_plan.requested_job(inputs, shape)
                 assert any(list_splits(shape, collectives.gpu_interconnect(gpu), job)), job
                 # Two thirds are left where it is rounded, as a short run has one for each GPU.
-                assert job.global_batch >= parallelism_plan.default_batch(inputs) * 2 / 3
+                assert job.global_batch >= parallelism_plan.choose_default_batch(inputs) * 2 / 3
 
 
 def test_a_large_cluster_has_as_many_tokens_for_each_gpu_as_published_runs() -> None:

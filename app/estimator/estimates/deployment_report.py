@@ -34,7 +34,7 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.serving.replica_memory import refused_start_of_replica
+from app.estimator.serving.replica_memory import find_refused_start_of_replica
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
@@ -178,7 +178,7 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
 def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     """Return the targets that counted as changes of those that were typed."""
     capacity = _capacity_section(result).inputs
-    refused = refused_start_of_replica(place_replica(capacity), capacity.memory_utilization)
+    refused = find_refused_start_of_replica(place_replica(capacity), capacity.memory_utilization)
     flips = (
         VerdictFlip(
             field,

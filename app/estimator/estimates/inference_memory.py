@@ -377,7 +377,7 @@ def shared_hybrid_blocks(
     return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
-def refused_start(
+def find_refused_start_of_launch(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> RefusedStart | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has."""

@@ -15,12 +15,12 @@ from app.estimator.estimates.inference_memory import (
     count_engine_sequences,
     fewest_fitting_gpus,
     find_limits,
+    find_refused_start_of_launch,
     fits_with,
     fp8_checkpoint_warning,
     gpu_memory_use,
     is_part_of_gpu,
     plausible_memory_range,
-    refused_start,
     scale_block_problem,
     search_cache_limits,
     solve_cache_limits,
@@ -54,7 +54,9 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     """
     changes: Flips = []
     if not result.is_full:
-        changes += build_start_flips(refused_start(result.model, result.inputs, result.gpu))
+        changes += build_start_flips(
+            find_refused_start_of_launch(result.model, result.inputs, result.gpu)
+        )
     if not result.surely_fits:
         changes += _settings_flips(result) + _cache_format_flips(result)
     changes += _load_flips(result)
@@ -98,7 +100,7 @@ def _fits_surely(
 def _change_to_start(result: InferenceMemoryResult, change: Mapping[str, Any]) -> dict[str, Any]:
     """Return the most sequences with which vLLM starts after a change; empty if it does so anyway."""
     changed = dataclasses.replace(result.inputs, **change)
-    refused = refused_start(result.model, changed, result.gpu)
+    refused = find_refused_start_of_launch(result.model, changed, result.gpu)
     return {MOST_SEQUENCES[0]: refused.most} if refused and refused.most else {}
 
 
@@ -107,7 +109,9 @@ def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> V
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values}
     changed = parse_inputs(InferenceMemoryInputs, typed)
-    return add_change_to_start(flip, refused_start(result.model, changed, result.gpu))
+    return add_change_to_start(
+        flip, find_refused_start_of_launch(result.model, changed, result.gpu)
+    )
 
 
 # What people set first where an engine runs out of memory.

@@ -22,6 +22,7 @@ from app.estimator.estimates.inference_memory import (
     engine_memory,
     fewest_fitting_gpus,
     find_limits,
+    find_refused_start_of_launch,
     fp8_checkpoint_warning,
     fullest_stage,
     gpu_memory_use,
@@ -29,7 +30,6 @@ from app.estimator.estimates.inference_memory import (
     memory_use_of_all_gpus,
     overhead_factors,
     plausible_memory_range,
-    refused_start,
     scale_block_problem,
     sequences_per_gpu,
     shared_hybrid_blocks,
@@ -479,7 +479,7 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
 
 def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
     """Return the verdict, or that vLLM refuses to start if it has more sequences than blocks."""
-    refused = refused_start(result.model, result.inputs, result.gpu)
+    refused = find_refused_start_of_launch(result.model, result.inputs, result.gpu)
     if refused is None or verdict.status == "no":
         return verdict
     text = f"{verdict.text} {refused.text}"

@@ -33,9 +33,9 @@ from app.estimator.models.number_formats import (
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, fp8_problem
 from app.estimator.serving.replica_memory import (
+    find_refused_start_of_replica,
     max_sequences,
     most_lacking_bytes,
-    refused_start_of_replica,
 )
 from app.estimator.serving.step_time import (
     TILE,
@@ -247,7 +247,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         fits=inputs.batch <= max_batch,
         most_lacking_bytes=most_lacking_bytes(placed, inputs.batch, inputs.prompt + inputs.answer),
         measurements=measurement_coverage(placed),
-        refused_start=refused_start_of_replica(placed),
+        refused_start=find_refused_start_of_replica(placed),
     )
 
 

@@ -168,7 +168,7 @@ def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> Trainin
     job = TrainingJob(
         gpus=inputs.gpus,
         sequence=inputs.sequence,
-        global_batch=inputs.global_batch or _round_batch(default_batch(inputs), inputs.gpus),
+        global_batch=inputs.global_batch or _round_batch(choose_default_batch(inputs), inputs.gpus),
         number_format=inputs.number_format,
         software=find_software(inputs.software, model).id,
         usable_memory_share=inputs.usable_memory,
@@ -179,7 +179,7 @@ def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> Trainin
     return dataclasses.replace(job, global_batch=_find_batch_to_share(model, fabric, job))
 
 
-def default_batch(inputs: ParallelismPlanInputs) -> int:
+def choose_default_batch(inputs: ParallelismPlanInputs) -> int:
     """Return the default sequences of a step, before they are rounded for the GPUs."""
     gpus = inputs.gpus
     longest, own = default_batch_tokens(gpus), default_batch_tokens(gpus, inputs.tokens)

@@ -10,8 +10,8 @@ from app.estimator.estimates.layout_search import LayoutCandidate
 from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     ParallelismPlanResult,
+    choose_default_batch,
     compute_parallelism_plan,
-    default_batch,
     find_flips,
     judge_layout_memory,
 )
@@ -325,7 +325,7 @@ def describe_batch(inputs: ParallelismPlanInputs, global_batch: int) -> str:
     note = f"{sequences} with {tokens} per step"
     if inputs.global_batch:
         return f"{note}."
-    wanted = format_count(float(f"{default_batch(inputs) * inputs.sequence:.2g}"), "token")
+    wanted = format_count(float(f"{choose_default_batch(inputs) * inputs.sequence:.2g}"), "token")
     gpus = format_count(inputs.gpus, "GPU")
     return f"{note}, by default: about {wanted}, in as many sequences as {gpus} can share."
 

@@ -52,10 +52,10 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.replica_memory import (
     UnsureFit,
+    find_refused_start_of_replica,
     find_unsure_fit,
     max_sequences,
     most_lacking_bytes,
-    refused_start_of_replica,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
@@ -353,7 +353,7 @@ class CapacityResult:
         """Return with how many sequences vLLM does not start; None if it does, or nothing fits."""
         if not self.fits_memory:
             return None
-        return refused_start_of_replica(self.profile.placed, self.inputs.memory_utilization)
+        return find_refused_start_of_replica(self.profile.placed, self.inputs.memory_utilization)
 
     @property
     def has_targets(self) -> bool:

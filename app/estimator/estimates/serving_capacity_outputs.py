@@ -49,7 +49,7 @@ from app.estimator.serving.replica import (
     highest_load_within_targets,
     relax_target,
 )
-from app.estimator.serving.replica_memory import refused_start_of_replica
+from app.estimator.serving.replica_memory import find_refused_start_of_replica
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
 
@@ -402,7 +402,7 @@ def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> RefusedSt
     """Return with how many sequences vLLM does not start after a change by itself."""
     typed = {**inputs_to_query(result.given_inputs), **flip.typed_values}
     changed = parse_inputs(ServingCapacityInputs, typed)
-    return refused_start_of_replica(place_replica(changed), changed.memory_utilization)
+    return find_refused_start_of_replica(place_replica(changed), changed.memory_utilization)
 
 
 def _find_flips_of_load(result: CapacityResult) -> tuple[VerdictFlip, ...]:

@@ -203,7 +203,7 @@ def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Archit
     return sequence_bytes_per_gpu(placed, context, stage)
 
 
-def refused_start_of_replica(
+def find_refused_start_of_replica(
     placed: PlacedModel, usable_share: float = _USABLE
 ) -> RefusedStart | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has.
