@@ -185,7 +185,7 @@ def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
             f"Target: {TARGET_LABELS[field].removeprefix('time ')}",
             format_value(getattr(result.inputs, field), "s"),
             format_target(value),
-            "Met by what is counted here.",
+            "Met with this hardware.",
         )
         for field, value in result.relaxed_targets.items()
     )

@@ -661,7 +661,7 @@ def _counted_target_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         for seconds in (result.relaxed_tpot, result.inputs.tpot_target or 0.0)
     )
     label = f"Target: {_TARGET_LABELS['tpot']}"
-    return (VerdictFlip("tpot_target", label, now, then, "Met by what is counted here."),)
+    return (VerdictFlip("tpot_target", label, now, then, "Met with this hardware."),)
 
 
 def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:

@@ -286,21 +286,21 @@ def fp8_problem(
     >>> t4, a100 = find_accelerator("T4"), find_accelerator("A100")
     >>> fp8_problem(a100, FORMATS["fp8"], "vllm", has_experts=True)
     >>> fp8_problem(a100, FORMATS["fp8"], "sglang", has_experts=True)
-    'Weight-only FP8 of experts takes vLLM 0.9 or later.'
+    'Weight-only FP8 of experts needs vLLM 0.9 or later.'
     >>> fp8_problem(t4, FORMATS["fp8"], "vllm", has_experts=False)
-    'In vLLM 0.9, weight-only FP8 takes an NVIDIA GPU of compute capability 8.0 or higher.'
+    'In vLLM 0.9, weight-only FP8 needs an NVIDIA GPU of compute capability 8.0 or higher.'
     """
     if not is_fp8_weight_only(gpu, form):
         return None
     if gpu.architecture not in _UNPACKING_ARCHITECTURES:
         return (
-            "In vLLM 0.9, weight-only FP8 takes an NVIDIA GPU of compute capability 8.0 or higher."
+            "In vLLM 0.9, weight-only FP8 needs an NVIDIA GPU of compute capability 8.0 or higher."
         )
     if engine in _UNPACKING_ENGINES:
         return None
     if engine not in _UNPACKING_ENGINES_WITHOUT_EXPERTS:
         return "Weight-only FP8 takes vLLM."
-    return "Weight-only FP8 of experts takes vLLM 0.9 or later." if has_experts else None
+    return "Weight-only FP8 of experts needs vLLM 0.9 or later." if has_experts else None
 
 
 def weight_only_notes(gpu: Accelerator, form: WeightFormat) -> tuple[str, ...]:
