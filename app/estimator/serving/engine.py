@@ -299,7 +299,7 @@ def fp8_problem(
     if engine in _UNPACKING_ENGINES:
         return None
     if engine not in _UNPACKING_ENGINES_WITHOUT_EXPERTS:
-        return "Weight-only FP8 takes vLLM."
+        return "Weight-only FP8 needs vLLM."
     return "Weight-only FP8 of experts needs vLLM 0.9 or later." if has_experts else None
 
 
