@@ -151,7 +151,7 @@ def test_the_same_evening_without_javascript(
 ) -> None:
     page = plain_page
     page.goto(server.url)
-    page.get_by_role("link", name=re.compile("^Skip it and read")).first.click()
+    page.get_by_role("link", name=re.compile("^Skip the test and read")).first.click()
     expect(page).to_have_url(re.compile("/concepts/"))
     page.goto(f"{server.url}/concepts/{TOPIC}")
 

@@ -143,10 +143,11 @@ def test_the_last_seven_days_are_summed_up(rosa: TestClient, desk: Desk, library
     assert "The last seven days: 1 day of study, 1 page, 3 answers." in words_of(rosa)
 
 
-def test_the_first_task_of_a_new_learner_is_a_button_too(client: TestClient):
-    row = client.get("/").text.partition('<li class="next">')[2].partition("</li>")[0]
+def test_a_new_learner_is_offered_the_placement_test_first(client: TestClient):
+    offer = client.get("/").text.partition('<ul class="offers">')[2].partition("</li>")[0]
 
-    assert re.search(r'<button class="plain" name="pick" value="placement">Placement test', row)
+    assert "<h3>Placement test, " in offer
+    assert re.search(r'<button class="[^"]*" name="pick" value="placement"', offer)
 
 
 @pytest.mark.usefixtures("desk")
