@@ -356,9 +356,10 @@ def test_a_fixed_number_of_users_waits_as_long_as_little_says() -> None:
     assert crowd.verdict.lead == "Too little memory: most requests wait."
     assert crowd["fits"].value is False
     flips = [(c.field, c.flips_at, c.becomes) for c in crowd.changes]
-    assert flips[0] == ("cache", "FP8", "11 of 20 requests are answered at a time.")
-    assert flips[1] == ("concurrent", "5", "Nobody waits for memory.")
-    assert _asked_of_235b(cache="bf16", concurrent=5)["fits"].value is True
+    assert flips[0] == ("cache", "FP8", "17 of 20 requests are answered at a time.")
+    assert flips[1] == ("concurrent", "8", "Nobody waits for memory; 7 surely fit.")
+    assert "7 surely fit." in crowd["max_concurrent"].note
+    assert _asked_of_235b(cache="bf16", concurrent=8)["fits"].value is True
     assert crowd["concurrent"].value <= crowd["max_concurrent"].value
 
 

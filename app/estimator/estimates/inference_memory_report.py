@@ -34,7 +34,7 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
     visible_memory,
 )
-from app.estimator.estimates.inference_memory_flips import find_flips
+from app.estimator.estimates.inference_memory_flips import find_flips, find_sure_cache_limits
 from app.estimator.estimates.mig_report import (
     find_mig_gpu,
     find_profiles_with_memory,
@@ -282,6 +282,14 @@ def _longest_context(result: _MemoryResult) -> OutputValue:
     return OutputValue(most, note=note)
 
 
+def _most_sequences(result: _MemoryResult) -> OutputValue:
+    most = result.limits.cache_limits.sequences
+    held, sure = _cache_limit_with_range(result, most), find_sure_cache_limits(result).sequences
+    if most is None or sure is None or sure >= most:
+        return held
+    return dataclasses.replace(held, note=f"{format_number(sure)} surely fit.")
+
+
 def _cache_limit_with_range(
     result: _MemoryResult, value: int | None, most: int | None = None
 ) -> OutputValue:
@@ -368,7 +376,7 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Most sequences",
         "sequence",
         "more",
-        lambda r: _cache_limit_with_range(r, r.limits.cache_limits.sequences),
+        _most_sequences,
     ),
     ModeledOutput("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
     ModeledOutput("cache_room", "Room for the cache on each GPU", "B", "more", _room_for_cache),
