@@ -418,17 +418,86 @@ def test_a_full_card_is_told_its_parts_and_settings_before_a_second_card() -> No
     typed = {"model": "gpt-oss-120b", "gpu": "a100-sxm4-80", "memory_utilization": "85%"} | one
     full = ask("serving-capacity", typed)
     assert "weights take 70.8\u00a0GB, 5.5\u00a0GB of it padding" in full.verdict.text
-    fields = [change.field for change in full.changes]
     typed = {"model": "qwen3-30b-a3b", "gpu": "H100", "memory_utilization": "76%"} | one
     full = ask("serving-capacity", typed)
     assert "weights take 61.1\u00a0GB, and its start-up and libraries" in full.verdict.text
+    fields = [change.field for change in full.changes]
     assert fields == ["max_sequences", "memory_utilization", "tensor_parallel", "weights"]
     for change in full.changes:
         after = ask("serving-capacity", typed, **change.typed_values)
         assert number(after, "max_concurrent") >= 1
-    # vLLM issue 33155: 64.38 GiB with Triton, 65.97 with Marlin, of which 60.77 are the file's.
-    memory = ask("inference-memory", {"model": "gpt-oss-120b", "gpu": "H100"}, tensor_parallel="1")
-    assert memory["padding"].low == pytest.approx((64.38 - 60.77) * 2**30, rel=0.03)
+
+
+def test_experts_take_what_the_kernels_of_each_version_of_vllm_add(subtests) -> None:
+    # gpt-oss 120B on an H100, whose file has 60.77 GiB. vLLM issues 23278 (0.10, Marlin) and 33155
+    # (0.14, Triton), pull request 46549, and a log of 0.25.1 with Triton.
+    gib = 2.0**30
+    one = {"model": "gpt-oss-120b", "gpu": "H100", "tensor_parallel": "1", "context": "8192"}
+    for engine, usual, least, most in (
+        ("vllm-0.9", 65.97, 64.38, 65.97),
+        ("vllm-0.17", 61.29, 61.29, 64.38),
+    ):
+        with subtests.test(engine):
+            memory = ask("inference-memory", one, engine=engine)
+            padding = memory["padding"]
+            loaded = (
+                number(memory, "weights") + n for n in (padding.value, padding.low, padding.high)
+            )
+            for found, logged in zip(loaded, (usual, least, most), strict=True):
+                assert found == pytest.approx(logged * gib, rel=0.01)
+    # The log has 10.52 GiB for the cache at 95%, which leaves 6.56 at 90%.
+    memory = ask("inference-memory", one)
+    assert number(memory, "cache_room") == pytest.approx(6.56 * gib, rel=0.05)
+    assert any("keep the scales of the experts twice" in note for note in memory.notes)
+    assert memory["fits"].value is True
+
+
+EDGES = (
+    {"model": "gpt-oss-120b", "gpu": "H100", "tensor_parallel": "1"},
+    {"model": "llama-3.1-70b", "weights": "bf16", "gpu": "H100", "tensor_parallel": "2"},
+    {"model": "llama-3.1-70b", "weights": "fp8", "gpu": "H100", "tensor_parallel": "1"},
+    {"model": "qwen3.6-35b-a3b", "weights": "bf16", "gpu": "H100", "tensor_parallel": "1"},
+    {"model": "gemma-2-27b", "weights": "int4", "gpu": "rtx-4090", "tensor_parallel": "1"},
+)
+
+
+@pytest.mark.parametrize("typed", EDGES, ids=lambda typed: typed["model"])
+def test_calculators_agree_on_what_a_gpu_holds(typed: dict[str, str]) -> None:
+    # The same memory of the same engine decides; of 531 models at the edge of a GPU all agreed.
+    memory = ask("inference-memory", typed, context="8192", concurrent="1")
+    most = int(number(memory, "max_concurrent"))
+    words = {"prompt_tokens": "8191", "output_tokens": "1", "ttft_target": "", "tpot_target": ""}
+    load = typed | words | {"concurrent": str(max(1, most))}
+    capacity = ask("serving-capacity", load, replicas="1", spare="0")
+    latency = ask("latency", typed, prompt="8191", answer="1", batch="1")
+    deployment = ask("deployment", load)
+    assert number(capacity, "max_concurrent") == most
+    for answer in (memory, capacity, latency, deployment):
+        assert answer["fits"].value is (most > 0)
+    assert (capacity.verdict.lead == "Does not fit.") is (most == 0)
+    assert ("No number of GPUs" in deployment.verdict.lead) is (most == 0)
+    sure = memory["max_concurrent"].note
+    assert sure == ("" if most == 0 else capacity["max_concurrent"].note)
+    refused = "vLLM does not start with --max-num-seqs"
+    starts = {refused in answer.verdict.text for answer in (memory, capacity, latency)}
+    assert len(starts) == 1
+
+
+def test_a_number_that_surely_fits_is_told_from_the_most() -> None:
+    typed = {"model": "gpt-oss-120b", "gpu": "H100", "tensor_parallel": "1"}
+    memory = ask("inference-memory", typed)
+    fewer = memory.find_flip("concurrent")
+    assert fewer
+    assert fewer.becomes == "Surely fits."
+    assert memory["max_concurrent"].note == f"{fewer.flips_at} surely fit."
+    assert float(fewer.flips_at) < number(memory, "max_concurrent")
+    sure = ask("inference-memory", typed, concurrent=fewer.flips_at)
+    assert sure.verdict.lead in ("Tight.", "Fits.")
+    # What vLLM calls --max-num-seqs is no number of sequences that fit.
+    hybrid = {"model": "qwen3.6-35b-a3b", "weights": "bf16", "gpu": "H100", "tensor_parallel": "1"}
+    both = ask("inference-memory", hybrid).find_flip("concurrent")
+    assert both
+    assert re.fullmatch(r"\d+, --max-num-seqs \d+", both.values_text)
 
 
 def test_the_headline_of_a_plan_names_its_zero_stage() -> None:
