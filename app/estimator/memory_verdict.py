@@ -123,8 +123,9 @@ def lacking_memory_text(lacking_bytes: float) -> str:
     )
 
 
-MOST_SEQUENCES = ("max_sequences", "Most sequences of the engine")
-"""The field and the label of what vLLM calls max-num-seqs."""
+MAX_NUM_SEQS = "--max-num-seqs"
+MOST_SEQUENCES = ("max_sequences", f"Most sequences of the engine ({MAX_NUM_SEQS})")
+"""The field of what vLLM calls max-num-seqs, and its label as a change of its own."""
 
 
 def build_start_flips(refused: RefusedStart | None) -> tuple[VerdictFlip, ...]:
@@ -145,7 +146,9 @@ def add_change_to_start(flip: VerdictFlip, refused: RefusedStart | None) -> Verd
     most = format_number(refused.most)
     if flip.field == MOST_SEQUENCES[0]:
         return dataclasses.replace(flip, flips_at=most)
-    return dataclasses.replace(flip, also=(*flip.also, FieldChange(*MOST_SEQUENCES, most)))
+    return dataclasses.replace(
+        flip, also=(*flip.also, FieldChange(MOST_SEQUENCES[0], MAX_NUM_SEQS, most))
+    )
 
 
 def _subtract_as_printed(limit: str, need: str) -> str:

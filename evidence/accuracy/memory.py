@@ -27,6 +27,8 @@ _QUANT = {
 _WHERE = {
     "": None,
     "on GPU in vLLM, Hopper, Marlin weight-only repack": True,
+    "on GPU in vLLM 0.14, Hopper, Triton with the scales kept": True,
+    "on GPU in vLLM 0.25, Hopper, Triton": None,
     "vLLM log": None,
     "vLLM log (DeepSeek-R1, 16 x H20)": None,
     "vLLM log (DeepSeek-R1-Distill-Qwen-14B)": None,

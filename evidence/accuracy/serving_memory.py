@@ -18,6 +18,7 @@ _WEIGHTS = {
     "fp8": "fp8",
     "fp8_block128": "fp8-block",
     "int8_w8a8": "int8",
+    "mxfp4": "mxfp4-experts",
 }
 
 

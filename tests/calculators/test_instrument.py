@@ -84,7 +84,7 @@ def test_a_new_result_tells_the_form_what_its_empty_fields_stand_for(client, sub
     for address, typed, told in (
         ("serving-capacity/result", "model=llama-3.1-8b", 'tensor_parallel" data-usual="1"'),
         ("serving-capacity/result", "gpu=2x+H100", 'tensor_parallel" data-usual="2"'),
-        ("latency/reading", "model=llama-3.1-70b", 'tensor_parallel" data-usual="4"'),
+        ("latency/reading", "model=llama-3.1-70b", 'tensor_parallel" data-usual="2"'),
         ("cost/result", "gpus=8", 'staff" data-usual="88,388"'),
         ("training-memory/result", "gpu=8x+H100", 'gpus" data-usual="8"'),
         ("cost/compare/result", "b.gpus=8", 'b.staff" data-usual="88,388"'),

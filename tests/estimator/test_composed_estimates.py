@@ -278,9 +278,9 @@ def test_a_target_for_tokens_does_not_hide_that_requests_wait_for_memory() -> No
     one = {"model": "MiniMaxAI/MiniMax-M2.5", "gpu": "h100", "tensor_parallel": 4, "replicas": 1}
     leads = {
         users: run_estimate("serving-capacity", one | {"concurrent": users}).verdict.lead
-        for users in (150, 500)
+        for users in (200, 500)
     }
-    assert leads[150] == "Too little memory: some requests wait."
+    assert leads[200] == "Too little memory: some requests wait."
     assert leads[500] == "Too little memory: most requests wait."
 
 

@@ -20,7 +20,6 @@ from app.estimator.common_inputs import (
 )
 from app.estimator.estimates.composition import first_system_with_gpu
 from app.estimator.estimates.inference_memory import (
-    DEFAULT_ENGINE,
     GpuMemoryUse,
     InferenceMemoryInputs,
     gpu_memory_use,
@@ -46,14 +45,19 @@ from app.estimator.hardware.catalog import (
 )
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
-from app.estimator.memory.inference_memory import ENGINES, EngineMemory
+from app.estimator.memory.inference_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import loadable_gpu_counts, tensor_parallel_choices
 from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS, WeightFormat, resolve_weight_format
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup, fp8_problem, is_unpacked
+from app.estimator.serving.engine import (
+    PaddingShares,
+    ServingSetup,
+    expert_padding_shares,
+    fp8_problem,
+)
 from app.estimator.serving.step_time import decode_time, place_model
 from app.estimator.units import format_number, format_value, split_number_and_unit
 
@@ -427,16 +431,16 @@ def _rank_gpus(inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | No
 class MemoryGroup(NamedTuple):
     """What of a GPU decides how much of its memory a model takes.
 
-    Whether it unpacks weights to 16 bit, and what the engine's defaults on it use.
+    What the engine adds to experts on it, and what the engine's defaults on it use.
     """
 
-    unpacks_weights: bool
+    padding: PaddingShares
     engine: EngineMemory
 
 
 def _memory_group_key(gpu: Accelerator, weight_format: WeightFormat) -> MemoryGroup:
     engine = ENGINES[DEFAULT_ENGINE].with_defaults_for_gpu(gpu.name, gpu.capacity)
-    return MemoryGroup(is_unpacked(gpu, weight_format), engine)
+    return MemoryGroup(expert_padding_shares(gpu, weight_format, DEFAULT_ENGINE), engine)
 
 
 def _memory_by_group(

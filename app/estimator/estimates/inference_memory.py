@@ -18,6 +18,7 @@ from app.estimator.common_inputs import (
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ACTIVE,
+    DEFAULT_ENGINE,
     ENGINES,
     LOGGED,
     LOGGED_ACTIVE,
@@ -61,10 +62,9 @@ from app.estimator.models.number_formats import (
     weight_bytes_by_split,
 )
 from app.estimator.result import Bounds
-from app.estimator.serving.engine import fp8_problem, is_unpacked
+from app.estimator.serving.engine import PaddingShares, expert_padding_shares, fp8_problem
 
-GENERAL, DEFAULT_ENGINE, NEWEST = "general", "vllm-0.9", "vllm-0.17"
-_SHARING_ENGINES = (DEFAULT_ENGINE, NEWEST)
+GENERAL = "general"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
 _ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 ENGINE_CHOICES = (
@@ -181,8 +181,9 @@ class InferenceMemoryInputs:
 class GpuMemoryUse:
     """Bytes on one GPU.
 
-    `padding` is what repacking adds to the weights. If no engine is chosen, `started` is
-    what a typical engine uses from startup besides weights and cache.
+    `padding` is what repacking adds to the weights, between `least_padding` and `most_padding`.
+    If no engine is chosen, `started` is what a typical engine uses from startup besides weights
+    and cache.
     """
 
     weights: float
@@ -191,6 +192,8 @@ class GpuMemoryUse:
     overhead: float
     padding: float = 0.0
     started: float = 0.0
+    least_padding: float = 0.0
+    most_padding: float = 0.0
 
     @property
     def bytes_without_cache(self) -> float:
@@ -310,13 +313,16 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         sequence = shared.blocks_of_sequence(inputs.context) * shared.size
     other = _temporary_and_overhead_bytes(model, inputs, gpus, own)
+    shares, padding = _repacking_padding_per_gpu(model, inputs, gpus)
     return GpuMemoryUse(
         weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
         cache=sequence * own,
         activations=other.temporary,
         overhead=other.overhead if inputs.overhead is None else inputs.overhead,
-        padding=_repacking_padding_bytes_per_gpu(model, inputs, gpus),
+        padding=shares.usual * padding,
         started=_compute_default_engine_startup_bytes(model, inputs, gpus),
+        least_padding=shares.least * padding,
+        most_padding=shares.most * padding,
     )
 
 
@@ -345,7 +351,8 @@ def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryU
             overhead_factors(inputs), activation_factors(inputs), strict=True
         )
     )
-    return Bounds(lowest, max(highest, fixed + memory_use.started))
+    unsure = memory_use.most_padding - memory_use.padding
+    return Bounds(lowest, max(highest, fixed + memory_use.started) + unsure)
 
 
 def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
@@ -371,7 +378,7 @@ def shared_hybrid_blocks(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 ) -> HybridBlocks | None:
     """Return the blocks that attention and recurrent layers share, as in vLLM 0.9 and later."""
-    if inputs.engine not in _SHARING_ENGINES:
+    if inputs.engine not in ENGINES or not ENGINES[inputs.engine].caches_hybrids_in_blocks:
         return None
     sharing = attention_tensor_parallel_size(inputs, gpus)
     return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
@@ -382,7 +389,8 @@ def find_refused_start_of_launch(
 ) -> RefusedStart | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has."""
     gpus = inputs.tensor_parallel
-    if not (shared := shared_hybrid_blocks(model, inputs, gpus)):
+    shared = shared_hybrid_blocks(model, inputs, gpus)
+    if shared is None or not ENGINES[inputs.engine].refuses_sequences_beyond_blocks:
         return None
     memory_use = gpu_memory_use(model, inputs, gpus)
     free = usable_memory(inputs, gpu, memory_use, gpus) - memory_use.bytes_without_cache
@@ -411,17 +419,13 @@ def _compute_default_engine_startup_bytes(
     ) + engine.bytes_outside_framework(gpus)
 
 
-def _repacking_padding_bytes_per_gpu(
+def _repacking_padding_per_gpu(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
-) -> float:
-    """Return what repacking adds to the experts on one GPU without 4-bit math [B].
-
-    llama.cpp multiplies them as they are in the file.
-    """
+) -> tuple[PaddingShares, float]:
+    """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
     form = resolve_weight_format(model, inputs.weights)
-    if inputs.engine == LLAMA_CPP or not is_unpacked(find_accelerator(inputs.gpu), form):
-        return 0.0
-    return mxfp4_expert_padding_bytes(model, form, gpus) / gpus
+    shares = expert_padding_shares(find_accelerator(inputs.gpu), form, inputs.engine)
+    return shares, mxfp4_expert_padding_bytes(model, form, gpus) / gpus
 
 
 def attention_tensor_parallel_size(inputs: InferenceMemoryInputs, gpus: int) -> int:

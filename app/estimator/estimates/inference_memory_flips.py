@@ -105,7 +105,7 @@ def _change_to_start(result: InferenceMemoryResult, change: Mapping[str, Any]) -
 
 
 def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    if not flip.becomes.startswith(("Fits", "May fit", "The fewest")):
+    if not flip.becomes.startswith(("Fits", "Surely fits", "May fit", "The fewest")):
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values}
     changed = parse_inputs(InferenceMemoryInputs, typed)
@@ -167,12 +167,12 @@ def _load_flips(result: InferenceMemoryResult) -> Flips:
         if result.surely_fits:  # A smaller load is not needed.
             return []
     inputs, limits = result.inputs, result.limits.cache_limits
-    sure, step = _find_sure_cache_limits(result), 0
+    sure, step = find_sure_cache_limits(result), 0
     if result.surely_fits:
         becomes, step = "No longer fits." if sure == limits else "May not fit.", 1
         limits = sure
     elif any(sure):
-        limits, becomes = sure, "Fits."
+        limits, becomes = sure, "Surely fits."
     elif result.is_full:
         becomes = "May fit."
     else:
@@ -203,7 +203,7 @@ def _limit_to_start(result: InferenceMemoryResult) -> InferenceMemoryResult:
     return dataclasses.replace(result, inputs=inputs, memory_per_gpu=use, limits=limits)
 
 
-def _find_sure_cache_limits(result: InferenceMemoryResult) -> CacheLimits:
+def find_sure_cache_limits(result: InferenceMemoryResult) -> CacheLimits:
     """Return the longest context and the most sequences that fit by the high end, too."""
     model, inputs, memory_use = result.model, result.inputs, result.memory_per_gpu
     if inputs.engine == TRANSFORMERS:

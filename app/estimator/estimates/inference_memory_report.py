@@ -9,9 +9,7 @@ from app.estimator.estimates.inference_memory import (
     COMMUNICATION,
     CONTEXT,
     DATA_PARALLEL,
-    DEFAULT_ENGINE,
     GENERAL,
-    NEWEST,
     STEP_TOKENS,
     GpuMemoryUse,
     InferenceMemoryInputs,
@@ -36,7 +34,7 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
     visible_memory,
 )
-from app.estimator.estimates.inference_memory_flips import find_flips
+from app.estimator.estimates.inference_memory_flips import find_flips, find_sure_cache_limits
 from app.estimator.estimates.mig_report import (
     find_mig_gpu,
     find_profiles_with_memory,
@@ -54,6 +52,7 @@ from app.estimator.formula_steps import (
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
+    DEFAULT_ENGINE,
     ENGINES,
     LOGGED,
     compute_loaded_model_bytes,
@@ -146,7 +145,6 @@ def build_notes(
     notes += _engine_notes(model, inputs)
     if inputs.overhead is None:
         notes.append(_overhead_note(inputs, memory_use))
-        notes += _newer_version_notes(model, inputs, memory_use)
     if memory_use.started > memory_use.activations + memory_use.overhead:
         startup = format_value(memory_use.started, "B")
         notes.append(
@@ -178,7 +176,7 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             "caching keeps two such states for each group of layers. A sequence of this context "
             f"takes {format_number(shared.blocks_of_sequence(inputs.context))} blocks."
         )
-        if inputs.engine == NEWEST:
+        if inputs.engine == DEFAULT_ENGINE:
             yield (
                 "vLLM 0.26 and later may count several GB more for CUDA graphs of such a model "
                 "(issue 50780): a log of 0.27 has 13% fewer blocks."
@@ -213,14 +211,15 @@ def _weight_notes(
     if memory_use.padding:
         padding_text = format_value(memory_use.padding, "B")
         yield (
-            "Without 4-bit math the engine repacks the experts and pads their widths: "
+            "The Marlin kernels of the engine repack the experts and pad their widths: "
             f"{padding_text} more on each GPU than the file has."
         )
-
-
-# gpt-oss 120B loads 65.97 GiB with Marlin and 64.38 GiB with Triton: vLLM issue 33155. The
-# checkpoint has 60.77 GiB.
-_LEAST_PADDING = 0.69
+    elif memory_use.most_padding and inputs.engine in (DEFAULT_ENGINE, GENERAL):
+        most = format_value(memory_use.most_padding, "B")
+        yield (
+            f"Versions of vLLM before July 2026 (pull request 46549) keep the scales of the experts "
+            f"twice: up to {most} more on each GPU. The upper end counts that."
+        )
 
 
 def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> str:
@@ -235,25 +234,6 @@ def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> s
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
 
 
-_NOTED_DIFFERENCE = 1e9  # Bytes on each GPU.
-
-
-def _newer_version_notes(
-    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
-) -> Iterator[str]:
-    """Return that a newer vLLM needs less memory at its start, if it does."""
-    if inputs.engine != DEFAULT_ENGINE:
-        return
-    newer_inputs = dataclasses.replace(inputs, engine=NEWEST)
-    newer = gpu_memory_use(model, newer_inputs, inputs.tensor_parallel)
-    less = memory_use.bytes_without_cache - newer.bytes_without_cache
-    if less > _NOTED_DIFFERENCE:
-        yield (
-            f"{ENGINES[NEWEST].label} takes about {format_value(less, 'B')} less on each GPU at its "
-            "start, because its sampler does not sort: choose it as the engine."
-        )
-
-
 _MemoryResult = InferenceMemoryResult
 
 
@@ -263,10 +243,13 @@ def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
 
 
 def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    if not result.memory_per_gpu.padding:
+    use = result.memory_of_all_gpus
+    if not use.most_padding:
         return OutputValue(None, note="None is added.", applies=False)
-    note = "Of the Marlin kernels of vLLM; Triton's pad less."
-    return ranged_value(result.memory_of_all_gpus.padding, (_LEAST_PADDING, 1.0), note)
+    if use.least_padding == use.most_padding:
+        return OutputValue(use.padding, note="Of the Marlin kernels of vLLM.")
+    note = "Of the Marlin kernels of vLLM; Triton's add less." if use.padding else ""
+    return OutputValue(use.padding, use.least_padding, use.most_padding, note)
 
 
 def _ranged_total(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> OutputValue:
@@ -297,6 +280,14 @@ def _longest_context(result: _MemoryResult) -> OutputValue:
     if held is not None:
         note += f" Memory holds {format_value(held, 'token')}."
     return OutputValue(most, note=note)
+
+
+def _most_sequences(result: _MemoryResult) -> OutputValue:
+    most = result.limits.cache_limits.sequences
+    held, sure = _cache_limit_with_range(result, most), find_sure_cache_limits(result).sequences
+    if most is None or sure is None or sure >= most:
+        return held
+    return dataclasses.replace(held, note=f"{format_number(sure)} surely fit.")
 
 
 def _cache_limit_with_range(
@@ -385,7 +376,7 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Most sequences",
         "sequence",
         "more",
-        lambda r: _cache_limit_with_range(r, r.limits.cache_limits.sequences),
+        _most_sequences,
     ),
     ModeledOutput("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
     ModeledOutput("cache_room", "Room for the cache on each GPU", "B", "more", _room_for_cache),
@@ -480,7 +471,7 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
 def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
     """Return the verdict, or that vLLM refuses to start if it has more sequences than blocks."""
     refused = find_refused_start_of_launch(result.model, result.inputs, result.gpu)
-    if refused is None or verdict.status == "no":
+    if refused is None or result.is_full:
         return verdict
     text = f"{verdict.text} {refused.text}"
     return Verdict("tight", "It fits, but vLLM refuses to start.", text)

@@ -26,7 +26,12 @@ from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import RefusedStart
 from app.estimator.memory.parallel_layout import tensor_parallel_choices
-from app.estimator.memory_verdict import add_change_to_start, build_start_flips, round_past_limit
+from app.estimator.memory_verdict import (
+    MOST_SEQUENCES,
+    add_change_to_start,
+    build_start_flips,
+    round_past_limit,
+)
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
@@ -49,7 +54,10 @@ from app.estimator.serving.replica import (
     highest_load_within_targets,
     relax_target,
 )
-from app.estimator.serving.replica_memory import find_refused_start_of_replica
+from app.estimator.serving.replica_memory import (
+    find_refused_start_of_replica,
+    most_sequences_that_surely_fit,
+)
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
 
@@ -295,12 +303,22 @@ def _requests_in_memory(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.profile, result.profile.traffic.requests
     most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
-    if most == full:
-        return OutputValue(most, unbounded=True)
-    mean = format_number(round(profile.traffic.mean_context))
-    whole = format_number(requests.prompt + requests.answer)
-    note = f"At {mean} tokens each, the mean while answering; {format_number(full)} at {whole}."
-    return OutputValue(most, note=note, unbounded=True)
+    notes = []
+    if most != full:
+        mean = format_number(round(profile.traffic.mean_context))
+        whole = format_number(requests.prompt + requests.answer)
+        notes.append(
+            f"At {mean} tokens each, the mean while answering; {format_number(full)} at {whole}."
+        )
+    if (sure := _count_surely_fitting(result)) < most:
+        notes.append(f"{format_number(sure)} surely fit.")
+    return OutputValue(most, note=" ".join(notes), unbounded=True)
+
+
+def _count_surely_fitting(result: CapacityResult) -> int:
+    """Return the requests of a replica that fit by the upper end of the memory's range, too."""
+    profile, share = result.profile, result.inputs.memory_utilization
+    return most_sequences_that_surely_fit(profile.placed, profile.traffic.mean_context, share)
 
 
 def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
@@ -583,7 +601,7 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
     now, then = (format_value(share, "%") for share in (inputs.memory_utilization, larger))
     field, label = "memory_utilization", "Usable share of memory"
-    most = ("max_sequences", "Most sequences of the engine", asked, str(fewer))
+    most = (*MOST_SEQUENCES, asked, str(fewer))
     for surely, becomes in (
         (True, "There is room for a request."),
         (False, "There may be room for a request."),
@@ -725,6 +743,9 @@ def _load_and_replica_flips(
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
         flips = format_number(most + (1 if result.targets_met else 0))
     becomes = _served_load_text(result)
+    sure = _count_surely_fitting(result) * replicas
+    if not (result.has_targets or result.targets_met) and sure < most:
+        becomes = f"{becomes.removesuffix('.')}; {format_number(sure)} surely fit."
     if result.targets_met and not result.has_targets:
         becomes = _WAITING
     elif result.targets_met:

@@ -238,7 +238,7 @@ def find_refused_start(
 ) -> RefusedStart | None:
     """Return with how many sequences vLLM does not start; None if it does with these.
 
-    It refuses more sequences than its cache of `cache_bytes` has blocks for their states (pull
+    Since version 0.17 it refuses more sequences than its cache of `cache_bytes` has blocks for their states (pull
     request 38270). Without `sequences`, it has its own number.
 
     >>> blocks = HybridBlocks(16, 1e6, 1, 3)
@@ -273,7 +273,7 @@ class EngineMemory:
     fraction of the GPU that may be used. A static fraction limits weights and cache together
     instead; one of free memory is of what weights and temporary tensors leave; with
     `has_no_fraction` there is none. `on_small_gpus` counts on GPUs of less than 70 GiB and on
-    the A100.
+    the A100. `caches_hybrids_in_blocks`: as in `HybridBlocks`.
     """
 
     id: str
@@ -288,6 +288,8 @@ class EngineMemory:
     has_no_fraction: bool = False
     on_small_gpus: ProfiledBatch | None = None
     logged_gpus: int = 4
+    caches_hybrids_in_blocks: bool = False
+    refuses_sequences_beyond_blocks: bool = False
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
@@ -302,13 +304,16 @@ class EngineMemory:
 
         They do not grow further: a worker of eight reports less than one of four.
 
-        >>> engine = ENGINES["vllm-0.9"]
+        >>> engine = ENGINES[DEFAULT_ENGINE]
         >>> engine.bytes_outside_framework(8) == engine.bytes_outside_framework(4)
         True
         """
         further_gpus = min(gpus, self.logged_gpus) - 1
         return self.outside_framework + self.outside_framework_per_further_gpu * further_gpus
 
+
+DEFAULT_ENGINE = "vllm-0.17"
+"""The engine whose memory counts unless another is chosen, in every calculator."""
 
 # Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
 # 13061 (0.7) and 21348 (0.9 and SGLang). Logs of 0.10 and 0.11 agree with those of 0.9:
@@ -338,6 +343,8 @@ ENGINES: dict[str, EngineMemory] = {
             profiled_sequences=1024,
             step_tokens=8192,
             on_small_gpus=ProfiledBatch(256, 2048),
+            caches_hybrids_in_blocks=True,
+            refuses_sequences_beyond_blocks=True,
         ),
         EngineMemory(
             "vllm-0.9",
@@ -348,6 +355,7 @@ ENGINES: dict[str, EngineMemory] = {
             profiled_sequences=1024,
             step_tokens=8192,
             on_small_gpus=ProfiledBatch(256, 2048),
+            caches_hybrids_in_blocks=True,
         ),
         EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, has_static_fraction=True),
         EngineMemory(

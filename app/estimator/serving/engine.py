@@ -318,6 +318,45 @@ def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
     return form.bits < 16 and math_bits(gpu, form) == "16"
 
 
+class PaddingShares(NamedTuple):
+    """What an engine adds to MXFP4 experts, as shares of the padding of vLLM's Marlin kernels."""
+
+    usual: float
+    least: float
+    most: float
+
+
+# Kernels for MXFP4 experts in vLLM (fused_moe/oracle/mxfp4.py): those of FlashInfer or Triton on
+# compute capability 10.x, Triton's on 9.0, Marlin on others: issues 31085 and 41477 of 12.0 and 12.1.
+# Up to 0.11 Marlin ran on 9.0, too: gpt-oss 120B, whose file has 60.77 GiB, took 65.97 GiB of an
+# H100 (issue 23278). Triton's took 64.38 GiB in 0.14 (issue 33155), because the scales were kept
+# twice; since pull request 46549 of June 2026 they are not, and 0.25 took 61.29 GiB.
+_NO_PADDING, _MARLIN = PaddingShares(0, 0, 0), PaddingShares(1, 1, 1)
+_KEPT_SCALES = (64.38 - 60.77) / (65.97 - 60.77)
+_MARLIN_OR_TRITON = PaddingShares(1, _KEPT_SCALES, 1)
+_TRITON = PaddingShares(0, 0, _KEPT_SCALES)
+_MARLIN_ON_HOPPER = ("vllm-0.9",)
+
+
+def expert_padding_shares(gpu: Accelerator, form: WeightFormat, engine: str) -> PaddingShares:
+    """Return what an engine adds to experts in a format on a GPU.
+
+    `engine` is an id of an engine of memory. llama.cpp multiplies experts as they are in the file.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> from app.estimator.models.number_formats import FORMATS
+    >>> form, (a100, b200) = FORMATS["mxfp4-experts"], map(find_accelerator, ("A100", "B200"))
+    >>> [expert_padding_shares(gpu, form, "vllm-0.17").usual for gpu in (a100, b200)]
+    [1, 0]
+    """
+    if form.math != "mxfp4" or engine == "llama.cpp":
+        return _NO_PADDING
+    if gpu.architecture == "Hopper":
+        return _MARLIN_OR_TRITON if engine in _MARLIN_ON_HOPPER else _TRITON
+    is_small_blackwell = gpu.architecture == "Blackwell" and "HBM" not in gpu.memory_type
+    return _MARLIN if is_small_blackwell or is_unpacked(gpu, form) else _NO_PADDING
+
+
 def expected_experts_hit(
     experts: float, per_token: float, tokens: float, skew: float = 1.0
 ) -> float:

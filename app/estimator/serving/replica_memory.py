@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.estimator.memory.inference_memory import (
     ACTIVE,
+    DEFAULT_ENGINE,
     ENGINES,
     LOGGED,
     LOGGED_ACTIVE,
@@ -23,6 +24,7 @@ from app.estimator.memory.inference_memory import (
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
+from app.estimator.serving.engine import PaddingShares, expert_padding_shares
 from app.estimator.serving.step_time import (
     PlacedModel,
     unread_expert_bytes,
@@ -38,9 +40,18 @@ def memory_engine_id(engine: str) -> str:
 
     That of vLLM, from its start-up logs, unless there are logs of the engine. The constants of
     TensorRT-LLM are assumed: with them, the errors of published offline throughputs are a third
-    larger in 90% of the cases (33% instead of 24%).
+    larger in 90% of the cases (33% instead of 24%). Those of vLLM 0.17 make them larger, too
+    (29% instead of 27%), so it has those of 0.9.
     """
-    return engine if engine in ("llama.cpp", "sglang") else "vllm-0.9"
+    return _MEMORY_ENGINES.get(engine, DEFAULT_ENGINE)
+
+
+_MEMORY_ENGINES = {
+    "llama.cpp": "llama.cpp",
+    "sglang": "sglang",
+    "trtllm": "vllm-0.9",
+    "vllm-2024": "vllm-0.6",
+}
 
 
 # Concurrent requests of an engine, if memory is sufficient: the maximum in NVIDIA's
@@ -71,12 +82,19 @@ def weight_bytes_read_per_gpu(placed: PlacedModel, rows: float) -> float:
 
 
 def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
-    """Bytes that repacking adds to the experts of one GPU without 4-bit math [B]."""
-    serving, model = placed.serving, stage or placed.model
-    if not placed.unpacks_weights or placed.engine.assigns_whole_layers:
-        return 0.0
-    added = mxfp4_expert_padding_bytes(model, placed.weight_format, serving.expert_tensor)
-    return added / (serving.expert * serving.expert_tensor)
+    """Bytes that repacking adds to the experts of one GPU [B]."""
+    shares, padding = _expert_padding_per_gpu(placed, stage or placed.model)
+    return shares.usual * padding
+
+
+def _expert_padding_per_gpu(
+    placed: PlacedModel, model: Architecture
+) -> tuple[PaddingShares, float]:
+    """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
+    serving, form = placed.serving, placed.weight_format
+    shares = expert_padding_shares(placed.gpu, form, memory_engine_id(placed.engine.id))
+    padding = mxfp4_expert_padding_bytes(model, form, serving.expert_tensor)
+    return shares, padding / (serving.expert * serving.expert_tensor)
 
 
 # Inputs of an EAGLE-3 head, each as wide as the model, and tokens of its own vocabulary: the
@@ -160,11 +178,13 @@ def engine_memory_parts(
     is_logged = engine.id in LOGGED
     most_overhead = (LOGGED_OVERHEAD if is_logged else OVERHEAD).high
     most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
+    shares, padding = _expert_padding_per_gpu(placed, model)
+    unsure_padding = (shares.most - shares.usual) * padding
     return EngineMemoryParts(
         usable=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
         weights=weight_bytes_per_gpu(placed, model) + drafting,
         outside=overhead + peak,
-        most_outside=most_overhead * overhead + most_active * peak,
+        most_outside=most_overhead * overhead + most_active * peak + unsure_padding,
     )
 
 
@@ -210,9 +230,10 @@ def find_refused_start_of_replica(
 
     The pipeline stage with the fewest blocks decides.
     """
-    if not placed.engine.caches_hybrids_in_blocks:
+    engine = _memory_of_engine(placed)
+    if not (placed.engine.caches_hybrids_in_blocks and engine.refuses_sequences_beyond_blocks):
         return None
-    serving, default = placed.serving, _memory_of_engine(placed).profiled_sequences
+    serving, default = placed.serving, engine.profiled_sequences
     refused = [
         find_refused_start(
             hybrid_blocks(stage.model, placed.cache_element_bytes, serving.tensor),
