@@ -812,10 +812,33 @@ def test_the_working_of_drafts_shows_the_step_that_checks_them() -> None:
         ).steps
     }
     check = steps["The step that checks the drafts, with 64 tokens"].value
-    drafted = steps["One step with its drafts"].value
-    assert drafted == pytest.approx(check + 0.05 * steps["One decoding step"].value)
+    drafted = steps["One decoding step"].value
+    assert drafted == pytest.approx(check + 0.05 * steps["A step without drafts"].value)
     assert steps["Time per output token"].value == pytest.approx(drafted / 1.85)
-    assert "One step with its drafts" not in {s.label for s in ask("latency").steps}
+    assert "A step without drafts" not in {s.label for s in ask("latency").steps}
+
+
+def test_the_parts_of_a_step_are_of_the_one_that_checks_the_drafts() -> None:
+    drafted = {"gpu": "h200-sxm5-141", "tensor_parallel": 8, "batch": 32, "draft_tokens": 3}
+    result = ask("latency", model="deepseek-v3", prompt=1000, answer=300, **drafted)
+    rows = {row[0]: row[2][0] for row in result.tables[0].rows}
+    whole = rows.pop("Sum")
+    assert sum(rows.values()) == pytest.approx(whole)
+    kept = tokens_per_step(find_acceptance(None, find_model("deepseek-v3"), 3).assumed, 3)
+    assert whole == pytest.approx(kept * number(result, "tpot"))
+    assert whole == pytest.approx(number(result, "decode_time"))
+    assert rows["Proposing drafts"] == pytest.approx(0.0027, rel=0.02)
+    # What the figures and “bound by” say of a step are the parts of the same one.
+    assert rows["Computing"] == number(result, "compute_time")
+    assert "Proposing drafts" not in {row[0] for row in ask("latency").tables[0].rows}
+    # Checking three drafts, each sequence has four rows in the products.
+    dense = {"model": "8B", "gpu": "h100", "tensor_parallel": 1}
+    turns = []
+    for drafts in (0, 3):
+        notes = ask("latency", **dense, draft_tokens=drafts).notes
+        (turn,) = (note.split()[1] for note in notes if "computing outweighs" in note)
+        turns.append(int(turn))
+    assert turns[0] == pytest.approx(4 * turns[1], rel=0.1)
 
 
 def test_the_time_of_a_run_names_the_layout_that_it_is_for() -> None:

@@ -591,7 +591,10 @@ class SpeculativeDecoding:
 def verify_step(
     placed: PlacedModel, draft: SpeculativeDecoding, sequences: float, context: float
 ) -> InferenceStepTime:
-    """Time of the step that checks the drafts of all sequences, without the drafting."""
+    """Time of the step that checks the drafts of all sequences, without the drafting.
+
+    Without drafts it is a decode step.
+    """
     each = draft.draft_tokens + 1.0
     return decode_time(placed, sequences * each, context / each)
 
