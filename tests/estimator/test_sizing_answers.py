@@ -329,6 +329,42 @@ def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
     assert given["concurrent"].low < given["concurrent"].value < given["concurrent"].high
 
 
+def test_the_ends_of_gpus_throughput_and_cost_hold_together(subtests) -> None:
+    # The costliest end is not the most GPUs at the rate of the fewest: 17 replicas and a spare one
+    # answer 50 users within 50 ms, that is at about 1,000 tokens/s.
+    card = {"model": "llama-3.3-70b", "weights": "fp8", "gpu": "mi300x", "tensor_parallel": "1"}
+    answer = ask("serving-capacity", card, concurrent="50")
+    price, cost, rate = 2.59, answer["cost_per_million_tokens"], answer["throughput"]
+    assert answer["gpus"].high == 18
+    dearest = 18 * price / 3600 / cost.high * 1e6
+    assert 50 / 0.050 < dearest < 1.1 * 50 / 0.050
+    assert rate.low == pytest.approx(dearest, rel=0.02)
+    assert rate.low < number(answer, "throughput") < rate.high
+    assert "17" in next(note for note in answer.notes if "hold with as many as keep" in note)
+    for typed in (
+        card | {"concurrent": "50"},
+        card | {"concurrent": "400", "spare": "0"},
+        {"model": "llama-3.1-8b", "gpu": "l40s", "concurrent": "110"},
+        {"model": "llama-3.1-8b", "gpu": "h100", "concurrent": "200", "ttft_target": "1 s"},
+        {"model": "gpt-oss-120b", "gpu": "h100", "concurrent": "300", "tpot_target": "20 ms"},
+    ):
+        answer = ask("serving-capacity", typed)
+        month, cost, rate = (
+            answer[name] for name in ("cost_per_month", "cost_per_million_tokens", "throughput")
+        )
+        for end in ("low", "high"):
+            with subtests.test(typed=typed, end=end):
+                tokens = getattr(month, end) / getattr(cost, end) * 1e6 / (730.5 * 3600)
+                assert 0.999 * rate.low <= tokens <= 1.001 * rate.high
+                assert cost.low <= number(answer, "cost_per_million_tokens") <= cost.high
+    # Where no number of GPUs keeps the targets at one end, neither cost has a range.
+    l4 = {"model": "llama-3.1-8b", "gpu": "l4", "concurrent": "20", "ttft_target": "1 s"}
+    answer = ask("serving-capacity", l4)
+    for name in ("cost_per_month", "cost_per_million_tokens"):
+        assert answer[name].unbounded
+        assert "any number of GPUs" in answer[name].note
+
+
 def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) -> None:
     instance = {"model": "7B", "gpu": "H100", "context": "4000", "concurrent": "4"}
     instance |= {"tensor_parallel": "1", "shown_memory": "9.75 GiB"}

@@ -270,6 +270,13 @@ class CountBounds(NamedTuple):
     high: int | None
 
 
+class ServedLoad(NamedTuple):
+    """Replicas, and the requests per second that all of them serve [1/s]."""
+
+    replicas: int
+    requests_per_second: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
@@ -278,7 +285,8 @@ class CapacityResult:
     highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
     weights and one request fit.
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
-    load meets the targets at the high end of all times.
+    load meets the targets at the high end of all times. `plausible_loads` are those with as many
+    replicas as times within the range take; empty if it is always the same number.
     `single_request_point` is that of a request by itself if no load meets the targets.
     `relaxed_tpot` is the preset target that counts relaxed in `inputs`, because even a request by
     itself misses it [s].
@@ -299,6 +307,7 @@ class CapacityResult:
     prefill_bound: bool = False
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
+    plausible_loads: tuple[ServedLoad, ...] = ()
     relaxed_tpot: float | None = None
 
     @property

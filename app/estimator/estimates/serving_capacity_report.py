@@ -590,6 +590,20 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     )
 
 
+def _range_notes(result: CapacityResult) -> list[str]:
+    """Return with how many replicas each range holds, if times decide how many it takes."""
+    bounds = result.replica_bounds
+    if bounds is None or not result.plausible_loads:
+        return []
+    counted = format_count(result.replicas or 0, "replica")
+    note = (
+        f"The ranges of times, of the highest rate and of the saturated one hold with the {counted} "
+        "counted. Those of GPUs, throughput and cost hold with as many as keep the targets, from "
+        f"{format_number(bounds.low or 0)} to {format_number(bounds.high or 0)}."
+    )
+    return [note]
+
+
 def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     """Return how prefill and decode apart are computed, or where they usually are apart."""
     profile = result.profile
@@ -660,7 +674,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
             f"Requests are divided into {inputs.pipeline_parallel} batches, one for each stage, "
             "so that all stages work; a stage that waits for another is not counted."
         )
-    notes += _prefill_decode_notes(result)
+    notes += _range_notes(result) + _prefill_decode_notes(result)
     if inputs.draft_tokens:
         kept = format_count(result.profile.tokens_per_step, "token")
         notes.append(f"Each step keeps {kept}; an answer takes fewer steps by that.")
