@@ -391,7 +391,7 @@ def test_a_whole_answer_is_drawn_above_its_first_token() -> None:
 def test_a_result_says_on_how_many_measurements_its_ranges_rest() -> None:
     known, unknown = _served(), _served(model="gemma-2-27b", gpu="gaudi3", cache="bf16")
     assert "measurements of vLLM with dense models on several GPUs of Hopper" in known.notes[0]
-    assert "no measurements of vLLM with dense models" in unknown.notes[0]
+    assert "No measurements of vLLM with dense models" in unknown.notes[0]
     for name in ("ttft_p50", "tpot_p50", "throughput"):
         near, wide = known[name], unknown[name]
         assert wide.high / wide.low > 1.05 * near.high / near.low

@@ -147,7 +147,7 @@ def run_error_interval(model: Architecture, gpu: Accelerator) -> str:
 def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
     if unmeasured_part := _unmeasured_part_text(model, gpu):
         return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
-    return "Ranges rest on published training runs of such models on such GPUs."
+    return "Published training runs of such models on such GPUs are behind these ranges."
 
 
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
