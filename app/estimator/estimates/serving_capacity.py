@@ -714,11 +714,16 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         prefill_replicas=_count_prefill_replicas(profile, operating_point, replicas),
         single_request_point=lone_request,
     )
-    if (prefill := profile.prefill) and result.gpus_joined_to_answer > prefill.joined_gpus:
-        # The cache of some prompts comes from further away.
-        joined = dataclasses.replace(prefill, joined_gpus=result.gpus_joined_to_answer)
-        if joined.transfer_seconds > prefill.transfer_seconds:
-            return compute_capacity(inputs, dataclasses.replace(profile, prefill=joined))
+    if prefill := profile.prefill:
+        counted = dataclasses.replace(
+            prefill,
+            joined_gpus=max(prefill.joined_gpus, result.gpus_joined_to_answer),
+            decode_replicas=max(prefill.decode_replicas, result.replicas or 1),
+        )
+        # The cache of some prompts comes from further away, or more replicas answer prompts.
+        is_farther = counted.transfer_seconds > prefill.transfer_seconds
+        if is_farther or counted.decode_replicas > prefill.decode_replicas:
+            return compute_capacity(inputs, dataclasses.replace(profile, prefill=counted))
     result = _limit_to_prefill(result)
     if result.targets_met and profile.placed.refusal:
         return dataclasses.replace(result, targets_met=False)
