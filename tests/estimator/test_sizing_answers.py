@@ -268,10 +268,35 @@ def test_the_default_acceptance_gives_the_tokens_a_step_that_public_heads_give()
 def test_qlora_says_what_peft_adds_to_embeddings_and_head() -> None:
     card = {"model": "qwen3-14b", "gpu": "rtx-4090", "method": "qlora"}
     (note,) = (n for n in ask("training-memory", card).notes if "kbit" in n)
-    assert "adds 3.1\u00a0GB." in note  # 2 B × 2 tables × 151,936 × 5,120.
+    assert "adds 3.1\u00a0GB;" in note  # 2 B × 2 tables × 151,936 × 5,120.
     large = ask("training-memory", card, model="qwen3-32b", sequence="1024", gpu="rtx-3090")
     assert any("kbit" in n for n in large.notes)
     assert not any("kbit" in n for n in ask("training-memory", card, method="lora").notes)
+
+
+def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for() -> None:
+    card = {"model": "qwen2.5-14b", "gpu": "rtx-3090", "method": "qlora"}
+    card["framework"] = "transformers"
+    plain, cast = (ask("training-memory", card, qlora_embeddings=t) for t in ("bf16", "fp32"))
+    tables = 2 * 152_064 * 5_120
+    assert number(cast, "weights") - number(plain, "weights") == pytest.approx(2 * tables, rel=0.01)
+    assert plain.verdict.lead == "Fits."
+    assert cast.verdict.lead == "May not fit."
+    # What the note says of the other way is what a change of the input leads to.
+    (flip,) = (c for c in plain.changes if c.field == "qlora_embeddings")
+    assert flip.becomes == cast.verdict.lead
+    asked = ask("training-memory", card, **flip.typed_values)
+    assert asked.verdict == cast.verdict
+    (back,) = (c for c in cast.changes if c.field == "qlora_embeddings")
+    assert ask("training-memory", card, **back.typed_values).verdict.lead == "Fits."
+    assert "counted in FP32" in next(n for n in cast.notes if "kbit" in n)
+    # Adapters of a model in 16 bit, and training all weights, do not ask for it.
+    for other in ({"method": "lora"}, {"method": "full", "gpus": "4"}):
+        plain, cast = (
+            ask("training-memory", card | other, qlora_embeddings=t) for t in ("bf16", "fp32")
+        )
+        assert number(plain, "per_gpu") == number(cast, "per_gpu")
+        assert not any(c.field == "qlora_embeddings" for c in (*plain.changes, *cast.changes))
 
 
 def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:

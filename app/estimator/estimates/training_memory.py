@@ -147,6 +147,17 @@ class TrainingMemoryInputs:
     method: str = common_inputs.method_input()
     rank: int = common_inputs.rank_input()
     targets: str = common_inputs.targets_input()
+    qlora_embeddings: str = RECIPE.add_folded_input(
+        "bf16",
+        "Embeddings and head in QLoRA",
+        choices=(
+            ("bf16", "16 bit: as TRL and torchtune leave them"),
+            ("fp32", "FP32: as PEFT's prepare_model_for_kbit_training casts them"),
+        ),
+        help="What a recipe does with the weights that are not quantized. TRL's SFTTrainer has not "
+        "cast them since the end of 2025; recipes with PEFT and the Trainer of Transformers do.",
+        term="lora",
+    )
     offload: str = LAYOUT.add_folded_input(
         "none",
         "Offload to the host",
@@ -272,6 +283,7 @@ class TrainingMemoryResult:
 
 # Changes that save memory, in the order of their cost in time.
 _REMEDIES = (
+    MemoryRemedy("qlora_embeddings", "bf16"),
     MemoryRemedy("zero", "3"),
     MemoryRemedy("recompute", "operators"),
     MemoryRemedy("recompute", "full"),
@@ -306,6 +318,8 @@ def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ..
         if getattr(inputs, remedy.field) == remedy.value or (before and before.is_sure):
             continue
         if not remedy.is_offered_by(requested_framework(inputs)):
+            continue
+        if remedy.field == "qlora_embeddings" and inputs.method != "qlora":
             continue
         change = {remedy.field: remedy.value}
         if surely_fits_with(result, **change):
@@ -384,7 +398,7 @@ def requested_stage_memories(
         requested_training_step(inputs),
         bytes_per_parameter(inputs.optimizer, inputs.precision),
         overhead,
-        tuning=build_trained_weights(inputs, model, inputs.offload),
+        tuning=build_trained_weights(inputs, model, inputs.offload, inputs.qlora_embeddings),
     )
 
 
@@ -494,7 +508,7 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     Its own verdict bears out each: “fits” is said of values with which it surely does.
     """
     inputs = result.inputs
-    changes = [*_gpu_count_flips(result), *_sequence_flips(result)]
+    changes = [*_gpu_count_flips(result), *_sequence_flips(result), *_qlora_embedding_flips(result)]
     for remedy in result.remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
@@ -526,6 +540,21 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
         return ()
     return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
+
+
+def _qlora_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+    """Return embeddings and head in FP32 if a QLoRA that surely fits may not fit with them."""
+    inputs, limit = result.inputs, result.memory_limit
+    if inputs.method != "qlora" or not result.surely_fits:
+        return ()
+    if surely_fits_with(result, qlora_embeddings="fp32"):
+        return ()
+    cast = dataclasses.replace(inputs, qlora_embeddings="fp32", recompute="full")
+    least = fullest_stage(requested_stage_memories(result.model, cast)).total
+    becomes = "May not fit." if least <= limit else "No longer fits."
+    spec = input_specs(TrainingMemoryInputs)["qlora_embeddings"]
+    labels = dict(spec.choices)
+    return (VerdictFlip("qlora_embeddings", spec.label, labels["bf16"], labels["fp32"], becomes),)
 
 
 def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:

@@ -203,7 +203,9 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         gpu=gpu,
         layout=layout,
         state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
-        trained_weights=build_trained_weights(inputs, model, inputs.offload),
+        trained_weights=build_trained_weights(
+            inputs, model, inputs.offload, inputs.qlora_embeddings
+        ),
         stage_memories=memories,
         least_stage_memories=least_memories,
         has_least_recompute=inputs is not typed,
@@ -452,28 +454,35 @@ def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
 
 
 def _kbit_notes(result: TrainingMemoryResult) -> list[str]:
-    """Return what PEFT adds to a quantized model that it prepares for training.
+    """Return how embeddings and head of a quantized model are counted, and what PEFT adds.
 
-    Without it are the measured runs of QLoRA, for example fms-acceleration's.
+    In 16 bit they are in the measured runs of QLoRA, for example fms-acceleration's.
     """
-    if result.inputs.method != "qlora" or result.inputs.framework == "torchtune":
+    inputs, layout = result.inputs, result.layout
+    if inputs.method != "qlora" or inputs.framework == "torchtune":
         return []
-    model, layout = result.model, result.layout
-    table_parameters = model.embedding_parameters + model.head_parameters
+    table_parameters = result.model.embedding_parameters + result.model.head_parameters
     shards = layout.shards if layout.zero == _FSDP else 1
-    added_bytes = _KBIT_BYTES * table_parameters / layout.tensor / shards
-    needed = result.stage_memory.total
-    exceeds_memory = needed + added_bytes > result.memory_limit >= needed
+    added = format_value(_KBIT_BYTES * table_parameters / layout.tensor / shards, "B")
+    if inputs.qlora_embeddings == "fp32":
+        return [
+            (
+                "Embeddings and output head are counted in FP32, as prepare_model_for_kbit_training "
+                f"of PEFT casts them: {added} more than in 16 bit. Norms in FP32 can make activations "
+                "larger, too."
+            )
+        ]
     return [
         (
-            "Embeddings and output head stay in 16 bit, as in the measured runs. "
-            "prepare_model_for_kbit_training of PEFT casts them to FP32, which adds "
-            f"{format_value(added_bytes, 'B')}{', more than is free' if exceeds_memory else ''}."
+            "Embeddings and output head stay in 16 bit, as in TRL's SFTTrainer and in the measured "
+            "runs. prepare_model_for_kbit_training of PEFT, which other recipes call, casts them to "
+            f"FP32, which adds {added}; the input “Embeddings and head in QLoRA” counts that."
         )
     ]
 
 
-# FP32 instead of 16 bit: huggingface/peft, issue 816.
+# FP32 instead of 16 bit: huggingface/peft, issue 816. TRL no longer casts them since its pull
+# requests 4335 and 4577 of October and November 2025.
 _KBIT_BYTES, _FSDP = 2, 3
 
 
