@@ -843,14 +843,33 @@ def test_the_parts_of_a_step_are_of_the_one_that_checks_the_drafts() -> None:
 
 def test_the_time_of_a_run_names_the_layout_that_it_is_for() -> None:
     # The run searches for the fastest layout; this calculator takes the usual one.
-    text = ask("training-time").verdict.text
-    assert "with ZeRO 3 (FSDP) and no recomputation" in text
-    same = ask("training-time", zero="1")
-    assert "with ZeRO 1 and no recomputation" in same.verdict.text
+    usual = ask("training-time")
+    assert "with ZeRO 1 and no recomputation" in usual.verdict.text
     run = ask("training-run", gpus=64)
-    assert number(run, "time") == pytest.approx(number(same, "time"), rel=0.001)
+    assert number(run, "time") == pytest.approx(number(usual, "time"), rel=0.001)
+    sharded = ask("training-time", zero="3")
+    assert "with ZeRO 3 (FSDP) and no recomputation" in sharded.verdict.text
+    assert number(sharded, "time") > 1.1 * number(usual, "time")
     late = ask("training-time", deadline="10 days", tensor_parallel=2, pipeline_parallel=2)
     assert "tensor parallel 2, pipeline parallel 2, ZeRO 1" in late.verdict.text
+
+
+def test_a_run_takes_the_same_hours_by_default_in_every_calculator() -> None:
+    job = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80", "tokens": "2T", "gpus": 96}
+    time, run = (ask(name, **job, deadline="30 days") for name in ("training-time", "training-run"))
+    assert number(time, "gpu_hours") == pytest.approx(number(run, "gpu_hours"), rel=0.001)
+    assert time.verdict.lead == "Just in time."
+    # Weights are divided where the job may not fit, or would recompute more, without that.
+    for model, gpus, zero in (("8B", 2, "3 (FSDP)"), ("8B", 96, "1"), ("70B", 64, "3 (FSDP)")):
+        for name in ("training-time", "training-memory"):
+            text = ask(name, model=model, gpu="h100-sxm5-80", gpus=gpus).verdict.text
+            assert f"ZeRO {zero}" in text
+    undivided = ask("training-memory", model="8B", gpus=2, gpu="h100-sxm5-80", zero=1)
+    assert undivided.verdict.lead != "Fits."
+    # The fewest GPUs are those with divided weights; with as many, that is what is counted.
+    few = int(number(ask("training-memory", model="8B", gpus=96), "fewest_gpus"))
+    assert few < 8
+    assert "ZeRO 3" in ask("training-memory", model="8B", gpus=few).verdict.text
 
 
 def test_a_target_that_nobody_set_refuses_no_hardware(subtests: pytest.Subtests) -> None:

@@ -11,8 +11,9 @@ from app.estimator.common_inputs import (
     LAYOUT,
     LEAST_RECOMPUTE,
     RECIPE,
+    USUAL_ZERO,
     check_tensor_parallel,
-    fill_in_recompute,
+    fill_in_zero_and_recompute,
     input_error,
 )
 from app.estimator.hardware.catalog import Accelerator
@@ -192,20 +193,22 @@ class MemoryRemedy(NamedTuple):
 class TrainingMemoryResult:
     """The inputs with the resulting layout and the memory use of each different stage.
 
-    `least_stage_memories` are those if everything is recomputed, as it is where less does not fit.
-    `has_least_recompute`: the recomputation is the least that fits, not a given one.
+    `typed_inputs` may leave ZeRO stage and recomputation open; where less of them does not fit,
+    weights are divided and everything is recomputed, as in `least_layout` and
+    `least_stage_memories`.
     """
 
     model: Architecture
     inputs: TrainingMemoryInputs
+    typed_inputs: TrainingMemoryInputs
     gpu: Accelerator
     layout: ParallelLayout
+    least_layout: ParallelLayout
     state_bytes_per_parameter: BytesPerParameter
     trained_weights: TrainedWeights
     stage_memories: tuple[StageMemory, ...]
     least_stage_memories: tuple[StageMemory, ...]
     fewest_gpus: int | None
-    has_least_recompute: bool
     remedies: tuple[MemoryRemedy, ...] = ()
 
     @property
@@ -236,14 +239,7 @@ class TrainingMemoryResult:
             )
             for memory in self.least_stage_memories
         )
-        return find_fewest_gpus_by_replicas(self.layout, tuple(bounds), self.memory_limit)
-
-    @property
-    def typed_inputs(self) -> TrainingMemoryInputs:
-        """Return the inputs that leave recomputation open where it is the least that fits."""
-        if not self.has_least_recompute:
-            return self.inputs
-        return dataclasses.replace(self.inputs, recompute=LEAST_RECOMPUTE)
+        return find_fewest_gpus_by_replicas(self.least_layout, tuple(bounds), self.memory_limit)
 
     @property
     def fewest_sure_gpus(self) -> int | None:
@@ -292,15 +288,37 @@ _REMEDIES = (
 )
 
 
-def surely_fits_with(result: TrainingMemoryResult, **changes: Any) -> bool:
-    """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
-    framework, limit = requested_framework(result.inputs), result.memory_limit
-    changed = fill_in_recompute(
-        dataclasses.replace(result.typed_inputs, **changes),
-        framework,
-        lambda tried: fullest_stage(requested_stage_memories(result.model, tried)).total,
+def with_usual_zero_and_recompute(
+    model: Architecture, inputs: TrainingMemoryInputs, limit: float
+) -> TrainingMemoryInputs:
+    """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
+    changed: TrainingMemoryInputs = fill_in_zero_and_recompute(
+        inputs,
+        requested_framework(inputs),
+        lambda tried: fullest_stage(requested_stage_memories(model, tried)),
         limit,
     )
+    return changed
+
+
+def with_least_memory(
+    typed: TrainingMemoryInputs, inputs: TrainingMemoryInputs
+) -> TrainingMemoryInputs:
+    """Return the inputs with what takes the least memory where the typed ones leave it open."""
+    changes: dict[str, Any] = {}
+    if typed.recompute == LEAST_RECOMPUTE:
+        changes["recompute"] = "full"
+    is_pipelined = typed.pipeline_parallel > 1 or requested_framework(typed).id == "megatron"
+    if typed.zero == USUAL_ZERO and not is_pipelined:
+        changes["zero"] = "3"
+    return dataclasses.replace(inputs, **changes)
+
+
+def surely_fits_with(result: TrainingMemoryResult, **changes: Any) -> bool:
+    """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
+    limit = result.memory_limit
+    changed = dataclasses.replace(result.typed_inputs, **changes)
+    changed = with_usual_zero_and_recompute(result.model, changed, limit)
     memory = fullest_stage(requested_stage_memories(result.model, changed))
     return plausible_bytes_range(memory, requested_framework(changed).id).high <= limit
 

@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 from app.estimator.common_inputs import (
     fill_in_default_gpus,
-    fill_in_recompute,
-    fill_in_zero,
     recompute_note,
 )
 from app.estimator.estimates.training_memory import (
@@ -21,6 +19,8 @@ from app.estimator.estimates.training_memory import (
     requested_stage_memories,
     requested_training_step,
     validate_inputs,
+    with_least_memory,
+    with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
@@ -36,7 +36,6 @@ from app.estimator.memory.training_memory import (
     OVERHEAD_RANGE,
     StageMemory,
     allocated_range_factors,
-    fullest_stage,
     loss_bytes_per_logit,
     micro_batch_tokens,
     transient_bytes_per_token_on_stage,
@@ -181,35 +180,30 @@ _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
-    typed = fill_in_zero(typed, requested_framework(typed).id)
     model = find_model(typed.model)
     gpu = find_accelerator(typed.gpu)
-    layout = requested_layout(typed)
-    validate_inputs(model, typed, layout, gpu)
     limit = gpu.engine_visible_memory
-    inputs = fill_in_recompute(
-        typed,
-        requested_framework(typed),
-        lambda tried: fullest_stage(requested_stage_memories(model, tried)).total,
-        limit,
-    )
-    memories = least_memories = requested_stage_memories(model, inputs)
-    if inputs is not typed:  # Where more is needed, more is recomputed.
-        fully_recomputed = dataclasses.replace(inputs, recompute="full")
-        least_memories = requested_stage_memories(model, fully_recomputed)
+    validate_inputs(model, typed, requested_layout(dataclasses.replace(typed, zero="1")), gpu)
+    inputs = with_usual_zero_and_recompute(model, typed, limit)
+    layout = requested_layout(inputs)
+    memories = requested_stage_memories(model, inputs)
+    least_inputs = with_least_memory(typed, inputs)
+    least_layout = requested_layout(least_inputs)
+    least_memories = requested_stage_memories(model, least_inputs)
     result = TrainingMemoryResult(
         model=model,
         inputs=inputs,
+        typed_inputs=typed,
         gpu=gpu,
         layout=layout,
+        least_layout=least_layout,
         state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
         trained_weights=build_trained_weights(
             inputs, model, inputs.offload, inputs.qlora_embeddings
         ),
         stage_memories=memories,
         least_stage_memories=least_memories,
-        has_least_recompute=inputs is not typed,
-        fewest_gpus=find_fewest_gpus_by_replicas(layout, least_memories, limit),
+        fewest_gpus=find_fewest_gpus_by_replicas(least_layout, least_memories, limit),
     )
     if not result.surely_fits:
         remedies = find_memory_remedies(result)

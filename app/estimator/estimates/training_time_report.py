@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from app.estimator.common_inputs import (
+    LEAST_RECOMPUTE,
     fill_in_default_gpus,
-    fill_in_zero,
     recompute_note,
 )
 from app.estimator.data_files import modeled_rate, modeled_time
@@ -23,7 +23,7 @@ from app.estimator.estimates.training_time import (
     requested_framework,
     requested_step_time,
     validate_inputs,
-    with_least_recompute,
+    with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
@@ -276,13 +276,12 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
-    typed = fill_in_zero(typed, requested_framework(typed, model).id)
     validate_inputs(model, typed, gpu)
-    inputs = with_least_recompute(model, gpu, typed)
+    inputs = with_usual_zero_and_recompute(model, gpu, typed)
     plan = plan_from_inputs(inputs)
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
-    result = dataclasses.replace(result, has_least_recompute=inputs is not typed)
+    result = dataclasses.replace(result, has_least_recompute=typed.recompute == LEAST_RECOMPUTE)
     if result.memory > gpu.engine_visible_memory:
         result = dataclasses.replace(result, memory_remedy=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
