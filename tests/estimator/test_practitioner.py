@@ -859,6 +859,14 @@ def test_a_run_takes_the_same_hours_by_default_in_every_calculator() -> None:
     time, run = (ask(name, **job, deadline="30 days") for name in ("training-time", "training-run"))
     assert number(time, "gpu_hours") == pytest.approx(number(run, "gpu_hours"), rel=0.001)
     assert time.verdict.lead == "Just in time."
+    # Where the fastest layout divides layers as well, a late run says who finds it.
+    late = {**job, "model": "qwen2.5-14b", "gpus": 64, "deadline": "90 days"}
+    time, run = (ask(name, **late) for name in ("training-time", "training-run"))
+    assert time.verdict.lead == "Too late."
+    assert "training-run finds the fastest one" in time.verdict.text
+    assert number(run, "time") < 90 * 86400
+    slow = ask("training-run", **late | {"deadline": "30 days"})
+    assert "Another layout may be faster" not in _time_section(slow).verdict.text
     # Weights are divided where the job may not fit, or would recompute more, without that.
     for model, gpus, zero in (("8B", 2, "3 (FSDP)"), ("8B", 96, "1"), ("70B", 64, "3 (FSDP)")):
         for name in ("training-time", "training-memory"):

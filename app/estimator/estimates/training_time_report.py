@@ -324,7 +324,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     limit = format_value(inputs.deadline, "s")
     text = f"It takes {duration} on {gpus_text}, at {mfu_text}; {limit} are allowed.{packing_text}"
     if result.seconds > inputs.deadline:
-        return Verdict("no", "Too late.", text)
+        return Verdict("no", "Too late.", f"{text}{_describe_faster_layouts(result)}")
     is_close = result.seconds > 0.9 * inputs.deadline
     return Verdict(
         "tight" if is_close else "fits", "Just in time." if is_close else "In time.", text
@@ -347,6 +347,13 @@ def _describe_layout(plan: TrainingPlan) -> str:
     recompute = RECOMPUTE_TEXTS[plan.recompute]
     named = ", ".join(parts)
     return f", with {named} and {recompute}" if named else f", with {recompute}"
+
+
+def _describe_faster_layouts(result: TrainingTimeResult) -> str:
+    """Say who looks for a faster layout, unless the layout is given or adapters have one only."""
+    if result.inputs.method != "full" or not result.has_least_recompute:
+        return ""
+    return " Another layout may be faster: training-run finds the fastest one that surely fits."
 
 
 def _describe_packing(result: TrainingTimeResult) -> str:
