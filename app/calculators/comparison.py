@@ -102,8 +102,15 @@ _RELEVANT_FIGURES = dict.fromkeys(
 )
 
 
-def summarize_comparison(estimates: Mapping[str, Estimate], differing: Collection[str] = ()) -> str:
-    """Return in one sentence what fits, has more room, or takes less."""
+def summarize_comparison(
+    estimates: Mapping[str, Estimate],
+    differing: Collection[str] = (),
+    main_names: Collection[str] = (),
+) -> str:
+    """Return in one sentence what fits, has more room, or takes less.
+
+    `differing` are the inputs that differ, `main_names` the figures that a result shows first.
+    """
     relevant_names = tuple(name for field in differing for name in _RELEVANT_FIGURES.get(field, ()))
     not_fitting = [s for s, e in estimates.items() if e.verdict.status == "no"]
     # A verdict is doubtful if it is tight and the figure says that it doesn't fit.
@@ -117,7 +124,7 @@ def summarize_comparison(estimates: Mapping[str, Estimate], differing: Collectio
         return _describe_which_fit(fit, doubtful, not_fitting)
     return (
         _describe_free_memory(estimates)
-        or _describe_first_difference(estimates, relevant_names)
+        or _describe_main_difference(estimates, relevant_names, main_names)
         or "There is no difference."
     )
 
@@ -154,20 +161,48 @@ def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
     return f"{best} has {comparative} room: {figures[best].words} free, against {others_text}."
 
 
-def _describe_first_difference(
-    estimates: Mapping[str, Estimate], relevant_names: Collection[str]
+def _describe_main_difference(
+    estimates: Mapping[str, Estimate],
+    relevant_names: Collection[str],
+    main_names: Collection[str],
 ) -> str:
-    """Return a sentence about the first figure that differs, most important figures first."""
+    """Return a sentence about the figure that what differs is about, or that differs most.
+
+    Of the main figures; if none of these differs, about the first that does.
+    """
     first = next(iter(estimates.values()))
-    for candidate in sorted(
-        first.figures, key=lambda f: (f.name not in relevant_names, not f.primary)
-    ):
-        figures = {s.upper(): e.find_figure(candidate.name) for s, e in estimates.items()}
-        texts = {s: f.words for s, f in figures.items() if f}
-        if len(set(texts.values())) > 1:
-            values = ", ".join(f"{value} with {s}" for s, value in texts.items())
-            return f"{candidate.label}: {values}."
-    return ""
+    differing = [
+        f for f in first.figures if len(set(_texts_by_letter(estimates, f.name).values())) > 1
+    ]
+    if not differing:
+        return ""
+    shown = min(
+        differing,
+        key=lambda f: (
+            f.name not in relevant_names,
+            f.name not in main_names,
+            -_largest_ratio(estimates, f.name) if f.name in main_names else 0.0,
+            not f.primary,
+        ),
+    )
+    texts = _texts_by_letter(estimates, shown.name)
+    values = ", ".join(f"{value} with {letter}" for letter, value in texts.items())
+    return f"{shown.label}: {values}."
+
+
+def _texts_by_letter(estimates: Mapping[str, Estimate], name: str) -> dict[str, str]:
+    figures = {letter.upper(): e.find_figure(name) for letter, e in estimates.items()}
+    return {letter: figure.words for letter, figure in figures.items() if figure}
+
+
+def _largest_ratio(estimates: Mapping[str, Estimate], name: str) -> float:
+    """Return the largest value of a figure over its smallest, to two digits.
+
+    1 if they are not all positive numbers.
+    """
+    figures = (estimate.find_figure(name) for estimate in estimates.values())
+    numbers = [_comparable_number(figure) or 0.0 if figure else 0.0 for figure in figures]
+    return float(f"{max(numbers) / min(numbers):.2g}") if min(numbers) > 0 else 1.0
 
 
 def _comparable_number(figure: Figure) -> float | None:
@@ -345,7 +380,7 @@ def compare_if_all_have_results(
         for letter, e in estimates.items()
     }
     return Comparison(
-        lead=summarize_comparison(estimates, differing),
+        lead=summarize_comparison(estimates, differing, entry.first),
         differs=tuple(specs[name].label for name in differing),
         prices=_note_list_prices_of_several_providers(scenarios),
         overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),

@@ -12,6 +12,7 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
 from app.estimator.memory.model_states import TrainingFramework
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.memory.training_memory import StageMemory, plausible_bytes_range
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -156,18 +157,36 @@ def _default_gpus_for_method(inputs: Any, default_gpus: int) -> int:
     return default_gpus if inputs.method == "full" else 1
 
 
-def fill_in_zero(inputs: Any, framework: str) -> Any:
-    """Return the inputs with the usual ZeRO stage of a framework where they leave it open.
+def fill_in_zero_and_recompute(
+    inputs: Any,
+    framework: TrainingFramework,
+    stage_memory: Callable[[Any], StageMemory],
+    capacity: float,
+) -> Any:
+    """Return the inputs with the usual ZeRO stage and recomputation where they leave these open.
 
-    A pipeline would gather its weights again for every micro-batch.
+    Dividing weights is slower, as they are gathered for every micro-batch. So the stage is 1 if the
+    job surely fits with no more recomputation than stage 3 needs, by `stage_memory` of the inputs
+    and a capacity [B]. It is 1 as well in a pipeline and in Megatron, and 3 with adapters.
     """
+
+    def fill_in_recompute(zero: str) -> Any:
+        changed = dataclasses.replace(inputs, zero=zero)
+        return _fill_in_recompute(changed, framework, lambda i: stage_memory(i).total, capacity)
+
     if inputs.zero != USUAL_ZERO:
-        return inputs
-    shards_weights = inputs.pipeline_parallel == 1 and framework != "megatron"
-    return dataclasses.replace(inputs, zero="3" if shards_weights else "1")
+        return fill_in_recompute(inputs.zero)
+    if inputs.pipeline_parallel > 1 or framework.id == "megatron":
+        return fill_in_recompute("1")
+    sharded = fill_in_recompute("3")
+    if inputs.method != "full":
+        return sharded
+    undivided = dataclasses.replace(sharded, zero="1")
+    most = plausible_bytes_range(stage_memory(undivided), framework.id).high
+    return undivided if most <= capacity else sharded
 
 
-def fill_in_recompute(
+def _fill_in_recompute(
     inputs: Any, framework: TrainingFramework, memory: Callable[[Any], float], capacity: float
 ) -> Any:
     """Return the inputs with the least recomputation that fits where they leave it open.
@@ -284,13 +303,14 @@ zero_input = partial(
     default=USUAL_ZERO,
     label="ZeRO stage",
     choices=(
-        (USUAL_ZERO, "Usual: 3, in a pipeline and in Megatron 1"),
+        (USUAL_ZERO, "Usual: 1, or 3 where 1 may not fit"),
         ("0", "0: nothing divided"),
         ("1", "1: optimizer divided"),
         ("2", "2: and gradients"),
         ("3", "3: and weights (FSDP)"),
     ),
-    help="What data-parallel GPUs divide among themselves.",
+    help="What data-parallel GPUs divide among themselves. In a pipeline and in Megatron 1 is "
+    "usual, with adapters 3.",
     term="zero",
 )
 context_parallel_input = partial(

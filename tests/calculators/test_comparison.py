@@ -198,6 +198,19 @@ def test_without_a_limit_the_leading_figure_is_told():
     assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")
 
 
+def test_a_comparison_leads_with_the_main_figure_that_differs_most():
+    entry = registry.require_estimate("serving-capacity")
+    shared = {"model": "llama-3.3-70b", "weights": "fp8", "concurrent": "50"}
+    shared["tensor_parallel"] = "1"
+    sides = {
+        letter: {**shared, "gpu": g} for letter, g in (("a", "h200-sxm5-141"), ("b", "mi300x"))
+    }
+    scenarios = compute_scenarios(entry, sides)
+    lead = compare_if_all_have_results(entry, scenarios).lead.replace("\u00a0", " ")
+    a, b = (scenarios[letter].estimate["cost_per_million_tokens"].words for letter in "ab")
+    assert lead == f"Cost per million output tokens: {a} with A, {b} with B.".replace("\u00a0", " ")
+
+
 def compared(question):
     """Return the comparison that an example question leads to."""
     start = next(q for q in EXAMPLE_QUESTIONS if q.question == question)
@@ -211,7 +224,7 @@ def test_ranges_and_few_measurements_are_said_of_two_gpus(client):
     start = next(q for q in EXAMPLE_QUESTIONS if q.question == "Which of two GPUs?")
     found = compared(start.question)
     assert "p95 time per output token" in found.overlapping
-    assert any(letter == "B" and "only 2 measurements" in note for letter, note in found.notes)
+    assert any(letter == "B" and "Only 2 measurements" in note for letter, note in found.notes)
     figures = {row.label: row.values for row in found.figures}
     assert all(" to " in value.interval for value in figures["p95 time per output token"])
     assert all(" to " in value.interval for value in figures["GPUs"])

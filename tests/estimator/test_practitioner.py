@@ -815,22 +815,72 @@ def test_the_working_of_drafts_shows_the_step_that_checks_them() -> None:
         ).steps
     }
     check = steps["The step that checks the drafts, with 64 tokens"].value
-    drafted = steps["One step with its drafts"].value
-    assert drafted == pytest.approx(check + 0.05 * steps["One decoding step"].value)
+    drafted = steps["One decoding step"].value
+    assert drafted == pytest.approx(check + 0.05 * steps["A step without drafts"].value)
     assert steps["Time per output token"].value == pytest.approx(drafted / 1.85)
-    assert "One step with its drafts" not in {s.label for s in ask("latency").steps}
+    assert "A step without drafts" not in {s.label for s in ask("latency").steps}
+
+
+def test_the_parts_of_a_step_are_of_the_one_that_checks_the_drafts() -> None:
+    drafted = {"gpu": "h200-sxm5-141", "tensor_parallel": 8, "batch": 32, "draft_tokens": 3}
+    result = ask("latency", model="deepseek-v3", prompt=1000, answer=300, **drafted)
+    rows = {row[0]: row[2][0] for row in result.tables[0].rows}
+    whole = rows.pop("Sum")
+    assert sum(rows.values()) == pytest.approx(whole)
+    kept = tokens_per_step(find_acceptance(None, find_model("deepseek-v3"), 3).assumed, 3)
+    assert whole == pytest.approx(kept * number(result, "tpot"))
+    assert whole == pytest.approx(number(result, "decode_time"))
+    assert rows["Proposing drafts"] == pytest.approx(0.0027, rel=0.02)
+    # What the figures and “bound by” say of a step are the parts of the same one.
+    assert rows["Computing"] == number(result, "compute_time")
+    assert "Proposing drafts" not in {row[0] for row in ask("latency").tables[0].rows}
+    # Checking three drafts, each sequence has four rows in the products.
+    dense = {"model": "8B", "gpu": "h100", "tensor_parallel": 1}
+    turns = []
+    for drafts in (0, 3):
+        notes = ask("latency", **dense, draft_tokens=drafts).notes
+        (turn,) = (note.split()[1] for note in notes if "computing outweighs" in note)
+        turns.append(int(turn))
+    assert turns[0] == pytest.approx(4 * turns[1], rel=0.1)
 
 
 def test_the_time_of_a_run_names_the_layout_that_it_is_for() -> None:
     # The run searches for the fastest layout; this calculator takes the usual one.
-    text = ask("training-time").verdict.text
-    assert "with ZeRO 3 (FSDP) and no recomputation" in text
-    same = ask("training-time", zero="1")
-    assert "with ZeRO 1 and no recomputation" in same.verdict.text
+    usual = ask("training-time")
+    assert "with ZeRO 1 and no recomputation" in usual.verdict.text
     run = ask("training-run", gpus=64)
-    assert number(run, "time") == pytest.approx(number(same, "time"), rel=0.001)
+    assert number(run, "time") == pytest.approx(number(usual, "time"), rel=0.001)
+    sharded = ask("training-time", zero="3")
+    assert "with ZeRO 3 (FSDP) and no recomputation" in sharded.verdict.text
+    assert number(sharded, "time") > 1.1 * number(usual, "time")
     late = ask("training-time", deadline="10 days", tensor_parallel=2, pipeline_parallel=2)
     assert "tensor parallel 2, pipeline parallel 2, ZeRO 1" in late.verdict.text
+
+
+def test_a_run_takes_the_same_hours_by_default_in_every_calculator() -> None:
+    job = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80", "tokens": "2T", "gpus": 96}
+    time, run = (ask(name, **job, deadline="30 days") for name in ("training-time", "training-run"))
+    assert number(time, "gpu_hours") == pytest.approx(number(run, "gpu_hours"), rel=0.001)
+    assert time.verdict.lead == "Just in time."
+    # Where the fastest layout divides layers as well, a late run says who finds it.
+    late = {**job, "model": "qwen2.5-14b", "gpus": 64, "deadline": "90 days"}
+    time, run = (ask(name, **late) for name in ("training-time", "training-run"))
+    assert time.verdict.lead == "Too late."
+    assert "training-run finds the fastest one" in time.verdict.text
+    assert number(run, "time") < 90 * 86400
+    slow = ask("training-run", **late | {"deadline": "30 days"})
+    assert "Another layout may be faster" not in _time_section(slow).verdict.text
+    # Weights are divided where the job may not fit, or would recompute more, without that.
+    for model, gpus, zero in (("8B", 2, "3 (FSDP)"), ("8B", 96, "1"), ("70B", 64, "3 (FSDP)")):
+        for name in ("training-time", "training-memory"):
+            text = ask(name, model=model, gpu="h100-sxm5-80", gpus=gpus).verdict.text
+            assert f"ZeRO {zero}" in text
+    undivided = ask("training-memory", model="8B", gpus=2, gpu="h100-sxm5-80", zero=1)
+    assert undivided.verdict.lead != "Fits."
+    # The fewest GPUs are those with divided weights; with as many, that is what is counted.
+    few = int(number(ask("training-memory", model="8B", gpus=96), "fewest_gpus"))
+    assert few < 8
+    assert "ZeRO 3" in ask("training-memory", model="8B", gpus=few).verdict.text
 
 
 def test_a_target_that_nobody_set_refuses_no_hardware(subtests: pytest.Subtests) -> None:

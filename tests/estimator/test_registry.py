@@ -49,6 +49,7 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
         {"framework": "transformers", "zero": "0", "gpus": "1"},
         {"framework": "torch"},
         {"method": "lora", "recompute": "none"},
+        {"method": "qlora"},
         {"zero": "1", "tensor_parallel": 4},
         {"pipeline_parallel": 4, "recompute": "none"},
         {"pipeline_parallel": 4, "micro_batches": 2, "recompute": "none"},

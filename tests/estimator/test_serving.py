@@ -392,7 +392,7 @@ def test_a_whole_answer_is_drawn_above_its_first_token() -> None:
 def test_a_result_says_on_how_many_measurements_its_ranges_rest() -> None:
     known, unknown = _served(), _served(model="gemma-2-27b", gpu="gaudi3", cache="bf16")
     assert "measurements of vLLM with dense models on several GPUs of Hopper" in known.notes[0]
-    assert "no measurements of vLLM with dense models" in unknown.notes[0]
+    assert "No measurements of vLLM with dense models" in unknown.notes[0]
     for name in ("ttft_p50", "tpot_p50", "throughput"):
         near, wide = known[name], unknown[name]
         assert wide.high / wide.low > 1.05 * near.high / near.low
@@ -527,6 +527,52 @@ def test_a_rack_serves_a_mixture_with_prefill_and_decode_apart() -> None:
     assert "prefill apart" in answer.notes[0]
     together = registry.run_estimate("serving-capacity", {"model": "llama-3-8b"})
     assert not together["prefill_replicas"].applies
+
+
+def test_a_prompt_read_apart_waits_for_what_arrives_and_not_for_a_full_step() -> None:
+    apart = {"gpu": "gb200-gpu", "prefill_gpus": 8, "decode_gpus": 32, "replicas": 1, "spare": 0}
+    apart |= {"model": "deepseek-v3", "ttft_target": "", "tpot_target": ""}
+    together = {"gpu": "gb200-gpu", "concurrent": 1, "model": "deepseek-v3"}
+
+    def first_token(share: str, **typed: object) -> float:
+        answer = registry.run_estimate("serving-capacity", {**apart, **typed})
+        return float(answer[f"ttft_{share}"].value)
+
+    # A lone request finds no step under way, and its own step has no other prompt.
+    beside = registry.run_estimate("serving-capacity", together)["ttft_p50"].value
+    alone = first_token("p50", concurrent=1)
+    assert beside < alone < 1.4 * beside
+    # With more users, more wait for a step, and steps are longer, up to a full one.
+    full = 0.347
+    waits = [first_token("p95", concurrent=n) for n in (1, 30, 1000, 4000)]
+    assert waits == sorted(waits)
+    assert waits[0] < waits[-1] < 2 * full
+    crowd = {"prompt_tokens": 1000, "requests_per_second": 100}
+    assert alone < first_token("p50", **crowd) < first_token("p99", **crowd)
+
+
+@pytest.mark.parametrize("gpus", [1, 8])
+def test_steps_of_prefill_agree_with_what_arrives_in_them(gpus: int) -> None:
+    traffic = RequestPattern(RequestLengths(1000, 100))
+    model, split = ("llama-3-8b", {}) if gpus == 1 else ("deepseek-v3", {"expert": gpus})
+    split |= {"replicas": gpus, "dispatches_tokens": gpus > 1, "software": "sglang"}
+    one = profile.build_prefill_replica(placed(model, "h200-sxm5-141", **split), traffic, gpus)
+    assert one.prompts_per_full_step == pytest.approx(gpus * 8.192)
+    assert one.step_seconds(one.prompts_per_full_step) == pytest.approx(one.full_step_seconds)
+    assert one.mean_step_seconds(0.0) == one.step_seconds(1.0) == one.single_step_seconds
+    assert one.wait_to_be_read(0.99, 0.0) == (0.0, one.single_step_seconds)
+    steps = [one.mean_step_seconds(load * one.prompts_per_second) for load in (0.1, 0.4, 0.7, 3.0)]
+    assert steps == sorted(steps)
+    assert steps[-1] == pytest.approx(one.full_step_seconds)
+    for load in (0.2, 0.5, 0.7):
+        arrivals = load * one.prompts_per_second
+        step = one.mean_step_seconds(arrivals)
+        # As many are read in a step as arrive in one; a step without arrivals waits for the next.
+        read = arrivals * step + math.exp(-arrivals * step)
+        assert one.step_seconds(read) == pytest.approx(step, rel=0.01)
+        waits = [sum(one.wait_to_be_read(share, arrivals)) for share in (0.01, 0.3, 0.6, 0.95)]
+        assert waits == sorted(waits)
+        assert waits[-1] <= 2 * one.full_step_seconds
 
 
 def test_a_cache_that_leaves_the_rack_goes_over_the_network(subtests: pytest.Subtests) -> None:

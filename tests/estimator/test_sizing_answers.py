@@ -268,10 +268,35 @@ def test_the_default_acceptance_gives_the_tokens_a_step_that_public_heads_give()
 def test_qlora_says_what_peft_adds_to_embeddings_and_head() -> None:
     card = {"model": "qwen3-14b", "gpu": "rtx-4090", "method": "qlora"}
     (note,) = (n for n in ask("training-memory", card).notes if "kbit" in n)
-    assert "adds 3.1\u00a0GB." in note  # 2 B × 2 tables × 151,936 × 5,120.
+    assert "adds 3.1\u00a0GB;" in note  # 2 B × 2 tables × 151,936 × 5,120.
     large = ask("training-memory", card, model="qwen3-32b", sequence="1024", gpu="rtx-3090")
     assert any("kbit" in n for n in large.notes)
     assert not any("kbit" in n for n in ask("training-memory", card, method="lora").notes)
+
+
+def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for() -> None:
+    card = {"model": "qwen2.5-14b", "gpu": "rtx-3090", "method": "qlora"}
+    card["framework"] = "transformers"
+    plain, cast = (ask("training-memory", card, qlora_embeddings=t) for t in ("bf16", "fp32"))
+    tables = 2 * 152_064 * 5_120
+    assert number(cast, "weights") - number(plain, "weights") == pytest.approx(2 * tables, rel=0.01)
+    assert plain.verdict.lead == "Fits."
+    assert cast.verdict.lead == "May not fit."
+    # What the note says of the other way is what a change of the input leads to.
+    (flip,) = (c for c in plain.changes if c.field == "qlora_embeddings")
+    assert flip.becomes == cast.verdict.lead
+    asked = ask("training-memory", card, **flip.typed_values)
+    assert asked.verdict == cast.verdict
+    (back,) = (c for c in cast.changes if c.field == "qlora_embeddings")
+    assert ask("training-memory", card, **back.typed_values).verdict.lead == "Fits."
+    assert "counted in FP32" in next(n for n in cast.notes if "kbit" in n)
+    # Adapters of a model in 16 bit, and training all weights, do not ask for it.
+    for other in ({"method": "lora"}, {"method": "full", "gpus": "4"}):
+        plain, cast = (
+            ask("training-memory", card | other, qlora_embeddings=t) for t in ("bf16", "fp32")
+        )
+        assert number(plain, "per_gpu") == number(cast, "per_gpu")
+        assert not any(c.field == "qlora_embeddings" for c in (*plain.changes, *cast.changes))
 
 
 def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:
@@ -327,6 +352,42 @@ def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
     given = ask("serving-capacity", typed, requests_per_second="20", replicas="9")
     assert given["replicas"].exact
     assert given["concurrent"].low < given["concurrent"].value < given["concurrent"].high
+
+
+def test_the_ends_of_gpus_throughput_and_cost_hold_together(subtests) -> None:
+    # The costliest end is not the most GPUs at the rate of the fewest: 17 replicas and a spare one
+    # answer 50 users within 50 ms, that is at about 1,000 tokens/s.
+    card = {"model": "llama-3.3-70b", "weights": "fp8", "gpu": "mi300x", "tensor_parallel": "1"}
+    answer = ask("serving-capacity", card, concurrent="50")
+    price, cost, rate = 2.59, answer["cost_per_million_tokens"], answer["throughput"]
+    assert answer["gpus"].high == 18
+    dearest = 18 * price / 3600 / cost.high * 1e6
+    assert 50 / 0.050 < dearest < 1.1 * 50 / 0.050
+    assert rate.low == pytest.approx(dearest, rel=0.02)
+    assert rate.low < number(answer, "throughput") < rate.high
+    assert "17" in next(note for note in answer.notes if "hold with as many as keep" in note)
+    for typed in (
+        card | {"concurrent": "50"},
+        card | {"concurrent": "400", "spare": "0"},
+        {"model": "llama-3.1-8b", "gpu": "l40s", "concurrent": "110"},
+        {"model": "llama-3.1-8b", "gpu": "h100", "concurrent": "200", "ttft_target": "1 s"},
+        {"model": "gpt-oss-120b", "gpu": "h100", "concurrent": "300", "tpot_target": "20 ms"},
+    ):
+        answer = ask("serving-capacity", typed)
+        month, cost, rate = (
+            answer[name] for name in ("cost_per_month", "cost_per_million_tokens", "throughput")
+        )
+        for end in ("low", "high"):
+            with subtests.test(typed=typed, end=end):
+                tokens = getattr(month, end) / getattr(cost, end) * 1e6 / (730.5 * 3600)
+                assert 0.999 * rate.low <= tokens <= 1.001 * rate.high
+                assert cost.low <= number(answer, "cost_per_million_tokens") <= cost.high
+    # Where no number of GPUs keeps the targets at one end, neither cost has a range.
+    l4 = {"model": "llama-3.1-8b", "gpu": "l4", "concurrent": "20", "ttft_target": "1 s"}
+    answer = ask("serving-capacity", l4)
+    for name in ("cost_per_month", "cost_per_million_tokens"):
+        assert answer[name].unbounded
+        assert "any number of GPUs" in answer[name].note
 
 
 def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) -> None:

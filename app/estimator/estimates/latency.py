@@ -52,6 +52,7 @@ from app.estimator.serving.step_time import (
     place_model,
     prefill_time,
     step_time,
+    verify_step,
 )
 from app.estimator.units import format_number
 
@@ -108,6 +109,8 @@ class LatencyInputs:
 class LatencyResult:
     """Steps of prompt and answer, and times of the first and of each token [s].
 
+    `decode` is the step in use: with drafts the one that checks them. `plain_step_seconds` is that
+    of one without, and `drafting_seconds` is what proposing the drafts adds to `decode`.
     From `compute_bound_batch` on, compute takes longer than reading weights; from
     `non_memory_bound_batch` on, the step is no longer memory-bound.
     """
@@ -116,6 +119,8 @@ class LatencyResult:
     placed: PlacedModel
     prefill: InferenceStepTime
     decode: InferenceStepTime
+    plain_step_seconds: float
+    drafting_seconds: float
     ttft: float
     time_per_output_token: float
     tokens_per_step: float
@@ -136,6 +141,11 @@ class LatencyResult:
                 {"decode": "tpot", "prefill": "ttft"}[phase]
             )
         return "prefill" if phase == "prefill" else self.measurements.error_interval_name(phase)
+
+    @property
+    def decode_seconds(self) -> float:
+        """Return the time of a decode step, with its drafts [s]."""
+        return self.decode.total + self.drafting_seconds
 
     @property
     def memory_time(self) -> float:
@@ -214,7 +224,7 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
 def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     uncached_tokens = max(1.0, inputs.prompt * (1 - inputs.cached_share))
     context = inputs.prompt + inputs.answer / 2
-    decode = decode_time(placed, inputs.batch, context)
+    plain = decode = decode_time(placed, inputs.batch, context)
     prefill = prefill_time(placed, uncached_tokens)
     ttft = placed.time_before_prompt + prefill.total
     if inputs.chunk and inputs.chunk < uncached_tokens:
@@ -222,14 +232,17 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     acceptance = find_acceptance(inputs.acceptance, placed.model, inputs.draft_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
     tokens = draft.tokens_per_step
-    per_token = (
-        draft_and_verify_step_time(placed, draft, inputs.batch, context, decode.total) / tokens
-    )
+    step_seconds = draft_and_verify_step_time(placed, draft, inputs.batch, context, plain.total)
+    if draft.draft_tokens:
+        checking = verify_step(placed, draft, inputs.batch, context)
+        decode = max(plain, checking, key=lambda step: step.total)
     compute_bound_batch = non_memory_bound_batch = None
     if decode.weights > decode.compute:
-        compute_bound_batch = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
+        compute_bound_batch = weights_compute_crossover_batch(
+            placed, draft, context, inputs.batch, decode
+        )
         non_memory_bound_batch = first_non_memory_bound_batch(
-            placed, context, inputs.batch, compute_bound_batch
+            placed, draft, context, inputs.batch, compute_bound_batch
         )
     max_batch = max_sequences(placed, inputs.prompt + inputs.answer)
     if non_memory_bound_batch is not None and non_memory_bound_batch > max_batch:
@@ -239,8 +252,10 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         placed=placed,
         prefill=prefill,
         decode=decode,
+        plain_step_seconds=plain.total,
+        drafting_seconds=step_seconds - decode.total,
         ttft=ttft,
-        time_per_output_token=per_token,
+        time_per_output_token=step_seconds / tokens,
         tokens_per_step=tokens,
         compute_bound_batch=compute_bound_batch,
         non_memory_bound_batch=non_memory_bound_batch,
@@ -273,7 +288,11 @@ _MOST_CHUNKS = 64
 
 
 def weights_compute_crossover_batch(
-    placed: PlacedModel, context: float, start: int, step: InferenceStepTime
+    placed: PlacedModel,
+    draft: SpeculativeDecoding,
+    context: float,
+    start: int,
+    step: InferenceStepTime,
 ) -> int | None:
     """Return the batch from which compute takes longer than reading the weights.
 
@@ -282,20 +301,25 @@ def weights_compute_crossover_batch(
     step is `step`. None if no batch up to 65,536 reaches it.
     """
     if not placed.model.is_routed:
-        rows = padded_rows(placed, start) * step.weights / step.compute
-        crossover_batch = math.floor(rows) + 1
-        if crossover_batch > placed.engine.max_unpadded_rows:
-            crossover_batch = int(TILE) * math.floor(rows / TILE) + 1
-        return crossover_batch if crossover_batch <= _MOST_ROWS else None
+        each = draft.draft_tokens + 1
+        rows = padded_rows(placed, start * each) * step.weights / step.compute
+        crossover_rows = math.floor(rows) + 1
+        if crossover_rows > placed.engine.max_unpadded_rows:
+            crossover_rows = int(TILE) * math.floor(rows / TILE) + 1
+        return math.ceil(crossover_rows / each) if crossover_rows <= _MOST_ROWS else None
     batch = start
     while step.compute <= step.weights and batch <= _MOST_ROWS:
         batch *= 2
-        step = decode_time(placed, batch, context)
+        step = verify_step(placed, draft, batch, context)
     return batch if batch <= _MOST_ROWS else None
 
 
 def first_non_memory_bound_batch(
-    placed: PlacedModel, context: float, start: int, crossover_batch: int | None
+    placed: PlacedModel,
+    draft: SpeculativeDecoding,
+    context: float,
+    start: int,
+    crossover_batch: int | None,
 ) -> int | None:
     """Return the fewest sequences for which reading is no longer the longest part.
 
@@ -303,11 +327,11 @@ def first_non_memory_bound_batch(
     """
 
     def has_other_bound(batch: int) -> bool:
-        return largest_step_part(decode_time(placed, batch, context)) != "memory"
+        return largest_step_part(verify_step(placed, draft, batch, context)) != "memory"
 
     below, batch = start, crossover_batch or _MOST_ROWS + 1
     while batch <= _MOST_ROWS:
-        step = decode_time(placed, batch, context)
+        step = verify_step(placed, draft, batch, context)
         if largest_step_part(step) != "memory":
             return bisect.bisect_left(range(batch), True, below + 1, key=has_other_bound)
         if step.attention >= step.compute:

@@ -31,6 +31,7 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     ResultTable,
+    TableCell,
     Verdict,
     read_figures,
 )
@@ -40,6 +41,7 @@ from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
     SpeculativeDecoding,
+    decode_time,
     find_acceptance,
     pipeline_time,
     tokens_per_step,
@@ -82,7 +84,7 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         "total", "Whole answer", lambda r: r.ttft + (r.inputs.answer - 1) * r.time_per_output_token
     ),
     _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
-    _time_output("decode_time", "One decoding step", lambda r: r.decode.total),
+    _time_output("decode_time", "One decoding step", lambda r: r.decode_seconds),
     _time_output("memory_time", "Waiting for weights and cache", lambda r: r.memory_time),
     _time_output("compute_time", "Computing", lambda r: r.decode.compute),
     _time_output("communication_time", "Exchanging between GPUs", lambda r: r.decode.communication),
@@ -164,7 +166,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     if not inputs.draft_tokens:
         return ""
     acceptance = find_acceptance(inputs.acceptance, result.placed.model, inputs.draft_tokens)
-    step = result.time_per_output_token * result.tokens_per_step
+    step = result.decode_seconds
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
         f"at {format_value(other, '%')}"
@@ -199,7 +201,8 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     placed = result.placed
     handing = 0.0
     if placed.serving.pipeline > 1:
-        handing = pipeline_time(placed, float(result.inputs.batch))
+        rows = result.inputs.batch * (result.inputs.draft_tokens + 1)
+        handing = pipeline_time(placed, float(rows))
     exchanges = 2 * placed.model.layers
     each = (result.decode.communication - handing) / exchanges if exchanges else 0.0
     template = "[exchanges, two for each layer] × [time of one]"
@@ -236,14 +239,11 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
 def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.tokens_per_step)
     return (
-        _sum_of_parts_step("decode_time", result.decode),
-        *_draft_steps(result),
+        *_decode_steps(result),
         _STEPS.line_from_template(
             "tpot",
-            "[one step with its drafts] ÷ [tokens kept per step]"
-            if result.inputs.draft_tokens
-            else "[one step] ÷ [tokens kept per step]",
-            ((result.time_per_output_token * result.tokens_per_step, "s"), tokens),
+            "[one step] ÷ [tokens kept per step]",
+            ((result.decode_seconds, "s"), tokens),
             result.time_per_output_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
@@ -261,41 +261,41 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _draft_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
-    """Return how the time of one step with its drafts comes about; nothing without drafts."""
+def _decode_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
+    """Return how the time of one step comes about; with drafts also what it is made of."""
     inputs = result.inputs
     drafts = inputs.draft_tokens
     if not drafts:
-        return ()
-    acceptance = find_acceptance(inputs.acceptance, result.placed.model, drafts)
-    draft = SpeculativeDecoding(drafts, acceptance.assumed, inputs.draft_cost)
-    checking = verify_step(result.placed, draft, inputs.batch, inputs.prompt + inputs.answer / 2)
+        return (_sum_of_parts_step("decode_time", result.decode),)
+    context = inputs.prompt + inputs.answer / 2
     tokens = format_number(inputs.batch * (drafts + 1))
-    formula, numbers = _format_sum_of_parts(checking)
-    check = (
-        FormulaStep(
-            f"The step that checks the drafts, with {tokens} tokens",
-            formula,
-            numbers,
-            checking.total,
-            "s",
-            "leviathan-2023",
-            "batching-and-latency",
+    plain = result.plain_step_seconds
+    parts = {
+        "A step without drafts": decode_time(result.placed, inputs.batch, context),
+        f"The step that checks the drafts, with {tokens} tokens": verify_step(
+            result.placed, SpeculativeDecoding(drafts), inputs.batch, context
         ),
-    )
-    plain, longest = result.decode.total, max(checking.total, result.decode.total)
+    }
     return (
-        *check,
-        FormulaStep(
-            "One step with its drafts",
-            "step that checks the drafts (at least one decoding step) + drafts × cost of a draft "
-            "× one decoding step",
-            f"{format_term(longest, 's')} + {drafts} × {format_term(inputs.draft_cost, '%')} × "
-            f"{format_term(plain, 's')}",
-            result.time_per_output_token * result.tokens_per_step,
-            "s",
+        *(
+            FormulaStep(
+                label,
+                *_format_sum_of_parts(step),
+                step.total,
+                "s",
+                "leviathan-2023",
+                "batching-and-latency",
+            )
+            for label, step in parts.items()
+        ),
+        _STEPS.line(
+            "decode_time",
+            "step that checks the drafts (at least one without drafts) + drafts × cost of a draft "
+            "× one without drafts",
+            f"{format_term(result.decode.total, 's')} + {drafts} × "
+            f"{format_term(inputs.draft_cost, '%')} × {format_term(plain, 's')}",
+            result.decode_seconds,
             "leviathan-2023",
-            "batching-and-latency",
         ),
     )
 
@@ -372,13 +372,17 @@ def _build_step_parts_table(result: LatencyResult) -> ResultTable:
         ("Exchange", "communication"),
         ("Launches", "launch"),
         ("Host", "host"),
-        ("Sum", "total"),
     )
-    rows = tuple(
+    rows: list[tuple[TableCell, ...]] = [
         (label, (getattr(result.prefill, name), "s"), (getattr(result.decode, name), "s"))
         for label, name in names
-    )
-    return ResultTable("Parts of a step", ("Part", "Prompt", "Answer"), rows)
+    ]
+    answer = "Answer"
+    if drafts := result.inputs.draft_tokens:
+        answer = f"Answer, checking {format_count(drafts, 'draft')} of each sequence"
+        rows.append(("Proposing drafts", (0.0, "s"), (result.drafting_seconds, "s")))
+    rows.append(("Sum", (result.prefill.total, "s"), (result.decode_seconds, "s")))
+    return ResultTable("Parts of a step", ("Part", "Prompt", answer), tuple(rows))
 
 
 def _build_notes(result: LatencyResult) -> tuple[str, ...]:

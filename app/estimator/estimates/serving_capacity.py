@@ -270,6 +270,13 @@ class CountBounds(NamedTuple):
     high: int | None
 
 
+class ServedLoad(NamedTuple):
+    """Replicas, and the requests per second that all of them serve [1/s]."""
+
+    replicas: int
+    requests_per_second: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
@@ -278,7 +285,8 @@ class CapacityResult:
     highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
     weights and one request fit.
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
-    load meets the targets at the high end of all times.
+    load meets the targets at the high end of all times. `plausible_loads` are those with as many
+    replicas as times within the range take; empty if it is always the same number.
     `single_request_point` is that of a request by itself if no load meets the targets.
     `relaxed_tpot` is the preset target that counts relaxed in `inputs`, because even a request by
     itself misses it [s].
@@ -299,6 +307,7 @@ class CapacityResult:
     prefill_bound: bool = False
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
+    plausible_loads: tuple[ServedLoad, ...] = ()
     relaxed_tpot: float | None = None
 
     @property
@@ -705,11 +714,16 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         prefill_replicas=_count_prefill_replicas(profile, operating_point, replicas),
         single_request_point=lone_request,
     )
-    if (prefill := profile.prefill) and result.gpus_joined_to_answer > prefill.joined_gpus:
-        # The cache of some prompts comes from further away.
-        joined = dataclasses.replace(prefill, joined_gpus=result.gpus_joined_to_answer)
-        if joined.transfer_seconds > prefill.transfer_seconds:
-            return compute_capacity(inputs, dataclasses.replace(profile, prefill=joined))
+    if prefill := profile.prefill:
+        counted = dataclasses.replace(
+            prefill,
+            joined_gpus=max(prefill.joined_gpus, result.gpus_joined_to_answer),
+            decode_replicas=max(prefill.decode_replicas, result.replicas or 1),
+        )
+        # The cache of some prompts comes from further away, or more replicas answer prompts.
+        is_farther = counted.transfer_seconds > prefill.transfer_seconds
+        if is_farther or counted.decode_replicas > prefill.decode_replicas:
+            return compute_capacity(inputs, dataclasses.replace(profile, prefill=counted))
     result = _limit_to_prefill(result)
     if result.targets_met and profile.placed.refusal:
         return dataclasses.replace(result, targets_met=False)

@@ -11,6 +11,7 @@ from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
     CountBounds,
+    ServedLoad,
     ServingCapacityInputs,
     build_replica_profile,
     compute_capacity,
@@ -46,6 +47,7 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     VerdictFlip,
+    spanning_value,
 )
 from app.estimator.serving.engine import fp8_problem
 from app.estimator.serving.replica import (
@@ -103,9 +105,54 @@ def add_bounds(result: CapacityResult) -> CapacityResult:
         rate, is_given = result.operating_point.requests_per_second, inputs.requests_per_second
         low, high = (rate, rate) if is_given else (rate / shortest, rate / longest)
         loads = Bounds(low / least.requests_per_second, high / most.requests_per_second)
+    if inputs.replicas:
+        return dataclasses.replace(result, load_bounds=loads)
     return dataclasses.replace(
-        result, replica_bounds=None if inputs.replicas else counts, load_bounds=loads
+        result,
+        replica_bounds=counts,
+        load_bounds=loads,
+        plausible_loads=_find_plausible_loads(result, counts, Bounds(shortest, longest)),
     )
+
+
+def _find_plausible_loads(
+    result: CapacityResult, counts: CountBounds, time_factors: Bounds
+) -> tuple[ServedLoad, ...]:
+    """Return what is served by as many replicas as it takes if all times are longer or shorter.
+
+    Each number of replicas is the one for times between those for which one replica fewer would do,
+    and the longest with which these do: its ends, where the fewest, the counted and the most
+    replicas serve.
+    """
+    if counts.low is None or counts.high is None or counts.low == counts.high:
+        return ()
+    loads = []
+    for replicas in sorted({counts.low, result.replicas or counts.low, counts.high}):
+        point = replica_load(result.inputs, result.profile, replicas)
+        if point is None:
+            continue
+        shortest, longest = time_factors
+        if replicas > counts.low:
+            shortest = _longest_time_factor(result, replicas - 1, time_factors)
+        if replicas < counts.high:
+            longest = _longest_time_factor(result, replicas, time_factors)
+        rate = point.requests_per_second * replicas
+        loads += [ServedLoad(replicas, rate / factor) for factor in (shortest, longest)]
+    return tuple(loads)
+
+
+def _longest_time_factor(result: CapacityResult, replicas: int, time_factors: Bounds) -> float:
+    """Return how many times as long all times may be for `replicas` to keep the targets."""
+    point = replica_load(result.inputs, result.profile, replicas)
+    if point is None or point.batch > result.max_rate_batch:
+        return time_factors.low
+    targets = latency_targets(result.inputs)
+    factors = [
+        limit / times[targets.share]
+        for limit, times in ((targets.ttft, point.ttft), (targets.tpot, point.tpot))
+        if limit is not None
+    ]
+    return min(max(min(factors, default=time_factors.high), time_factors.low), time_factors.high)
 
 
 def _highest_load_if_longer(
@@ -168,6 +215,10 @@ def _rate_output(
             return _value_if_served(None)
         if result.inputs.requests_per_second:
             return OutputValue(value, note="As it arrives.")
+        if result.plausible_loads and result.request_rate:
+            each = value / result.request_rate
+            loads = result.plausible_loads
+            return spanning_value(value, (each * load.requests_per_second for load in loads))
         return modeled_rate(result.measurements.error_interval_name("throughput"), value)
 
     return ModeledOutput(name, label, unit, "more", read_rate)
@@ -267,7 +318,7 @@ def _read_count(result: CapacityResult, name: str, factor: float = 1) -> OutputV
         return _value_if_served(None)
     if bounds is None:
         return OutputValue(count(result.replicas), unbounded=not result.inputs.replicas)
-    if None in bounds:
+    if bounds.low is None or bounds.high is None:
         note = (
             "If the times are at the high end of their range, the targets are missed with any "
             "number of GPUs."
@@ -334,7 +385,20 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
     cost = usd_per_million_tokens(rate, result.gpus, price)
     if result.inputs.requests_per_second:
         return _read_count(result, "gpus", cost / result.gpus)
+    if result.plausible_loads:
+        return spanning_value(
+            cost, (_cost_at_load(result, cost, load) for load in result.plausible_loads)
+        )
+    if _read_count(result, "gpus").unbounded:
+        return dataclasses.replace(_read_count(result, "gpus"), value=cost)
     return modeled_time(result.measurements.error_interval_name("throughput"), cost)
+
+
+def _cost_at_load(result: CapacityResult, cost: float, load: ServedLoad) -> float:
+    """Return the cost of a million tokens with the GPUs and at the rate of another load."""
+    gpus = dataclasses.replace(result, replicas=load.replicas).gpus or 0
+    rate = load.requests_per_second / (result.request_rate or 1.0)
+    return cost * gpus / (result.gpus or 1) / rate
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (

@@ -411,7 +411,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
             "pope-2022",
             _TOPIC,
         ),
-        *_prompt_steps(profile, timed),
+        *_prompt_steps(profile, timed, batch),
         *_time_per_token_steps(profile, timed),
         FormulaStep(
             "Requests per second of a replica",
@@ -430,7 +430,9 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     return tuple(steps)
 
 
-def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
+def _prompt_steps(
+    profile: ReplicaProfile, timed: BatchTiming, batch: float
+) -> tuple[FormulaStep, ...]:
     """Return the step for what a prompt adds, or for the first token of prompts read apart."""
     prefill = profile.prefill
     if prefill is None:
@@ -445,15 +447,17 @@ def _prompt_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaS
                 _TOPIC,
             ),
         )
-    seconds = format_term(prefill.full_step_seconds, "s")
+    arrivals = profile.other_prompts_of_prefill(batch, profile.rate_at(batch))
+    wait = prefill.wait_to_be_read(0.5, arrivals)
+    rest, own = (format_term(seconds, "s") for seconds in wait)
     front = format_term(prefill.placed.time_before_prompt, "s")
     waits = profile.placed.shared_constants.steps_before_first_token
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
-        f"{front} + 0.5 × {seconds} + {seconds} + {format_term(prefill.transfer_seconds, 's')} + "
+        f"{front} + {rest} + {own} + {format_term(prefill.transfer_seconds, 's')} + "
         f"{format_term(waits)} × {format_term(timed.step, 's')}"
     )
-    value = prefill.cache_arrival_time(0.5) + waits * timed.step
+    value = prefill.cache_arrival_time(0.5, arrivals) + waits * timed.step
     return (FormulaStep("First token", formula, numbers, value, "s", "lmsys-split", _TOPIC),)
 
 
@@ -590,6 +594,20 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     )
 
 
+def _range_notes(result: CapacityResult) -> list[str]:
+    """Return with how many replicas each range holds, if times decide how many it takes."""
+    bounds = result.replica_bounds
+    if bounds is None or not result.plausible_loads:
+        return []
+    counted = format_count(result.replicas or 0, "replica")
+    note = (
+        f"The ranges of times, of the highest rate and of the saturated one hold with the {counted} "
+        "counted. Those of GPUs, throughput and cost hold with as many as keep the targets, from "
+        f"{format_number(bounds.low or 0)} to {format_number(bounds.high or 0)}."
+    )
+    return [note]
+
+
 def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     """Return how prefill and decode apart are computed, or where they usually are apart."""
     profile = result.profile
@@ -607,8 +625,9 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     share = format_value(PREFILL_LOAD, "%")
     notes = [
         (
-            f"A prefill replica works at most {share} of the time. A prompt waits for the step under "
-            "way, for its own, and for the transfer of its cache, which starts after that."
+            f"A prefill replica reads at most {share} of what full steps would. A prompt waits for "
+            "the step under way, if there is one, for its own, which reads all that arrived in the "
+            "meantime, and for the transfer of its cache, which starts after that."
         )
     ]
     if result.prefill_replicas:
@@ -660,7 +679,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
             f"Requests are divided into {inputs.pipeline_parallel} batches, one for each stage, "
             "so that all stages work; a stage that waits for another is not counted."
         )
-    notes += _prefill_decode_notes(result)
+    notes += _range_notes(result) + _prefill_decode_notes(result)
     if inputs.draft_tokens:
         kept = format_count(result.profile.tokens_per_step, "token")
         notes.append(f"Each step keeps {kept}; an answer takes fewer steps by that.")

@@ -11,8 +11,9 @@ from app.estimator.common_inputs import (
     LAYOUT,
     LEAST_RECOMPUTE,
     RECIPE,
+    USUAL_ZERO,
     check_tensor_parallel,
-    fill_in_recompute,
+    fill_in_zero_and_recompute,
     input_error,
 )
 from app.estimator.hardware.catalog import Accelerator
@@ -147,6 +148,17 @@ class TrainingMemoryInputs:
     method: str = common_inputs.method_input()
     rank: int = common_inputs.rank_input()
     targets: str = common_inputs.targets_input()
+    qlora_embeddings: str = RECIPE.add_folded_input(
+        "bf16",
+        "Embeddings and head in QLoRA",
+        choices=(
+            ("bf16", "16 bit: as TRL and torchtune leave them"),
+            ("fp32", "FP32: as PEFT's prepare_model_for_kbit_training casts them"),
+        ),
+        help="What a recipe does with the weights that are not quantized. TRL's SFTTrainer has not "
+        "cast them since the end of 2025; recipes with PEFT and the Trainer of Transformers do.",
+        term="lora",
+    )
     offload: str = LAYOUT.add_folded_input(
         "none",
         "Offload to the host",
@@ -181,20 +193,22 @@ class MemoryRemedy(NamedTuple):
 class TrainingMemoryResult:
     """The inputs with the resulting layout and the memory use of each different stage.
 
-    `least_stage_memories` are those if everything is recomputed, as it is where less does not fit.
-    `has_least_recompute`: the recomputation is the least that fits, not a given one.
+    `typed_inputs` may leave ZeRO stage and recomputation open; where less of them does not fit,
+    weights are divided and everything is recomputed, as in `least_layout` and
+    `least_stage_memories`.
     """
 
     model: Architecture
     inputs: TrainingMemoryInputs
+    typed_inputs: TrainingMemoryInputs
     gpu: Accelerator
     layout: ParallelLayout
+    least_layout: ParallelLayout
     state_bytes_per_parameter: BytesPerParameter
     trained_weights: TrainedWeights
     stage_memories: tuple[StageMemory, ...]
     least_stage_memories: tuple[StageMemory, ...]
     fewest_gpus: int | None
-    has_least_recompute: bool
     remedies: tuple[MemoryRemedy, ...] = ()
 
     @property
@@ -225,14 +239,7 @@ class TrainingMemoryResult:
             )
             for memory in self.least_stage_memories
         )
-        return find_fewest_gpus_by_replicas(self.layout, tuple(bounds), self.memory_limit)
-
-    @property
-    def typed_inputs(self) -> TrainingMemoryInputs:
-        """Return the inputs that leave recomputation open where it is the least that fits."""
-        if not self.has_least_recompute:
-            return self.inputs
-        return dataclasses.replace(self.inputs, recompute=LEAST_RECOMPUTE)
+        return find_fewest_gpus_by_replicas(self.least_layout, tuple(bounds), self.memory_limit)
 
     @property
     def fewest_sure_gpus(self) -> int | None:
@@ -272,6 +279,7 @@ class TrainingMemoryResult:
 
 # Changes that save memory, in the order of their cost in time.
 _REMEDIES = (
+    MemoryRemedy("qlora_embeddings", "bf16"),
     MemoryRemedy("zero", "3"),
     MemoryRemedy("recompute", "operators"),
     MemoryRemedy("recompute", "full"),
@@ -280,15 +288,37 @@ _REMEDIES = (
 )
 
 
-def surely_fits_with(result: TrainingMemoryResult, **changes: Any) -> bool:
-    """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
-    framework, limit = requested_framework(result.inputs), result.memory_limit
-    changed = fill_in_recompute(
-        dataclasses.replace(result.typed_inputs, **changes),
-        framework,
-        lambda tried: fullest_stage(requested_stage_memories(result.model, tried)).total,
+def with_usual_zero_and_recompute(
+    model: Architecture, inputs: TrainingMemoryInputs, limit: float
+) -> TrainingMemoryInputs:
+    """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
+    changed: TrainingMemoryInputs = fill_in_zero_and_recompute(
+        inputs,
+        requested_framework(inputs),
+        lambda tried: fullest_stage(requested_stage_memories(model, tried)),
         limit,
     )
+    return changed
+
+
+def with_least_memory(
+    typed: TrainingMemoryInputs, inputs: TrainingMemoryInputs
+) -> TrainingMemoryInputs:
+    """Return the inputs with what takes the least memory where the typed ones leave it open."""
+    changes: dict[str, Any] = {}
+    if typed.recompute == LEAST_RECOMPUTE:
+        changes["recompute"] = "full"
+    is_pipelined = typed.pipeline_parallel > 1 or requested_framework(typed).id == "megatron"
+    if typed.zero == USUAL_ZERO and not is_pipelined:
+        changes["zero"] = "3"
+    return dataclasses.replace(inputs, **changes)
+
+
+def surely_fits_with(result: TrainingMemoryResult, **changes: Any) -> bool:
+    """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
+    limit = result.memory_limit
+    changed = dataclasses.replace(result.typed_inputs, **changes)
+    changed = with_usual_zero_and_recompute(result.model, changed, limit)
     memory = fullest_stage(requested_stage_memories(result.model, changed))
     return plausible_bytes_range(memory, requested_framework(changed).id).high <= limit
 
@@ -306,6 +336,8 @@ def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ..
         if getattr(inputs, remedy.field) == remedy.value or (before and before.is_sure):
             continue
         if not remedy.is_offered_by(requested_framework(inputs)):
+            continue
+        if remedy.field == "qlora_embeddings" and inputs.method != "qlora":
             continue
         change = {remedy.field: remedy.value}
         if surely_fits_with(result, **change):
@@ -384,7 +416,7 @@ def requested_stage_memories(
         requested_training_step(inputs),
         bytes_per_parameter(inputs.optimizer, inputs.precision),
         overhead,
-        tuning=build_trained_weights(inputs, model, inputs.offload),
+        tuning=build_trained_weights(inputs, model, inputs.offload, inputs.qlora_embeddings),
     )
 
 
@@ -494,7 +526,7 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     Its own verdict bears out each: “fits” is said of values with which it surely does.
     """
     inputs = result.inputs
-    changes = [*_gpu_count_flips(result), *_sequence_flips(result)]
+    changes = [*_gpu_count_flips(result), *_sequence_flips(result), *_qlora_embedding_flips(result)]
     for remedy in result.remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
@@ -526,6 +558,21 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
         return ()
     return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
+
+
+def _qlora_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+    """Return embeddings and head in FP32 if a QLoRA that surely fits may not fit with them."""
+    inputs, limit = result.inputs, result.memory_limit
+    if inputs.method != "qlora" or not result.surely_fits:
+        return ()
+    if surely_fits_with(result, qlora_embeddings="fp32"):
+        return ()
+    cast = dataclasses.replace(inputs, qlora_embeddings="fp32", recompute="full")
+    least = fullest_stage(requested_stage_memories(result.model, cast)).total
+    becomes = "May not fit." if least <= limit else "No longer fits."
+    spec = input_specs(TrainingMemoryInputs)["qlora_embeddings"]
+    labels = dict(spec.choices)
+    return (VerdictFlip("qlora_embeddings", spec.label, labels["bf16"], labels["fp32"], becomes),)
 
 
 def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 from app.estimator.common_inputs import (
     fill_in_default_gpus,
-    fill_in_recompute,
-    fill_in_zero,
     recompute_note,
 )
 from app.estimator.estimates.training_memory import (
@@ -21,6 +19,8 @@ from app.estimator.estimates.training_memory import (
     requested_stage_memories,
     requested_training_step,
     validate_inputs,
+    with_least_memory,
+    with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
@@ -36,7 +36,6 @@ from app.estimator.memory.training_memory import (
     OVERHEAD_RANGE,
     StageMemory,
     allocated_range_factors,
-    fullest_stage,
     loss_bytes_per_logit,
     micro_batch_tokens,
     transient_bytes_per_token_on_stage,
@@ -181,33 +180,30 @@ _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
-    typed = fill_in_zero(typed, requested_framework(typed).id)
     model = find_model(typed.model)
     gpu = find_accelerator(typed.gpu)
-    layout = requested_layout(typed)
-    validate_inputs(model, typed, layout, gpu)
     limit = gpu.engine_visible_memory
-    inputs = fill_in_recompute(
-        typed,
-        requested_framework(typed),
-        lambda tried: fullest_stage(requested_stage_memories(model, tried)).total,
-        limit,
-    )
-    memories = least_memories = requested_stage_memories(model, inputs)
-    if inputs is not typed:  # Where more is needed, more is recomputed.
-        fully_recomputed = dataclasses.replace(inputs, recompute="full")
-        least_memories = requested_stage_memories(model, fully_recomputed)
+    validate_inputs(model, typed, requested_layout(dataclasses.replace(typed, zero="1")), gpu)
+    inputs = with_usual_zero_and_recompute(model, typed, limit)
+    layout = requested_layout(inputs)
+    memories = requested_stage_memories(model, inputs)
+    least_inputs = with_least_memory(typed, inputs)
+    least_layout = requested_layout(least_inputs)
+    least_memories = requested_stage_memories(model, least_inputs)
     result = TrainingMemoryResult(
         model=model,
         inputs=inputs,
+        typed_inputs=typed,
         gpu=gpu,
         layout=layout,
+        least_layout=least_layout,
         state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
-        trained_weights=build_trained_weights(inputs, model, inputs.offload),
+        trained_weights=build_trained_weights(
+            inputs, model, inputs.offload, inputs.qlora_embeddings
+        ),
         stage_memories=memories,
         least_stage_memories=least_memories,
-        has_least_recompute=inputs is not typed,
-        fewest_gpus=find_fewest_gpus_by_replicas(layout, least_memories, limit),
+        fewest_gpus=find_fewest_gpus_by_replicas(least_layout, least_memories, limit),
     )
     if not result.surely_fits:
         remedies = find_memory_remedies(result)
@@ -452,28 +448,35 @@ def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
 
 
 def _kbit_notes(result: TrainingMemoryResult) -> list[str]:
-    """Return what PEFT adds to a quantized model that it prepares for training.
+    """Return how embeddings and head of a quantized model are counted, and what PEFT adds.
 
-    Without it are the measured runs of QLoRA, for example fms-acceleration's.
+    In 16 bit they are in the measured runs of QLoRA, for example fms-acceleration's.
     """
-    if result.inputs.method != "qlora" or result.inputs.framework == "torchtune":
+    inputs, layout = result.inputs, result.layout
+    if inputs.method != "qlora" or inputs.framework == "torchtune":
         return []
-    model, layout = result.model, result.layout
-    table_parameters = model.embedding_parameters + model.head_parameters
+    table_parameters = result.model.embedding_parameters + result.model.head_parameters
     shards = layout.shards if layout.zero == _FSDP else 1
-    added_bytes = _KBIT_BYTES * table_parameters / layout.tensor / shards
-    needed = result.stage_memory.total
-    exceeds_memory = needed + added_bytes > result.memory_limit >= needed
+    added = format_value(_KBIT_BYTES * table_parameters / layout.tensor / shards, "B")
+    if inputs.qlora_embeddings == "fp32":
+        return [
+            (
+                "Embeddings and output head are counted in FP32, as prepare_model_for_kbit_training "
+                f"of PEFT casts them: {added} more than in 16 bit. Norms in FP32 can make activations "
+                "larger, too."
+            )
+        ]
     return [
         (
-            "Embeddings and output head stay in 16 bit, as in the measured runs. "
-            "prepare_model_for_kbit_training of PEFT casts them to FP32, which adds "
-            f"{format_value(added_bytes, 'B')}{', more than is free' if exceeds_memory else ''}."
+            "Embeddings and output head stay in 16 bit, as in TRL's SFTTrainer and in the measured "
+            "runs. prepare_model_for_kbit_training of PEFT, which other recipes call, casts them to "
+            f"FP32, which adds {added}; the input “Embeddings and head in QLoRA” counts that."
         )
     ]
 
 
-# FP32 instead of 16 bit: huggingface/peft, issue 816.
+# FP32 instead of 16 bit: huggingface/peft, issue 816. TRL no longer casts them since its pull
+# requests 4335 and 4577 of October and November 2025.
 _KBIT_BYTES, _FSDP = 2, 3
 
 

@@ -329,14 +329,14 @@ def plan_memory(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingP
     return fullest_stage_memory(model, plan, bytes_per_parameter("adamw", precision))
 
 
-def with_least_recompute(
+def with_usual_zero_and_recompute(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> TrainingTimeInputs:
-    """Return the inputs with the least recomputation that fits, if they leave it open."""
-    changed: TrainingTimeInputs = common_inputs.fill_in_recompute(
+    """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
+    changed: TrainingTimeInputs = common_inputs.fill_in_zero_and_recompute(
         inputs,
         requested_framework(inputs, model),
-        lambda tried: plan_memory(model, tried, plan_from_inputs(tried)).total,
+        lambda tried: plan_memory(model, tried, plan_from_inputs(tried)),
         gpu.engine_visible_memory,
     )
     return changed
@@ -466,7 +466,7 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[BubbleReduction,
         changed = dataclasses.replace(result.inputs, **change)
         if result.has_least_recompute:
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
-            changed = with_least_recompute(model, gpu, changed)
+            changed = with_usual_zero_and_recompute(model, gpu, changed)
         changed_plan = plan_from_inputs(changed)
         memory = plan_memory(model, changed, changed_plan).total
         if memory > max(gpu.engine_visible_memory, result.memory):
@@ -538,7 +538,7 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
     check_gpu_rates(gpu, inputs.number_format)
-    check_layout(model, requested_layout(inputs))
+    check_layout(model, requested_layout(dataclasses.replace(inputs, zero="1")))
 
 
 def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:

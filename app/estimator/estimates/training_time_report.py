@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from app.estimator.common_inputs import (
+    LEAST_RECOMPUTE,
     fill_in_default_gpus,
-    fill_in_zero,
     recompute_note,
 )
 from app.estimator.data_files import modeled_rate, modeled_time
@@ -23,7 +23,7 @@ from app.estimator.estimates.training_time import (
     requested_framework,
     requested_step_time,
     validate_inputs,
-    with_least_recompute,
+    with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
@@ -147,7 +147,7 @@ def run_error_interval(model: Architecture, gpu: Accelerator) -> str:
 def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
     if unmeasured_part := _unmeasured_part_text(model, gpu):
         return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
-    return "Ranges rest on published training runs of such models on such GPUs."
+    return "Published training runs of such models on such GPUs are behind these ranges."
 
 
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
@@ -276,13 +276,12 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     typed = fill_in_default_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
-    typed = fill_in_zero(typed, requested_framework(typed, model).id)
     validate_inputs(model, typed, gpu)
-    inputs = with_least_recompute(model, gpu, typed)
+    inputs = with_usual_zero_and_recompute(model, gpu, typed)
     plan = plan_from_inputs(inputs)
     step = requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
-    result = dataclasses.replace(result, has_least_recompute=inputs is not typed)
+    result = dataclasses.replace(result, has_least_recompute=typed.recompute == LEAST_RECOMPUTE)
     if result.memory > gpu.engine_visible_memory:
         result = dataclasses.replace(result, memory_remedy=find_memory_remedy(model, gpu, inputs))
     elif inputs.deadline is not None and result.seconds > inputs.deadline:
@@ -325,7 +324,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     limit = format_value(inputs.deadline, "s")
     text = f"It takes {duration} on {gpus_text}, at {mfu_text}; {limit} are allowed.{packing_text}"
     if result.seconds > inputs.deadline:
-        return Verdict("no", "Too late.", text)
+        return Verdict("no", "Too late.", f"{text}{_describe_faster_layouts(result)}")
     is_close = result.seconds > 0.9 * inputs.deadline
     return Verdict(
         "tight" if is_close else "fits", "Just in time." if is_close else "In time.", text
@@ -348,6 +347,13 @@ def _describe_layout(plan: TrainingPlan) -> str:
     recompute = RECOMPUTE_TEXTS[plan.recompute]
     named = ", ".join(parts)
     return f", with {named} and {recompute}" if named else f", with {recompute}"
+
+
+def _describe_faster_layouts(result: TrainingTimeResult) -> str:
+    """Say who looks for a faster layout, unless the layout is given or adapters have one only."""
+    if result.inputs.method != "full" or not result.has_least_recompute:
+        return ""
+    return " Another layout may be faster: training-run finds the fastest one that surely fits."
 
 
 def _describe_packing(result: TrainingTimeResult) -> str:

@@ -133,11 +133,13 @@ class DividedBytes(NamedTuple):
 class TrainedWeights:
     """What is trained: all weights, or with `adapter_parameters` those of adapters alone.
 
-    `host` says what is offloaded to the host: none, optimizer or all.
+    `host` says what is offloaded to the host: none, optimizer or all. `frozen_embedding_bytes` are those
+    of a frozen parameter of embeddings and output head.
     """
 
     adapter_parameters: float = 0.0
     frozen_bytes_per_parameter: float = 0.0
+    frozen_embedding_bytes: float = 2.0
     adapted_matrices: frozenset[str] = frozenset()
     host: str = "none"
 
@@ -171,23 +173,26 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 
 
 def build_trained_weights(
-    inputs: Any, model: Architecture, offload: str = "none"
+    inputs: Any, model: Architecture, offload: str = "none", qlora_embeddings: str = "bf16"
 ) -> TrainedWeights:
     """Return what the method of the inputs trains.
 
-    All weights, or adapters on a frozen model in 16 bit (LoRA) or in NF4 (QLoRA). From Hu (2021);
-    Dettmers (2023).
+    All weights, or adapters on a frozen model in 16 bit (LoRA) or in NF4 (QLoRA), whose embeddings
+    and output head are in 16 bit, or in FP32 with `qlora_embeddings`. From Hu (2021); Dettmers (2023).
     """
     if inputs.method == "full":
         return TrainedWeights(host=offload)
     names = _TARGETS[inputs.targets]
-    frozen_bytes = 2.0
+    frozen_bytes = table_bytes = 2.0
     if inputs.method == "qlora":
-        table = weight_bytes_by_split(model, "nf4-double")
-        frozen_bytes = (table.total - table.tower) / model.parameters
+        table_bytes = 4.0 if qlora_embeddings == "fp32" else 2.0
+        split = weight_bytes_by_split(model, "nf4-double")
+        widened = (table_bytes - 2.0) * (model.embedding_parameters + model.head_parameters)
+        frozen_bytes = (split.total - split.tower + widened) / model.parameters
     return TrainedWeights(
         adapter_parameters=adapter_parameters(model, inputs.rank, names),
         frozen_bytes_per_parameter=frozen_bytes,
+        frozen_embedding_bytes=table_bytes,
         adapted_matrices=frozenset(names),
         host=offload,
     )

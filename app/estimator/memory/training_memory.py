@@ -481,4 +481,6 @@ def _gathered_weight_bytes(
         return bytes_per_weight * (share.dense + share.experts)
     largest = max((a.parameters for a, _ in stage.layer_counts), default=0)
     table_parameters = model.embedding_parameters + model.head_parameters
-    return (width * 2 * largest + max(width, 2.0) * table_parameters) / layout.tensor
+    return (
+        width * 2 * largest + max(width, tuning.frozen_embedding_bytes) * table_parameters
+    ) / layout.tensor

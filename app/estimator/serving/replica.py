@@ -44,6 +44,9 @@ _SEARCH = 18
 # Steps towards the prompts per step that agree with the rate, each of which shrinks the rest
 # to the share that reads prompts; and the larger batch that shows how far requests slow others.
 _ROUNDS, _MORE = 5, 1.05
+# Steps towards the length of a prefill step that agrees with what arrives in it, and towards the
+# wait for prefill that agrees with the rate.
+_STEP_ROUNDS, _WAIT_ROUNDS = 20, 12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,8 +94,8 @@ class RequestPattern:
 PREFILL_TOKENS = 8192.0
 """Tokens of prompts in a step, for each group of attention: the default of a vLLM server on a
 large GPU (get_batch_defaults in vllm/engine/arg_utils.py)."""
-# Share of its time that a prefill replica works, so that prompts rarely wait for more than
-# the step that is under way: an assumption.
+# Share of its rate in full steps that a prefill replica is asked for, so that prompts rarely wait
+# for more than the step that is under way: an assumption.
 PREFILL_LOAD = 0.7
 
 
@@ -100,16 +103,25 @@ PREFILL_LOAD = 0.7
 class PrefillReplica:
     """A replica that only reads prompts, and hands their cache to one that answers.
 
-    `prompts_per_second` are read at full load. Each GPU sends its part of a prompt's cache,
-    `sent_bytes`, after the prompt is read, over the link that joins all `joined_gpus`: those of
-    the replica that answers, and of the prefill replicas for it.
+    A step reads the prompts that arrived during the one before. `single_step_seconds` is a step in
+    which each group of attention reads one prompt at most; a full one reads `prompts_per_full_step`
+    in all groups, and `prompts_per_second` are read in full steps. Each GPU sends its part of a
+    prompt's cache, `sent_bytes`, after the prompt is read, over the link that joins all
+    `joined_gpus`: those of the replica that answers, and of the prefill replicas for it. The prompts
+    are those of `decode_replicas`.
     """
 
     placed: PlacedModel
+    single_step_seconds: float
     full_step_seconds: float
-    prompts_per_second: float
+    prompts_per_full_step: float
     sent_bytes: float
     joined_gpus: int
+    decode_replicas: int = 1
+
+    @property
+    def prompts_per_second(self) -> float:
+        return self.prompts_per_full_step / self.full_step_seconds
 
     @property
     def transfer_seconds(self) -> float:
@@ -122,31 +134,78 @@ class PrefillReplica:
             bridged=gpus <= fabric.bridged_gpus,
         )
 
-    def cache_arrival_time(self, share: float) -> float:
-        """Return the time until a prompt's cache has arrived, by share of requests [s].
+    @property
+    def seconds_per_prompt(self) -> float:
+        """Return by how much a step is longer if each group reads one more prompt [s]."""
+        more = self.prompts_per_full_step / self.placed.serving.concurrent_batches - 1
+        longer = self.full_step_seconds - self.single_step_seconds
+        return longer / more if more > 0 else self.single_step_seconds
 
-        A prompt waits for the rest of the step that is under way, which is equally likely to
-        be anything up to the whole, and then for its own.
+    def step_seconds(self, prompts: float) -> float:
+        """Return the time of a step that reads so many prompts, divided evenly over groups [s]."""
+        more = max(0.0, prompts / self.placed.serving.concurrent_batches - 1)
+        longer = self.single_step_seconds + more * self.seconds_per_prompt
+        return min(longer, self.full_step_seconds)
+
+    def mean_step_seconds(self, arrivals: float) -> float:
+        """Return the mean time of a step if so many prompts arrive per second [s].
+
+        C = T(λ·C + e^(−λ·C)): a step reads what arrived in the one before, or the next prompt.
         """
-        return (
-            self.placed.time_before_prompt
-            + (1 + share) * self.full_step_seconds
-            + self.transfer_seconds
-        )
+        seconds = self.single_step_seconds
+        for _ in range(_STEP_ROUNDS):
+            arrived = arrivals * seconds
+            seconds = self.step_seconds(arrived + math.exp(-arrived))
+        return seconds
+
+    def wait_to_be_read(self, share: float, arrivals: float) -> "PrefillWait":
+        """Return the wait of a prompt that a share of requests does not exceed.
+
+        `arrivals` are the other prompts per second. Some find no step under way; the others wait
+        for the rest of it, which is equally likely to be anything up to the whole, and are read
+        with what arrived in it.
+        """
+        step = self.mean_step_seconds(arrivals)
+        arrived = arrivals * step
+        idle = 1 / (1 + arrived * math.exp(arrived))
+        if share <= idle:
+            return PrefillWait(0.0, self.single_step_seconds)
+        rest = (share - idle) / (1 - idle) * step
+        return PrefillWait(rest, self.step_seconds(1 + arrived))
+
+    def cache_arrival_time(self, share: float, arrivals: float) -> float:
+        """Return the time until a prompt's cache has arrived, by share of requests [s]."""
+        wait = self.wait_to_be_read(share, arrivals)
+        return self.placed.time_before_prompt + sum(wait) + self.transfer_seconds
+
+
+class PrefillWait(NamedTuple):
+    """What is left of the step under way when a prompt arrives, and the step that reads it [s]."""
+
+    rest_of_step: float
+    own_step: float
 
 
 def build_prefill_replica(
     placed: PlacedModel, traffic: RequestPattern, joined_gpus: int
 ) -> PrefillReplica:
     requests = traffic.requests
-    tokens = max(requests.uncached_prompt, PREFILL_TOKENS)
-    reach = (2 * requests.prompt - requests.uncached_prompt + tokens) / 2
-    step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt)
+    full = max(requests.uncached_prompt, PREFILL_TOKENS)
     slower = 1.0 if placed.serving.dispatches_tokens else placed.engine.prefill_time_factor
-    seconds = step_time(placed, step).total * slower
-    rate = placed.serving.concurrent_batches * tokens / requests.uncached_prompt / seconds
-    sent = sequence_bytes_per_gpu(placed, requests.prompt)
-    return PrefillReplica(placed, seconds, rate, sent, joined_gpus)
+
+    def seconds(tokens: float) -> float:
+        reach = (2 * requests.prompt - requests.uncached_prompt + tokens) / 2
+        step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt)
+        return step_time(placed, step).total * slower
+
+    return PrefillReplica(
+        placed=placed,
+        single_step_seconds=seconds(requests.uncached_prompt),
+        full_step_seconds=seconds(full),
+        prompts_per_full_step=placed.serving.concurrent_batches * full / requests.uncached_prompt,
+        sent_bytes=sequence_bytes_per_gpu(placed, requests.prompt),
+        joined_gpus=joined_gpus,
+    )
 
 
 def added_prompt_time(
@@ -273,12 +332,9 @@ class ReplicaProfile:
 
     def ttft_at(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
-        return self._ttft_of_timing(self.timing_at(batch))
+        return self.loaded_with(batch).ttft
 
     def _ttft_of_timing(self, timed: BatchTiming) -> float:
-        if self.prefill:
-            steps = self.placed.shared_constants.steps_before_first_token
-            return self.prefill.cache_arrival_time(0.5) + steps * timed.step
         return median_ttft(self.placed, timed, self.traffic, self.idle_median_ttft)
 
     def rate_at(self, batch: float) -> float:
@@ -287,9 +343,31 @@ class ReplicaProfile:
 
     def loaded_with(self, batch: float) -> LoadedReplica:
         timing = self.timing_at(batch)
-        ttft = self._ttft_of_timing(timing)
-        seconds = ttft + self.traffic.requests.answer * self.time_per_token(timing)
-        return LoadedReplica(batch / seconds, ttft, timing)
+        answering = self.traffic.requests.answer * self.time_per_token(timing)
+        if self.prefill is None:
+            ttft = self._ttft_of_timing(timing)
+            return LoadedReplica(batch / (ttft + answering), ttft, timing)
+        decoding = self.placed.shared_constants.steps_before_first_token * timing.step
+        ttft = self.prefill.cache_arrival_time(0.5, 0.0) + decoding
+        for _ in range(_WAIT_ROUNDS):
+            arrivals = self.other_prompts_of_prefill(batch, batch / (ttft + answering))
+            ttft = (ttft + self.prefill.cache_arrival_time(0.5, arrivals) + decoding) / 2
+        return LoadedReplica(batch / (ttft + answering), ttft, timing)
+
+    def other_prompts_of_prefill(self, batch: float, rate: float) -> float:
+        """Return the prompts per second that a prompt finds at a prefill replica [1/s].
+
+        `batch` requests are in each decode replica, `rate` come to it per second. Of a fixed number
+        of users, one finds only the others. More prompts than are a prefill replica's usual load go
+        to further ones.
+        """
+        if self.prefill is None:
+            return 0.0
+        replicas = self.prefill.decode_replicas
+        users = max(1.0, replicas * batch)
+        others = 1.0 if self.traffic.open_arrivals else (users - 1) / users
+        most = PREFILL_LOAD * self.prefill.prompts_per_second
+        return min(replicas * rate * others, most)
 
 
 def mean_step_time(timing: BatchTiming, prompts: float) -> float:
@@ -462,7 +540,7 @@ def _operating_point_of_open_arrivals(
     pause = pause._replace(variance=pause.variance + ((crowded - timing.step) * feedback) ** 2)
     each = profile.time_per_token(timing)
     if profile.prefill:
-        reading = _prefill_wait_beyond_median(profile.prefill)
+        reading = _prefill_wait_beyond_median(profile, profile.prefill, batch, rate)
         ttft = {q: first + reading(q) + memory_wait(q) for q in quantiles}
     else:
         front = profile.placed.time_before_prompt + _mean_wait_until_poll(profile.placed, timing)
@@ -504,7 +582,7 @@ def _prompt_wait_beyond_median(
     Those who wait ask nothing more, so that no queue builds up.
     """
     if profile.prefill:
-        return _prefill_wait_beyond_median(profile.prefill)
+        return _prefill_wait_beyond_median(profile, profile.prefill, batch, rate)
     variation, cost = profile.traffic.prompt_cv_squared, timing.prompt_cost
     busy = min(0.98, rate / profile.concurrent_batches * cost)
     busy *= max(0.0, 1 - profile.concurrent_batches / batch)
@@ -515,9 +593,16 @@ def _prompt_wait_beyond_median(
     )
 
 
-def _prefill_wait_beyond_median(prefill: PrefillReplica) -> Callable[[float], float]:
+def _prefill_wait_beyond_median(
+    profile: ReplicaProfile, prefill: PrefillReplica, batch: float, rate: float
+) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
-    return lambda share: prefill.cache_arrival_time(share) - prefill.cache_arrival_time(0.5)
+    arrivals = profile.other_prompts_of_prefill(batch, rate)
+    median = sum(prefill.wait_to_be_read(0.5, arrivals))
+    spread = math.sqrt(profile.traffic.prompt_cv_squared) * prefill.seconds_per_prompt
+    return lambda share: (
+        sum(prefill.wait_to_be_read(share, arrivals)) - median + DEVIATIONS[share] * spread
+    )
 
 
 def _memory_wait_beyond_median(

@@ -591,7 +591,10 @@ class SpeculativeDecoding:
 def verify_step(
     placed: PlacedModel, draft: SpeculativeDecoding, sequences: float, context: float
 ) -> InferenceStepTime:
-    """Time of the step that checks the drafts of all sequences, without the drafting."""
+    """Time of the step that checks the drafts of all sequences, without the drafting.
+
+    Without drafts it is a decode step.
+    """
     each = draft.draft_tokens + 1.0
     return decode_time(placed, sequences * each, context / each)
 
@@ -636,11 +639,12 @@ class MeasurementCoverage:
 
     @property
     def note(self) -> str:
-        """Return a sentence on what the ranges rest on."""
+        """Return a sentence on the measurements behind the ranges."""
         if self.is_enough:
-            return f"Ranges rest on {self.count} measurements of {self.setup_description}."
-        few = f"only {format_count(self.count, 'measurement')}" if self.count else "no measurements"
-        return f"Ranges rest on {few} of {self.setup_description}, so they are wider."
+            return f"{self.count} measurements of {self.setup_description} are behind these ranges."
+        few = f"Only {format_count(self.count, 'measurement')}" if self.count else "No measurements"
+        verb = "is" if self.count == 1 else "are"
+        return f"{few} of {self.setup_description} {verb} behind these ranges, so they are wider."
 
     def error_interval_name(self, interval_name: str) -> str:
         """Return the error interval of a time: wider if nothing like it was measured."""
@@ -691,7 +695,7 @@ def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
     ...     return measurement_coverage(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
     >>> measured("H100").is_enough, measured("L40S").note
-    (True, 'Ranges rest on no measurements of vLLM with dense models on one GPU of Ada Lovelace, so they are wider.')
+    (True, 'No measurements of vLLM with dense models on one GPU of Ada Lovelace are behind these ranges, so they are wider.')
     """
     key = measured_setup_class(placed)
     counts = data_files.load_toml("measurements.toml")
