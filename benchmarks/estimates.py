@@ -29,8 +29,8 @@ LARGE = {
 
 def main() -> int:
     print(f"{'import of the registry':42} {importing():10.1f} ms")
-    for entry in registry.entries():
-        inputs = entry.inputs()
+    for entry in registry.list_estimates():
+        inputs = entry.inputs_type()
         show(entry.name, median(functools.partial(entry.compute, inputs)))
     for label, (name, typed) in LARGE.items():
         show(label, median(functools.partial(registry.run_estimate, name, typed), 3))

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from app.estimator import data_files as catalogue
 from app.estimator.estimates.latency import LatencyInputs, place_requested_model, resolve_inputs
-from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs, build_serving_setup
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
+from app.estimator.hardware.collectives import Interconnect, build_gpu_interconnect
 from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -41,17 +41,17 @@ from app.estimator.serving.replica import (
     RequestLengths,
     RequestPattern,
     added_prompt_time,
-    idle_ttft,
     mean_step_time,
     median_ttft,
+    median_ttft_on_idle_replica,
     min_mixed_step_time,
-    profile_replica,
-    rounds_of_run,
+    split_run_into_rounds,
+    time_replica_by_batch,
 )
 from app.estimator.serving.step_time import (
     PlacedModel,
-    decode_time,
-    measured_setup_class,
+    classify_setup,
+    decode_step_time,
     place_model,
 )
 from evidence import DATA
@@ -121,16 +121,17 @@ def prepare_fit_case(case: ReferenceCase, file: CaseFile) -> FitCase:
     gpu, model = find_accelerator(inputs.gpu), find_model(inputs.model)
     # Llama 3.1 and 3.3 have the same shape, so they count as one model.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
-    fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
+    fabric = build_gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     batches = [EqualRounds(1.0, float(inputs.concurrent))]
     if case.kind == "offline_throughput":
         traffic = RequestPattern(RequestLengths(inputs.prompt_tokens, inputs.output_tokens))
-        placed = place_model(model, gpu, fabric, serving_setup(inputs))
+        placed = place_model(model, gpu, fabric, build_serving_setup(inputs))
         full = max(
-            1.0, profile_replica(placed, traffic, inputs.memory_utilization).max_reserved_batch
+            1.0,
+            time_replica_by_batch(placed, traffic, inputs.memory_utilization).max_reserved_batch,
         )
         run = (inputs.run_requests or full) / (inputs.replicas or 1)
-        batches = rounds_of_run(run, full)
+        batches = split_run_into_rounds(run, full)
     return FitCase(
         kind=case.kind,
         expected=case.expected,
@@ -168,13 +169,15 @@ def engine_with_constants(engine: str, constants: Constants) -> EngineConstants:
 
 def predict(row: FitCase, constants: Constants) -> float:
     fitted = engine_with_constants(row.inputs.engine, constants)
-    placed = place_model(row.model, row.gpu, row.fabric, serving_setup(row.inputs), fitted)
+    placed = place_model(row.model, row.gpu, row.fabric, build_serving_setup(row.inputs), fitted)
     answer = row.inputs.output_tokens
     requests = seconds = 0.0
     for count, batch in row.rounds:
         own = max(1.0, batch / row.inputs.attention_parallel)
         timed = _time_batch(placed, row.traffic, own)
-        first = median_ttft(placed, timed, row.traffic, idle_ttft(placed, row.traffic))
+        first = median_ttft(
+            placed, timed, row.traffic, median_ttft_on_idle_replica(placed, row.traffic)
+        )
         each = mean_step_time(timed, (own - 1) / max(1.0, answer))
         if row.kind in ("serving_ttft", "serving_tpot"):
             return first if row.kind == "serving_ttft" else each
@@ -185,10 +188,10 @@ def predict(row: FitCase, constants: Constants) -> float:
 
 def _time_batch(placed: PlacedModel, traffic: RequestPattern, batch: float) -> BatchTiming:
     """Return the timing of a GPU group at one batch size, without profile curves."""
-    step = recorded = decode_time(placed, batch, traffic.mean_context)
+    step = recorded = decode_step_time(placed, batch, traffic.mean_context)
     filled = placed.engine.padded_batch(batch)
     if filled > batch:
-        recorded = decode_time(placed, filled, traffic.mean_context)
+        recorded = decode_step_time(placed, filled, traffic.mean_context)
     cost = added_prompt_time(placed, traffic, batch, step.total)
     alone = recorded.total - recorded.request_dependent_time + step.request_dependent_time
     launching = min_mixed_step_time(placed, step.total)
@@ -339,14 +342,14 @@ def round_constants(constants: Constants) -> Constants:
 
 def format_measurement_counts(rows: Iterable[FitCase]) -> str:
     """Return the text of measurements.toml: how many cases there are of each setup."""
-    placed = [place_model(r.model, r.gpu, r.fabric, serving_setup(r.inputs)) for r in rows]
+    placed = [place_model(r.model, r.gpu, r.fabric, build_serving_setup(r.inputs)) for r in rows]
     single = read_cases(DATA / "cases.json")
     for case in single.cases:
         query = translate(case, single) if case.kind == "decode_tpot" else None
         if isinstance(query, CalculatorQuery):
             inputs = resolve_inputs(parse_inputs(LatencyInputs, query.typed))
             placed.append(place_requested_model(inputs))
-    keys = Counter(" ".join(measured_setup_class(one)) for one in placed)
+    keys = Counter(" ".join(classify_setup(one)) for one in placed)
     lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]
     return _COUNTS_HEADER + "".join(lines)
 

@@ -106,7 +106,7 @@ JsonBody = Annotated[dict[str, Any], Depends(_read_json_body)]
 def show_api_page(ctx: ReadContext) -> Response:
     return ctx.page(
         "api/index.html",
-        entries=registry.entries(),
+        entries=registry.list_estimates(),
         catalogues=CATALOGUES,
         origin=public_base_url(ctx.request),
     )
@@ -114,7 +114,7 @@ def show_api_page(ctx: ReadContext) -> Response:
 
 @functools.cache
 def _build_openapi_document() -> dict[str, Any]:
-    return build_openapi(registry.entries(), importlib.metadata.version("headroom"))
+    return build_openapi(registry.list_estimates(), importlib.metadata.version("headroom"))
 
 
 @router.get("/api/v1/openapi.json")
@@ -124,7 +124,9 @@ def show_openapi_document() -> Response:
 
 @router.get("/api/v1/estimates")
 def list_estimates() -> Response:
-    return _json_response({"estimates": [describe_estimate(entry) for entry in registry.entries()]})
+    return _json_response(
+        {"estimates": [describe_estimate(entry) for entry in registry.list_estimates()]}
+    )
 
 
 @router.get("/api/v1/estimates/{name}")
@@ -150,7 +152,7 @@ def _estimate_response(name: str, typed: Mapping[str, Any]) -> Response:
     entry = registry.find_estimate(name)
     if entry is None:
         raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
-    inputs = parse_inputs(entry.inputs, typed)
+    inputs = parse_inputs(entry.inputs_type, typed)
     return _json_response(estimate_json(entry, inputs, entry.compute(inputs)))
 
 

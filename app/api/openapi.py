@@ -121,9 +121,9 @@ class SectionAnswer(Answer):
 
 def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
-    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     fields: dict[str, Any] = {}
-    for name, spec in inputs.input_specs(entry.inputs).items():
+    for name, spec in inputs.input_specs(entry.inputs_type).items():
         json_type = _JSON_TYPES.get(spec.kind, str)
         annotation = json_type | None if spec.optional else json_type
         fields[name] = (annotation, _build_field_info(spec, defaults[name]))
@@ -139,7 +139,7 @@ def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
 
 def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
     """Return an estimate as the list of estimates shows it: inputs with units and ranges."""
-    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     return {
         "name": entry.name,
         "title": entry.title,
@@ -159,7 +159,7 @@ def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
                 "optional": spec.optional,
                 "help": spec.help,
             }
-            for name, spec in inputs.input_specs(entry.inputs).items()
+            for name, spec in inputs.input_specs(entry.inputs_type).items()
         ],
         "outputs": [
             {name: getattr(output, name) for name in ("name", "label", "unit", "better", "modeled")}
@@ -171,7 +171,7 @@ def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
 def _build_field_info(spec: InputSpec, default: Any) -> Any:
     sentences = [spec.help or f"{spec.label}."]
     if spec.kind not in {"model", "gpu", "system", "network", "text"}:
-        sentences.append(f"Takes {inputs.describe_range(spec)}.")
+        sentences.append(f"Takes {inputs.describe_valid_values(spec)}.")
     if spec.typed_unit:
         sentences.append(
             f"A number is in {spec.unit}; a bare number in a string in {spec.typed_unit}."

@@ -21,11 +21,11 @@ from app.estimator.units import (
     MINUS,
     NBSP,
     UNITS,
-    agree_unit,
     append_unit,
     format_count,
     format_number,
     format_value,
+    inflect_unit,
     split_number_and_unit,
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
@@ -157,8 +157,8 @@ def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
         return ""
     best = max(values, key=lambda s: values[s])
     comparative = "the most" if len(values) > 2 else "more"
-    others_text = ", ".join(f"{figures[s].words} in {s}" for s in values if s != best)
-    return f"{best} has {comparative} room: {figures[best].words} free, against {others_text}."
+    others_text = ", ".join(f"{figures[s].formatted_value} in {s}" for s in values if s != best)
+    return f"{best} has {comparative} room: {figures[best].formatted_value} free, against {others_text}."
 
 
 def _describe_main_difference(
@@ -192,7 +192,7 @@ def _describe_main_difference(
 
 def _texts_by_letter(estimates: Mapping[str, Estimate], name: str) -> dict[str, str]:
     figures = {letter.upper(): e.find_figure(name) for letter, e in estimates.items()}
-    return {letter: figure.words for letter, figure in figures.items() if figure}
+    return {letter: figure.formatted_value for letter, figure in figures.items() if figure}
 
 
 def _largest_ratio(estimates: Mapping[str, Estimate], name: str) -> float:
@@ -303,7 +303,7 @@ def compute_scenarios(
     for letter, typed in typed_by_letter.items():
         inputs = None
         try:
-            inputs = parse_inputs(entry.inputs, typed)
+            inputs = parse_inputs(entry.inputs_type, typed)
             scenarios[letter] = Scenario(typed, inputs, entry.compute(inputs), ())
         except InvalidInputsError as error:
             scenarios[letter] = Scenario(typed, inputs, None, error.problems)
@@ -352,7 +352,7 @@ def build_input_rows(
         for letter, s in scenarios.items()
     }
     rows = []
-    for name, spec in input_specs(entry.inputs).items():
+    for name, spec in input_specs(entry.inputs_type).items():
         fields = tuple(
             dataclasses.replace(column[name], name=f"{letter}.{name}")
             for letter, column in columns.items()
@@ -373,14 +373,14 @@ def compare_if_all_have_results(
     }
     if len(estimates) < len(scenarios):
         return None
-    specs = input_specs(entry.inputs)
+    specs = input_specs(entry.inputs_type)
     differing = [name for name in specs if _input_differs(scenarios, name)]
     bars = {
         letter: next((p for p in e.pictures if isinstance(p, StackedBar)), None)
         for letter, e in estimates.items()
     }
     return Comparison(
-        lead=summarize_comparison(estimates, differing, entry.first),
+        lead=summarize_comparison(estimates, differing, entry.most_important_outputs),
         differs=tuple(specs[name].label for name in differing),
         prices=_note_list_prices_of_several_providers(scenarios),
         overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
@@ -468,7 +468,7 @@ def _labels_of_overlapping_ranges(
         figures = [f for e in estimates if (f := e.find_figure(figure.name)) is not None]
         lows = [f.low for f in figures if f.low is not None]
         highs = [f.high for f in figures if f.high is not None]
-        differ = len({f.words for f in figures}) > 1
+        differ = len({f.formatted_value for f in figures}) > 1
         if differ and len(lows) == len(highs) == len(estimates) and max(lows) < min(highs):
             labels.append(figure.label)
     return tuple(labels[:_MOST_OVERLAPPING])
@@ -497,7 +497,7 @@ def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
     first = figures[0]
     return tuple(
         ScenarioFigure(
-            words=f.words,
+            words=f.formatted_value,
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
             against="" if f is first else describe_difference_from_first(f, first),
@@ -529,19 +529,19 @@ def describe_difference_from_first(figure: Figure, first: Figure) -> str:
 
 def _difference_as_shown(figure: Figure, first: Figure) -> str:
     """Return the difference of two formatted values of one unit; empty if equal."""
-    number, unit = split_number_and_unit(figure.words)
-    base, base_unit = split_number_and_unit(first.words)
+    number, unit = split_number_and_unit(figure.formatted_value)
+    base, base_unit = split_number_and_unit(first.formatted_value)
     if UNITS.get(unit) is None or UNITS.get(unit) != UNITS.get(base_unit):
         return ""
-    decimals = max(_count_decimals(figure.words), _count_decimals(first.words))
+    decimals = max(_count_decimals(figure.formatted_value), _count_decimals(first.formatted_value))
     text = f"{abs(number - base):,.{decimals}f}"
     if not float(text.replace(",", "")):
         return ""
     text = text.removesuffix(".0")
     if unit == "%":
         return format_count(float(text.replace(",", "")), "point")
-    if unit in {figure.unit, agree_unit(2, figure.unit)}:
-        unit = agree_unit(float(text.replace(",", "")), figure.unit)
+    if unit in {figure.unit, inflect_unit(2, figure.unit)}:
+        unit = inflect_unit(float(text.replace(",", "")), figure.unit)
     return append_unit(text, unit)
 
 

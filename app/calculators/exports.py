@@ -20,29 +20,41 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
     result = {
         "estimate": entry.name,
         "title": entry.title,
-        "inputs": {name: getattr(inputs, name) for name in input_specs(entry.inputs)},
+        "inputs": {name: getattr(inputs, name) for name in input_specs(entry.inputs_type)},
         "verdict": verdict | {"text": replace_no_break_spaces(verdict["text"])},
         "figures": [
-            _pick_attributes(f, "name", "label", "value", "unit", "low", "high", "exact", "primary")
-            | {"text": replace_no_break_spaces(f.words), "note": f.note}
+            _pick_attributes(f, "name", "label", "value", "unit", "low", "high", "primary")
+            | {
+                "exact": f.is_exact,
+                "text": replace_no_break_spaces(f.formatted_value),
+                "note": f.note,
+            }
             for f in estimate.figures
         ],
         "steps": [
-            _pick_attributes(
-                s, "label", "formula", "substituted", "value", "unit", "source", "figure"
-            )
+            _pick_attributes(s, "label", "formula", "substituted", "value", "unit", "source")
+            | {"figure": s.output_name}
             for s in estimate.steps
         ],
         "tables": [_table_json(t) for t in estimate.tables],
         "notes": list(estimate.notes),
         "changes": [
-            _pick_attributes(c, "field", "label", "now", "flips_at", "becomes")
-            | {"also": {other.field: other.value for other in c.also}}
-            for c in estimate.changes
+            {
+                "field": c.field,
+                "label": c.label,
+                "now": c.current_value,
+                "flips_at": c.flip_value,
+                "becomes": c.verdict_after,
+                "also": {other.field: other.value for other in c.other_changes},
+            }
+            for c in estimate.flips
         ],
     }
     sections = [
-        {"heading": s.heading, **estimate_json(require_estimate(s.name), s.inputs, s.estimate)}
+        {
+            "heading": s.heading,
+            **estimate_json(require_estimate(s.estimate_name), s.inputs, s.estimate),
+        }
         for s in estimate.sections
     ]
     return result | {"sections": sections} if sections else result
@@ -60,7 +72,15 @@ def _pick_attributes(instance: Any, *names: str) -> dict[str, Any]:
 def format_estimate_csv(estimate: Estimate) -> str:
     """Return the figures as rows: name, label, value, unit, low, high, text."""
     rows = [
-        (f.name, f.label, f.value, f.unit, f.low, f.high, replace_no_break_spaces(f.words))
+        (
+            f.name,
+            f.label,
+            f.value,
+            f.unit,
+            f.low,
+            f.high,
+            replace_no_break_spaces(f.formatted_value),
+        )
         for f in estimate.figures
     ]
     return write_csv(("name", "label", "value", "unit", "low", "high", "text"), rows)
@@ -80,7 +100,7 @@ def format_estimate_markdown(
 ) -> str:
     """Return verdict, inputs, figures, steps and assumptions as Markdown."""
     verdict = estimate.verdict
-    figures = [(f.label, f.words, format_interval_or_exact(f)) for f in estimate.figures]
+    figures = [(f.label, f.formatted_value, format_interval_or_exact(f)) for f in estimate.figures]
     steps = []
     for step in estimate.steps:
         substituted = f"`{step.substituted}`" if step.substituted else ""
@@ -102,7 +122,11 @@ def format_estimate_markdown(
         markdown_table(
             ("Section", "Calculator", "Verdict"),
             [
-                (s.full_heading, s.name, f"{s.estimate.verdict.lead} {s.estimate.verdict.text}")
+                (
+                    s.full_heading,
+                    s.estimate_name,
+                    f"{s.estimate.verdict.lead} {s.estimate.verdict.text}",
+                )
                 for s in estimate.sections
             ],
         ),
@@ -137,7 +161,7 @@ def _table_json(table: ResultTable) -> dict[str, Any]:
 
 def _inputs_line(entry: EstimateSpec, inputs: Any) -> str:
     values = []
-    for name, spec in input_specs(entry.inputs).items():
+    for name, spec in input_specs(entry.inputs_type).items():
         value = getattr(inputs, name)
         if value is not None and spec.kind != "text":
             text = f"{spec.label} {format_typed_value(spec, value)} {spec.typed_unit}"

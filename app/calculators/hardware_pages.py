@@ -52,7 +52,7 @@ def compare_fields(parts: Sequence[CatalogPart]) -> dict[str, list[ComparedField
     groups: dict[str, list[ComparedField]] = {}
     for field in fields:
         values = tuple(part.get(field.name) for part in parts)
-        texts = {value.words if value else "" for value in values}
+        texts = {value.formatted_value if value else "" for value in values}
         compared = ComparedField(
             field, values, len(texts) > 1, _positions_of_best_values(field, values)
         )
@@ -81,15 +81,13 @@ def draw_sold_and_reported_memory(part: CatalogPart) -> Markup | None:
     sold, reported = part.get("memory"), part.get("driver_memory")
     if sold is None or reported is None or reported.state != "known" or sold.state != "known":
         return None
-    description = (
-        f"As sold {sold.words}; as the driver reports {reported.words}, {reported.other_convention}"
-    )
+    description = f"As sold {sold.formatted_value}; as the driver reports {reported.formatted_value}, {reported.other_convention}"
     bars = (
-        DoubleBar("As sold", _number_or_zero(sold.number), sold.words),
+        DoubleBar("As sold", _number_or_zero(sold.number), sold.formatted_value),
         DoubleBar(
             "As the driver reports",
             _number_or_zero(reported.number),
-            reported.words,
+            reported.formatted_value,
             css_class="mark",
         ),
     )
@@ -98,23 +96,23 @@ def draw_sold_and_reported_memory(part: CatalogPart) -> Markup | None:
 
 def draw_dense_and_sparse_rates(part: CatalogPart) -> Markup | None:
     """Return the chart of dense and sparse peak rates; None if none is known."""
-    if not isinstance(part.entry, Accelerator):
+    if not isinstance(part.catalog_entry, Accelerator):
         return None
     sparse_rates = _stated_sparse_rates(part)
     bars, descriptions = [], []
     for label, names in _group_formats_with_equal_rates(part).items():
         value = part[names[0]]
-        sparse = sparse_peak_rate(part.entry, names[0], sparse_rates)
+        sparse = sparse_peak_rate(part.catalog_entry, names[0], sparse_rates)
         sparse_text = f", {value.other_convention}" if sparse else ""
-        dense = f"{value.words} dense"
+        dense = f"{value.formatted_value} dense"
         bars.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
         descriptions.append(f"{label} {dense}{sparse_text}")
     return draw_double_bars(bars, f"Peak rates: {'; '.join(descriptions)}") if bars else None
 
 
 def has_sparse_rates(part: CatalogPart) -> bool:
-    return isinstance(part.entry, Accelerator) and any(
-        sparse_peak_rate(part.entry, name, _stated_sparse_rates(part)) for name in RATES
+    return isinstance(part.catalog_entry, Accelerator) and any(
+        sparse_peak_rate(part.catalog_entry, name, _stated_sparse_rates(part)) for name in RATES
     )
 
 
@@ -123,12 +121,12 @@ def _group_formats_with_equal_rates(part: CatalogPart) -> dict[str, list[str]]:
     formats: dict[str, list[str]] = {}
     for name in RATES:
         if part[name].state == "known":
-            formats.setdefault(part[name].words, []).append(name)
+            formats.setdefault(part[name].formatted_value, []).append(name)
     return {", ".join(n.upper() for n in names): names for names in formats.values()}
 
 
 def _stated_sparse_rates(part: CatalogPart) -> Mapping[str, float]:
-    row = data_files.load_table("accelerators.toml", "accelerator")[part.id]
+    row = data_files.load_table_entries_by_id("accelerators.toml", "accelerator")[part.id]
     stated: Mapping[str, float] = row.get("sparse", {})
     return stated
 
@@ -143,9 +141,9 @@ _INPUT_KINDS = {"accelerator": "gpu", "system": "system"}
 def calculator_links(part: CatalogPart) -> tuple[TextLink, ...]:
     input_kind = _INPUT_KINDS.get(part.kind, "network")
     links = []
-    for entry in registry.entries():
+    for entry in registry.list_estimates():
         field_names = [
-            n for n, spec in input_specs(entry.inputs).items() if spec.kind == input_kind
+            n for n, spec in input_specs(entry.inputs_type).items() if spec.kind == input_kind
         ]
         if field_names and _can_compute_for_part(entry.name, field_names[0], part.id):
             url = calculator_url(entry.name, f"{field_names[0]}={part.id}")
@@ -179,12 +177,14 @@ def topic_links_for_part(part: CatalogPart, library: Library) -> tuple[TextLink,
 
 def related_part_links(part: CatalogPart) -> tuple[TextLink, ...]:
     """Return links to the parts built from this one, or to the one it is built from."""
-    if isinstance(part.entry, System):
-        return (TextLink(part_url(part.entry.accelerator), part["accelerator"].words),)
+    if isinstance(part.catalog_entry, System):
+        return (
+            TextLink(part_url(part.catalog_entry.accelerator), part["accelerator"].formatted_value),
+        )
     return tuple(
         TextLink(part_url(other.id), other.name)
         for other in list_parts()
-        if isinstance(other.entry, System) and other.entry.accelerator == part.id
+        if isinstance(other.catalog_entry, System) and other.catalog_entry.accelerator == part.id
     )
 
 
@@ -454,7 +454,7 @@ def _footnote_letters_by_reason(
 ) -> dict[str, str]:
     """Return a letter for each reason why a value is missing."""
     values = (part.get(name) for part in parts for name in fields)
-    reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
+    reasons = dict.fromkeys(v.missing_reason for v in values if v is not None and v.missing_reason)
     return {reason: _footnote_letter(index) for index, reason in enumerate(reasons)}
 
 
@@ -486,9 +486,9 @@ def _part_cell(
         return PartCell("–", "", "", unverified=False)
     label, side_note = (
         text.replace(f"{NBSP}{unit}", "") if unit else text
-        for text in (value.words, value.other_convention)
+        for text in (value.formatted_value, value.other_convention)
     )
-    letter = letters_by_reason.get(value.reason, "")
+    letter = letters_by_reason.get(value.missing_reason, "")
     return PartCell(label, side_note, letter, unverified=value.unverified)
 
 
@@ -535,7 +535,7 @@ def compare_parts(
         unknown=[name for name, known_part in parts.items() if known_part is None],
         max_parts=MAX_COMPARED_PARTS,
         groups=compare_fields(compared_parts),
-        prices=[prices.prices_of_part(part.id) for part in compared_parts],
+        prices=[prices.prices_of_part_by_period(part.id) for part in compared_parts],
         category=find_category_of_part(compared_parts[0]) if compared_parts else None,
     )
 
@@ -553,7 +553,7 @@ def show_part(ctx: ReadContext, name: str) -> Response:
         part=part,
         kind=_kind_label(part),
         category=category,
-        prices=ctx.request.app.state.prices.prices_of_part(part.id),
+        prices=ctx.request.app.state.prices.prices_of_part_by_period(part.id),
         facts=[value for value in facts if value and value.state == "known"],
         memory=draw_sold_and_reported_memory(part),
         rates=draw_dense_and_sparse_rates(part),

@@ -24,7 +24,7 @@ from app.calculators.comparison import is_number, split_scenarios
 from app.content.library import Library
 from app.errors import HelpLink, InvalidInputError, NotFoundError
 from app.estimator import registry
-from app.estimator.estimates.accelerator_choice import list_gpus
+from app.estimator.estimates.accelerator_choice import list_rankable_gpus
 from app.estimator.hardware.part_values import find_part
 from app.estimator.hardware.prices import BillingPeriod, PartPrice, PriceList
 from app.estimator.inputs import (
@@ -36,7 +36,7 @@ from app.estimator.inputs import (
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
-from app.estimator.units import agree_unit
+from app.estimator.units import inflect_unit
 from app.web.dependencies import (
     CurrentLibrary,
     collect_course_link_targets,
@@ -163,14 +163,14 @@ class CalculatorListItem:
 
 def group_estimates() -> dict[str, list[EstimateSpec]]:
     groups: dict[str, list[EstimateSpec]] = {}
-    for entry in registry.entries():
+    for entry in registry.list_estimates():
         groups.setdefault(entry.group, []).append(entry)
     return groups
 
 
 def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
-    slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
+    slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs_type).values())]
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
@@ -190,7 +190,7 @@ def calculator_numbers_by_name() -> dict[str, int]:
 
 @functools.cache
 def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListItem:
-    figures = [f for f in entry.compute(entry.inputs()).figures if is_number(f.value)]
+    figures = [f for f in entry.compute(entry.inputs_type()).figures if is_number(f.value)]
     first = next((f for f in figures if f.primary), figures[0] if figures else None)
     return CalculatorListItem(
         number=number,
@@ -203,7 +203,7 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
 
 def _figure_label(figure: Figure) -> str:
     """Return the label of a figure; “Needed” if the label only repeats its unit."""
-    repeats_unit = agree_unit(2, figure.unit) == figure.label
+    repeats_unit = inflect_unit(2, figure.unit) == figure.label
     return "Needed" if repeats_unit else figure.label
 
 
@@ -211,14 +211,14 @@ def _format_short_figure(figure: Figure) -> str:
     """Return a figure in short form: `70.6 B` parameters instead of all digits."""
     if figure.unit == "parameter" and isinstance(figure.value, int | float):
         return f"{figure.value / 1e9:,.1f}\u00a0B"
-    return figure.words
+    return figure.formatted_value
 
 
 def _default_catalog_names(entry: EstimateSpec) -> str:
     """Return the catalog names among the default inputs of a calculator."""
-    inputs = entry.inputs()
+    inputs = entry.inputs_type()
     shown_names = []
-    for name, field in input_specs(entry.inputs).items():
+    for name, field in input_specs(entry.inputs_type).items():
         if field.kind in {"model", "gpu", "system", "network"} and not field.advanced:
             value = getattr(inputs, name)
             names_by_id = dict(c for group in catalog_options(field.kind) for c in group.choices)
@@ -251,17 +251,17 @@ def build_price_links(
     entry: EstimateSpec, typed: Mapping[str, str], prices: PriceList
 ) -> tuple[PriceLink, ...]:
     """Return the prices that fit a calculator's inputs, keeping everything already typed."""
-    inputs = {field.name for field in dataclasses.fields(entry.inputs)}
+    inputs = {field.name for field in dataclasses.fields(entry.inputs_type)}
     fields = {name: period for name, period in _BILLING_PERIOD_BY_FIELD.items() if name in inputs}
     usd_prices = [p for p in prices.prices if p.currency == _CURRENCY]
     if "prices" in inputs:
         return _gpu_ranking_price_links(entry, typed, usd_prices)
     links = []
-    for part in dict.fromkeys(p.part for p in usd_prices):
+    for part in dict.fromkeys(p.part_id for p in usd_prices):
         catalog_part = find_part(part)
         if catalog_part is None or catalog_part.kind != "accelerator":
             continue
-        prices_by_period = {p.billing_period: p for p in usd_prices if p.part == part}
+        prices_by_period = {p.billing_period: p for p in usd_prices if p.part_id == part}
         prices_by_field = {
             name: prices_by_period[period]
             for name, period in fields.items()
@@ -279,7 +279,7 @@ def _price_form_values(
     """Return the form values for these prices, with the part and the year."""
     first = next(iter(prices_by_field.values()))
     oldest = min(price.day for price in prices_by_field.values())
-    extra_values = {"gpu": first.part, "priced_in": str(oldest.year)}
+    extra_values = {"gpu": first.part_id, "priced_in": str(oldest.year)}
     form_values = {name: f"{price.amount:.12g}" for name, price in prices_by_field.items()}
     return form_values | {
         name: value for name, value in extra_values.items() if name in input_names
@@ -290,11 +290,11 @@ def _gpu_ranking_price_links(
     entry: EstimateSpec, typed: Mapping[str, str], prices: list[PartPrice]
 ) -> tuple[PriceLink, ...]:
     """Return all hourly prices at once, for the calculator that ranks GPUs."""
-    ranked_ids = {gpu.id for gpu in list_gpus()}
-    hourly_prices = [p for p in prices if p.billing_period == "hour" and p.part in ranked_ids]
+    ranked_ids = {gpu.id for gpu in list_rankable_gpus()}
+    hourly_prices = [p for p in prices if p.billing_period == "hour" and p.part_id in ranked_ids]
     if not hourly_prices:
         return ()
-    text = ", ".join(f"{p.part} {p.amount:.12g}" for p in hourly_prices)
+    text = ", ".join(f"{p.part_id} {p.amount:.12g}" for p in hourly_prices)
     return (_price_link(entry, typed, {"prices": text}, hourly_prices),)
 
 
@@ -304,11 +304,11 @@ def _price_link(
     form_values: Mapping[str, str],
     prices: list[PartPrice],
 ) -> PriceLink:
-    part_ids = dict.fromkeys(price.part for price in prices)
+    part_ids = dict.fromkeys(price.part_id for price in prices)
     return PriceLink(
         link=calculator_url(entry.name, encode_typed_query({**typed, **form_values})),
         part=", ".join(part.name if (part := find_part(name)) else name for name in part_ids),
-        label=", ".join(price.words for price in prices),
+        label=", ".join(price.formatted_price for price in prices),
         day=min(price.day for price in prices),
         current=all(typed.get(name) == value for name, value in form_values.items()),
     )
@@ -437,7 +437,7 @@ def show_posted_calculator(ctx: ReadContext, name: str, typed: PostedInputs) -> 
 def _normalized_query_or_empty(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
     """Return the inputs in their normal form, with the key of a config.json; empty if invalid."""
     try:
-        return encode_inputs_query(inputs_to_query(parse_inputs(entry.inputs, typed)))
+        return encode_inputs_query(inputs_to_query(parse_inputs(entry.inputs_type, typed)))
     except InvalidInputsError:
         return ""
 
@@ -464,7 +464,7 @@ def show_posted_short_result(
 @run_in_thread_if_slow
 def download_chart(request: Request, name: str, typed: QueriedInputs) -> Response:
     entry = _require_calculator(name)
-    pictures = entry.compute(parse_inputs(entry.inputs, typed)).pictures
+    pictures = entry.compute(parse_inputs(entry.inputs_type, typed)).pictures
     if not pictures:
         raise NotFoundError("This calculator draws no picture.")
     files = request.app.state.static.files
@@ -478,7 +478,7 @@ def download_estimate(
     request: Request, name: str, typed: QueriedInputs, kind: Literal["md", "csv", "json"]
 ) -> Response:
     entry = _require_calculator(name)
-    inputs = parse_inputs(entry.inputs, typed)
+    inputs = parse_inputs(entry.inputs_type, typed)
     estimate = entry.compute(inputs)
     link = public_request_url(request).replace(f"/result.{kind}", "", 1)
     if kind == "csv":
@@ -598,8 +598,8 @@ def _render_result_or_problems(
 ) -> Response:
     """Return the result fragment, or why there is no result."""
     try:
-        inputs = parse_inputs(entry.inputs, typed)
-        estimate = entry.compute_typed(inputs, typed)
+        inputs = parse_inputs(entry.inputs_type, typed)
+        estimate = entry.compute_with_typed_number_notes(inputs, typed)
     except InvalidInputsError as error:
         return _render_input_problems(request, error.problems)
     view = build_estimate_view(entry, inputs, estimate, topics=library.topics)

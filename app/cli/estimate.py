@@ -17,7 +17,7 @@ from app.estimator.hardware.part_values import CatalogPart, PartValue, list_part
 from app.estimator.inputs import (
     InputSpec,
     InvalidInputsError,
-    describe_range,
+    describe_valid_values,
     format_typed_value,
     input_specs,
     parse_inputs,
@@ -66,7 +66,7 @@ def print_accuracy(options: argparse.Namespace) -> int:
 def _estimate_output(arguments: Sequence[str]) -> str:
     as_json = "--json" in arguments
     if not arguments or arguments[0] in {"--list", "--help", "-h", "--json"}:
-        entries = registry.entries()
+        entries = registry.list_estimates()
         if not as_json:
             return _list_estimates_text(entries)
         listed = [{"name": e.name, "title": e.title, "summary": e.summary} for e in entries]
@@ -75,8 +75,8 @@ def _estimate_output(arguments: Sequence[str]) -> str:
     if "--help" in arguments or "-h" in arguments:
         return _estimate_help(entry)
     typed = _parse_field_arguments(entry, arguments[1:])
-    values = parse_inputs(entry.inputs, typed)
-    estimate = entry.compute_typed(values, {} if as_json else typed)
+    values = parse_inputs(entry.inputs_type, typed)
+    estimate = entry.compute_with_typed_number_notes(values, {} if as_json else typed)
     if as_json:
         return f"{dump_json(estimate_json(entry, values, estimate), indent=2)}\n"
     return _estimate_report(estimate)
@@ -86,7 +86,7 @@ def _require_named_estimate(name: str) -> EstimateSpec:
     entry = registry.find_estimate(name)
     if entry is not None:
         return entry
-    names = [e.name for e in registry.entries()]
+    names = [e.name for e in registry.list_estimates()]
     close_matches = difflib.get_close_matches(name.replace("_", "-"), names, n=1, cutoff=0.5)
     hint = f"Did you mean “{close_matches[0]}”?" if close_matches else f"Known: {', '.join(names)}."
     raise CommandError(f"There is no estimate “{name}”. {hint}")
@@ -94,7 +94,7 @@ def _require_named_estimate(name: str) -> EstimateSpec:
 
 def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dict[str, str]:
     """Parse `--field value`, `--field=value` and, for a boolean, a bare `--flag`."""
-    specs = input_specs(entry.inputs)
+    specs = input_specs(entry.inputs_type)
     values: dict[str, str] = {}
     remaining = [argument for argument in arguments if argument != "--json"]
     while remaining:
@@ -113,7 +113,7 @@ def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dic
 
 
 def _unknown_field_message(entry: EstimateSpec, option: str) -> str:
-    names = [f"--{n.replace('_', '-')}" for n in input_specs(entry.inputs)]
+    names = [f"--{n.replace('_', '-')}" for n in input_specs(entry.inputs_type)]
     close_matches = difflib.get_close_matches(option.replace("_", "-"), names, n=1, cutoff=0.4)
     hint = f"Did you mean {close_matches[0]}?" if close_matches else f"Known: {', '.join(names)}."
     return f"{option} is not an input of {entry.name}. {hint}"
@@ -142,8 +142,8 @@ def _list_estimates_text(entries: Sequence[EstimateSpec]) -> str:
 
 
 def _estimate_help(entry: EstimateSpec) -> str:
-    specs = input_specs(entry.inputs)
-    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    specs = input_specs(entry.inputs_type)
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     parts = [
         f"usage: headroom estimate {entry.name} [--FIELD VALUE ...] [--json]",
         textwrap.fill(entry.summary, _WIDTH),
@@ -180,14 +180,14 @@ _VALUE_BY_KIND = {
 
 
 def _describe_accepted_values(spec: InputSpec) -> str:
-    return _VALUE_BY_KIND.get(spec.kind) or describe_range(spec)
+    return _VALUE_BY_KIND.get(spec.kind) or describe_valid_values(spec)
 
 
 def _estimate_report(estimate: Estimate) -> str:
     verdict = estimate.verdict
     changes = [
-        f"{c.label}: now {c.now}; at {c.values_text}: {verdict_in_sentence(c.becomes)}"
-        for c in estimate.changes
+        f"{c.label}: now {c.current_value}; at {c.flip_values_text}: {verdict_in_sentence(c.verdict_after)}"
+        for c in estimate.flips
     ]
     parts = [
         textwrap.fill(replace_no_break_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
@@ -202,9 +202,11 @@ def _estimate_report(estimate: Estimate) -> str:
 
 def _section_text(section: SubEstimate) -> str:
     """Return a section of a larger estimate: its heading, its verdict, its first figures."""
-    entry, result = registry.require_estimate(section.name), section.estimate
+    entry, result = registry.require_estimate(section.estimate_name), section.estimate
     verdict = replace_no_break_spaces(f"{result.verdict.lead} {result.verdict.text}")
-    figures = [f for name in entry.first if (f := result.find_figure(name)) and f.applies]
+    figures = [
+        f for name in entry.most_important_outputs if (f := result.find_figure(name)) and f.applies
+    ]
     return "\n".join(
         (
             f"{section.full_heading} ({entry.name})",
@@ -220,7 +222,7 @@ def _figure_lines(figures: Sequence[Figure]) -> str:
 
 
 def _format_figure(figure: Figure) -> str:
-    text = replace_no_break_spaces(figure.words)
+    text = replace_no_break_spaces(figure.formatted_value)
     if figure.low is not None:
         text += f"  ({replace_no_break_spaces(format_interval_or_exact(figure))})"
     return f"{text}  {figure.note}" if figure.note else text
@@ -263,7 +265,7 @@ def print_catalogue(options: argparse.Namespace) -> int:
         if (not options.part or part.id in options.part)
         and (not options.kind or part.kind == options.kind)
         and part.vendor.casefold().startswith(vendor_prefix)
-        and not (options.missing and not part.missing)
+        and not (options.missing and not part.missing_values)
     ]
     if not parts:
         vendors = ", ".join(dict.fromkeys(part.vendor for part in list_parts()))
@@ -275,8 +277,8 @@ def print_catalogue(options: argparse.Namespace) -> int:
     elif options.missing:
         for part in parts:
             print(part.id)
-            for value in part.missing:
-                print(f"    {value.name}: {value.reason}")
+            for value in part.missing_values:
+                print(f"    {value.name}: {value.missing_reason}")
     elif options.part:
         print("\n\n".join(map(_full_part_text, parts)))
     else:
@@ -288,7 +290,7 @@ def _part_list(parts: Sequence[CatalogPart]) -> str:
     """Return one line per part, with the number of its unknown values."""
     rows = []
     for part in parts:
-        unknown = f" ({len(part.missing)} unknown)" if part.missing else ""
+        unknown = f" ({len(part.missing_values)} unknown)" if part.missing_values else ""
         rows.append((part.id, part.kind, f"{part.vendor}, {part.name}{unknown}"))
     return f"{align_columns(rows)}\n{len(parts)} parts"
 
@@ -296,7 +298,7 @@ def _part_list(parts: Sequence[CatalogPart]) -> str:
 def _full_part_text(part: CatalogPart) -> str:
     """Return every value of a part with its convention, source and date."""
     lines = [f"{part.id}: {part.vendor}, {part.name}"]
-    for group, values in part.groups.items():
+    for group, values in part.values_by_group.items():
         lines.append(f"  {group}")
         lines += [f"    {_value_line(value)}" for value in values]
     return replace_no_break_spaces("\n".join(lines))
@@ -304,8 +306,10 @@ def _full_part_text(part: CatalogPart) -> str:
 
 def _value_line(value: PartValue) -> str:
     if value.state != "known":
-        return f"{value.field.label}: {value.words}. {value.reason}"
-    text = ", ".join(t for t in (value.words, value.field.convention, value.other_convention) if t)
+        return f"{value.field.label}: {value.formatted_value}. {value.missing_reason}"
+    text = ", ".join(
+        t for t in (value.formatted_value, value.field.convention, value.other_convention) if t
+    )
     unverified_mark = " (unverified)" if value.unverified else ""
     citation = value.sources[0] if value.has_own_source else f"{len(value.sources)} sources"
     return f"{value.field.label}: {text}{unverified_mark} [{citation}, {value.read_on}]"
@@ -313,7 +317,7 @@ def _value_line(value: PartValue) -> str:
 
 def _part_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
     """Return a part in base units. With `missing`, only its unknown values."""
-    values = part.missing if missing else part.values
+    values = part.missing_values if missing else part.values
     return {
         "id": part.id,
         "name": part.name,
@@ -326,12 +330,12 @@ def _part_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
 
 def _part_value_json(value: PartValue) -> dict[str, Any]:
     if value.state != "known":
-        return {"state": value.state, "reason": value.reason}
+        return {"state": value.state, "reason": value.missing_reason}
     return {
         "value": value.number,
         "unit": value.field.unit,
         "convention": value.field.convention,
-        "words": replace_no_break_spaces(value.words),
+        "words": replace_no_break_spaces(value.formatted_value),
         "beside": replace_no_break_spaces(value.other_convention),
         "sources": list(value.sources),
         "read_on": str(value.read_on),

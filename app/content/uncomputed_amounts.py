@@ -344,7 +344,7 @@ def _named_parts(text: str) -> tuple[str, ...]:
     """Return the parts that a text names, and last what the named servers consist of."""
     names = dict.fromkeys(_name_pattern().findall(text))
     parts = [id_ for name in names for id_ in _part_ids_by_name()[name]]
-    entries = [part.entry for id_ in parts if (part := find_part(id_))]
+    entries = [part.catalog_entry for id_ in parts if (part := find_part(id_))]
     accelerators = [getattr(entry, "accelerator", "") for entry in entries]
     return tuple(dict.fromkeys(filter(None, [*parts, *accelerators])))
 
@@ -367,7 +367,9 @@ def _part_values(part: str, quantity_kind: str) -> tuple[ValueInBaseUnit, ...]:
         and unit_dimension_text(v.field.unit) == quantity_kind
         and isinstance(v.number, int | float)
     ]
-    both_ways = getattr(entry.entry, "nvlink_both_ways", None) if quantity_kind == "B/s" else None
+    both_ways = (
+        getattr(entry.catalog_entry, "nvlink_both_ways", None) if quantity_kind == "B/s" else None
+    )
     if both_ways:
         values.append(ValueInBaseUnit("nvlink_both_ways", both_ways))
     return tuple(values)

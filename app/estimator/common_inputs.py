@@ -11,7 +11,7 @@ from typing import Any
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
 from app.estimator.memory.model_states import TrainingFramework
-from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.memory.parallel_layout import find_tensor_parallel_problem
 from app.estimator.memory.training_memory import StageMemory, plausible_bytes_range
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -23,7 +23,7 @@ from app.estimator.models.number_formats import (
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
     resolve_cache_format,
-    usual_gguf_file,
+    usual_gguf_mixture,
 )
 from app.estimator.serving import engine
 from app.estimator.training.flops import recomputed_flops_per_token
@@ -129,12 +129,19 @@ tensor_parallel_input = partial(
 )
 
 
-def default_shared_gpus_input(usual: Callable[[Any], int], help_text: str, **spec: Any) -> Any:
+def declare_shared_gpus_input(
+    count_usual_gpus: Callable[[Any], int], help_text: str, **spec: Any
+) -> Any:
     """Declare the GPUs that share a served model; the estimate fills in an empty field."""
     label = "GPUs that share the model"
     help_text = f"GPUs of one replica. Left empty: {help_text}"
     return tensor_parallel_input(
-        default=None, kind="count", label=label, help=help_text, usual=usual, **spec
+        default=None,
+        kind="count",
+        label=label,
+        help=help_text,
+        compute_usual_value=count_usual_gpus,
+        **spec,
     )
 
 
@@ -143,14 +150,16 @@ gpus_input = partial(
 )
 
 
-def training_gpus_input(default_gpus: int, **spec: Any) -> Any:
+def declare_training_gpus_input(default_gpus: int, **spec: Any) -> Any:
     """Declare the GPUs of a training job: `default_gpus`, or one with adapters, if left empty.
 
-    The estimate fills in the number (`fill_in_default_gpus`), so that it is never None afterwards.
+    The estimate fills in the number (`fill_in_default_gpu_count`), so that it is never None afterwards.
     """
     help_text = f"All GPUs of the job; left empty: {default_gpus}, or 1 with adapters."
     default_of_method = partial(_default_gpus_for_method, default_gpus=default_gpus)
-    return gpus_input(default=None, kind="count", help=help_text, usual=default_of_method, **spec)
+    return gpus_input(
+        default=None, kind="count", help=help_text, compute_usual_value=default_of_method, **spec
+    )
 
 
 def _default_gpus_for_method(inputs: Any, default_gpus: int) -> int:
@@ -160,19 +169,21 @@ def _default_gpus_for_method(inputs: Any, default_gpus: int) -> int:
 def fill_in_zero_and_recompute(
     inputs: Any,
     framework: TrainingFramework,
-    stage_memory: Callable[[Any], StageMemory],
-    capacity: float,
+    compute_stage_memory: Callable[[Any], StageMemory],
+    gpu_capacity: float,
 ) -> Any:
     """Return the inputs with the usual ZeRO stage and recomputation where they leave these open.
 
     Dividing weights is slower, as they are gathered for every micro-batch. So the stage is 1 if the
-    job surely fits with no more recomputation than stage 3 needs, by `stage_memory` of the inputs
-    and a capacity [B]. It is 1 as well in a pipeline and in Megatron, and 3 with adapters.
+    job surely fits with no more recomputation than stage 3 needs, by the memory of the fullest
+    stage and a capacity [B]. It is 1 as well in a pipeline and in Megatron, and 3 with adapters.
     """
 
     def fill_in_recompute(zero: str) -> Any:
         changed = dataclasses.replace(inputs, zero=zero)
-        return _fill_in_recompute(changed, framework, lambda i: stage_memory(i).total, capacity)
+        return _fill_in_recompute(
+            changed, framework, lambda i: compute_stage_memory(i).total, gpu_capacity
+        )
 
     if inputs.zero != USUAL_ZERO:
         return fill_in_recompute(inputs.zero)
@@ -182,16 +193,19 @@ def fill_in_zero_and_recompute(
     if inputs.method != "full":
         return sharded
     undivided = dataclasses.replace(sharded, zero="1")
-    most = plausible_bytes_range(stage_memory(undivided), framework.id).high
-    return undivided if most <= capacity else sharded
+    most = plausible_bytes_range(compute_stage_memory(undivided), framework.id).high
+    return undivided if most <= gpu_capacity else sharded
 
 
 def _fill_in_recompute(
-    inputs: Any, framework: TrainingFramework, memory: Callable[[Any], float], capacity: float
+    inputs: Any,
+    framework: TrainingFramework,
+    compute_memory: Callable[[Any], float],
+    gpu_capacity: float,
 ) -> Any:
     """Return the inputs with the least recomputation that fits where they leave it open.
 
-    It fits if `memory` of the inputs is within the share of the capacity [B] that a plan may
+    It fits if `compute_memory` of the inputs is within the share of the capacity [B] that a plan may
     fill; if nothing fits, everything is recomputed. Which kind recomputes less depends on the
     length of the sequence: the longer it is, the more of the work is the core of attention.
     """
@@ -203,16 +217,18 @@ def _fill_in_recompute(
         kinds, key=lambda kind: recomputed_flops_per_token(model, inputs.sequence, kind)
     ):
         changed = dataclasses.replace(inputs, recompute=recompute)
-        if memory(changed) <= FILLED_SHARE * capacity:
+        if compute_memory(changed) <= FILLED_SHARE * gpu_capacity:
             return changed
     return dataclasses.replace(inputs, recompute="full")
 
 
-def recompute_note(typed: Any, inputs: Any) -> tuple[str, ...]:
-    if typed.recompute != LEAST_RECOMPUTE:
+def chosen_recompute_note(typed_inputs: Any, resolved_inputs: Any) -> tuple[str, ...]:
+    if typed_inputs.recompute != LEAST_RECOMPUTE:
         return ()
     share = f"{FILLED_SHARE:.0%} of the memory"
-    recompute = {"operators": "every second matrix product"}.get(inputs.recompute, inputs.recompute)
+    recompute = {"operators": "every second matrix product"}.get(
+        resolved_inputs.recompute, resolved_inputs.recompute
+    )
     return (f"Recomputation: {recompute}, as little as fits in {share}.",)
 
 
@@ -220,7 +236,7 @@ FILLED_SHARE = 0.95
 """Share of each GPU's memory that a plan may fill by default."""
 
 
-def fill_in_default_gpus(inputs: Any, default_gpus: int) -> Any:
+def fill_in_default_gpu_count(inputs: Any, default_gpus: int) -> Any:
     if inputs.gpus is not None:
         return inputs
     return dataclasses.replace(inputs, gpus=_default_gpus_for_method(inputs, default_gpus))
@@ -471,14 +487,14 @@ def resolve_published_formats(inputs: Any) -> Any:
         changes["cache"] = "fp16" if is_llama_cpp else published_cache
     published = getattr(inputs, "weights", "") in (PUBLISHED, PUBLISHED_OR_FP8)
     if published and is_llama_cpp:
-        changes["weights"] = usual_gguf_file(find_model(inputs.model))
+        changes["weights"] = usual_gguf_mixture(find_model(inputs.model))
     return dataclasses.replace(inputs, **changes) if changes else inputs
 
 
 def reject_gguf_without_llama_cpp(weights: str, engine_id: str) -> None:
     if weights in GGUF_FORMATS and engine_id != LLAMA_CPP:
         message = "This format is of llama.cpp and Ollama: choose them as the engine."
-        raise input_error("weights", weights, message)
+        raise impossible_input_error("weights", weights, message)
 
 
 def reject_transformers_engine(engine_id: str) -> None:
@@ -487,25 +503,25 @@ def reject_transformers_engine(engine_id: str) -> None:
             "Not estimated: Transformers answers one fixed batch and has no queue, so it has no "
             "speed under load. inference-memory has its memory."
         )
-        raise input_error("engine", engine_id, message)
+        raise impossible_input_error("engine", engine_id, message)
 
 
-def input_error(field: str, value: object, message: str) -> InvalidInputsError:
+def impossible_input_error(field: str, value: object, message: str) -> InvalidInputsError:
     """Build the error for a field whose value is impossible together with the others."""
     return InvalidInputsError((InputProblem(field, str(value), message),))
 
 
-def check_tensor_parallel(model: Architecture, gpus: int) -> None:
-    if problem := tensor_parallel_problem(model, gpus):
-        raise input_error("tensor_parallel", gpus, problem)
+def reject_impossible_tensor_parallel(model: Architecture, gpus: int) -> None:
+    if problem := find_tensor_parallel_problem(model, gpus):
+        raise impossible_input_error("tensor_parallel", gpus, problem)
 
 
-def check_gpu_rates(gpu: Accelerator, number_format: str = "bf16") -> None:
+def reject_gpu_without_rates(gpu: Accelerator, number_format: str = "bf16") -> None:
     """Reject a GPU without the rates, memory or number format that a time needs."""
     rates = (gpu.peak_rate("bf16"), gpu.memory_bandwidth)
     if None in rates or not gpu.engine_visible_memory:
         message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", gpu.id, message)
+        raise impossible_input_error("gpu", gpu.id, message)
     if gpu.peak_rate(number_format) is None:
         message = f"The {gpu.name} does not compute in {number_format.upper()}."
-        raise input_error("number_format", number_format, message)
+        raise impossible_input_error("number_format", number_format, message)

@@ -34,7 +34,7 @@ class CatalogTable(NamedTuple):
 
 
 @functools.cache
-def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
+def load_table_entries_by_id(file: str, table: str) -> dict[str, dict[str, Any]]:
     """Return the entries of `[[table]]` in data/`file`, by id.
 
     Raises UnsourcedEntryError when one has no `source` or no `read_on`.
@@ -42,7 +42,7 @@ def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
     return {row["id"]: require_sourced_row(row, file) for row in load_toml(file).get(table, [])}
 
 
-def pick_fields(row: Mapping[str, Any], dataclass: type) -> dict[str, Any]:
+def pick_dataclass_fields(row: Mapping[str, Any], dataclass: type) -> dict[str, Any]:
     """Return the values of a row that are fields of a dataclass."""
     return {f.name: row[f.name] for f in dataclasses.fields(dataclass) if f.name in row}
 
@@ -68,10 +68,10 @@ def require_sourced_row(row: dict[str, Any], file: str) -> dict[str, Any]:
 _READINGS = {"driver_memory_mib", "engine_memory_mib"}
 
 
-def normalize_name(name: str) -> str:
+def normalize_catalog_name(name: str) -> str:
     """Normalize a name for lookup: lower case, hyphens, no vendor.
 
-    >>> normalize_name("NVIDIA H100_SXM 80GB")
+    >>> normalize_catalog_name("NVIDIA H100_SXM 80GB")
     'h100-sxm-80gb'
     """
     text = re.sub(r"[\s_/()]+", "-", name.strip().lower()).strip("-")
@@ -82,23 +82,23 @@ def normalize_name(name: str) -> str:
 def load_ids_by_alias(file: str, table: str) -> dict[str, str]:
     """Map every alias of an entry to its id."""
     names: dict[str, str] = {}
-    for key, row in load_table(file, table).items():
+    for key, row in load_table_entries_by_id(file, table).items():
         for name in (*row.get("aliases", ()), row.get("name", key), key):
-            names.setdefault(normalize_name(name), key)
-        names[normalize_name(key)] = key
+            names.setdefault(normalize_catalog_name(name), key)
+        names[normalize_catalog_name(key)] = key
     return names
 
 
-def find_id_by_alias(file: str, table: str, name: str, noun: str) -> str:
+def find_id_by_alias(file: str, table: str, name: str, noun_in_error: str) -> str:
     """Return the id for `name`; raises LookupError with the closest name."""
     names = load_ids_by_alias(file, table)
-    key = names.get(normalize_name(name))
+    key = names.get(normalize_catalog_name(name))
     if key is not None:
         return key
-    close_names = difflib.get_close_matches(normalize_name(name), names, n=3, cutoff=0.5)
+    close_names = difflib.get_close_matches(normalize_catalog_name(name), names, n=3, cutoff=0.5)
     ids = tuple(dict.fromkeys(names[n] for n in close_names))
     hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"
-    raise LookupError(f"“{name}” is not {noun} of the catalog; {hint}.")
+    raise LookupError(f"“{name}” is not {noun_in_error} of the catalog; {hint}.")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,22 +145,22 @@ _INTERVALS = {
 }
 
 
-def error_range(interval_name: str, value: float) -> Bounds:
+def error_bounds_around(interval_name: str, value: float) -> Bounds:
     """Return the bounds around a modeled value.
 
-    >>> error_range("training", 100.0)
+    >>> error_bounds_around("training", 100.0)
     Bounds(low=84.0, high=132.0)
     """
     low, high = _INTERVALS[interval_name]
     return Bounds(value * low, value * high)
 
 
-def modeled_time(interval_name: str, value: float) -> OutputValue:
+def time_with_error_range(interval_name: str, value: float) -> OutputValue:
     """Return a modeled time, or a value that grows with it, with its error range."""
-    return OutputValue(value, *error_range(interval_name, value))
+    return OutputValue(value, *error_bounds_around(interval_name, value))
 
 
-def modeled_rate(interval_name: str, value: float) -> OutputValue:
+def rate_with_error_range(interval_name: str, value: float) -> OutputValue:
     """Return a modeled rate; `interval_name` is the interval of the time behind it."""
     low, high = _INTERVALS[interval_name]
     return OutputValue(value, value / high, value / low)

@@ -11,7 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from app.estimator.memory.inference_memory import cache_share_per_gpu, cached_elements
+from app.estimator.memory.inference_memory import (
+    cache_elements_per_token_of_layer,
+    cache_share_per_gpu,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import FormulaStep, OutputSpec
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
@@ -24,13 +27,13 @@ Term = float | str | tuple[float, str]
 class StepBuilder:
     """Builds the steps of one estimate: each of its lines ends in one of its outputs.
 
-    `topic` is the concept page for lines that name no other.
+    `default_topic` is the concept page for lines that name no other.
     """
 
     outputs: tuple[OutputSpec[Any], ...]
-    topic: str
+    default_topic: str
 
-    def line(
+    def build_step(
         self,
         output_name: str,
         formula: str,
@@ -47,11 +50,11 @@ class StepBuilder:
             value=value,
             unit=output.unit,
             source=source,
-            figure=output_name,
-            **{"label": output.label, "topic": self.topic, **label_or_topic},
+            output_name=output_name,
+            **{"label": output.label, "topic": self.default_topic, **label_or_topic},
         )
 
-    def line_from_template(
+    def build_step_from_template(
         self,
         output_name: str,
         template: str,
@@ -67,7 +70,7 @@ class StepBuilder:
         names = dict.fromkeys(_NAME.findall(template))
         texts = dict(zip(names, map(_term_text, terms), strict=True))
         numbers = _NAME.sub(lambda name: texts[name[1]], template)
-        return self.line(
+        return self.build_step(
             output_name, _NAME.sub(r"\1", template), numbers, value, source, **label_or_topic
         )
 
@@ -148,12 +151,12 @@ def format_exact_sum(values: Iterable[float], unit: str) -> str:
     return " + ".join(terms) or format_value(0.0, unit)
 
 
-def format_share_per_gpu(
+def share_per_gpu_formula(
     total_formula: str, total_bytes: float, gpu_bytes: float, gpus: int
 ) -> str:
     """Return what one of `gpus` GPUs stores of `total_formula`: one part is divided, the rest copied.
 
-    >>> format_share_per_gpu("8 GB", 8e9, 2e9, 4), format_share_per_gpu("8 GB", 8e9, 8e9, 1)
+    >>> share_per_gpu_formula("8 GB", 8e9, 2e9, 4), share_per_gpu_formula("8 GB", 8e9, 8e9, 1)
     ('8 GB ÷ 4', '8 GB')
     """
     if gpus == 1:
@@ -165,7 +168,7 @@ def format_share_per_gpu(
     return f"({total_formula} − {copy}) ÷ {gpus} + {copy}"
 
 
-def format_cache_formula(
+def kv_cache_formula(
     model: Architecture, tokens: int, element_bytes: float, state_bytes: float, gpus: int = 1
 ) -> str:
     """Return the cache of one sequence on one GPU as a formula, grouped by layer kind.
@@ -178,12 +181,14 @@ def format_cache_formula(
     for layer, number in model.layer_counts:
         mixer = layer.mixer
         divisor = round(1 / cache_share_per_gpu(mixer.kv_heads, gpus))
-        if mixer.cache:
-            cached_tokens = min(tokens, mixer.window) if mixer.window else tokens
-            elements = number * cached_elements(mixer, element_bytes)
+        if mixer.cache_elements_per_token:
+            cached_tokens = min(tokens, mixer.window_tokens) if mixer.window_tokens else tokens
+            elements = number * cache_elements_per_token_of_layer(mixer, element_bytes)
             elements_by_group[cached_tokens, divisor] += elements
-        if mixer.near:
-            elements_by_group[min(tokens, mixer.near_tokens), divisor] += number * mixer.near
+        if mixer.extra_elements_of_near_token:
+            elements_by_group[min(tokens, mixer.near_tokens), divisor] += (
+                number * mixer.extra_elements_of_near_token
+            )
     parts = []
     for (cached_tokens, divisor), elements in elements_by_group.items():
         divisor_text = f" ÷ {divisor}" if gpus > 1 else ""
@@ -194,35 +199,35 @@ def format_cache_formula(
     return " + ".join(parts) or format_term(0.0, "B")
 
 
-def cache_source(model: Architecture, default: str) -> str:
-    """Return the source for the model's kind of cache, `default` for standard attention.
+def kv_cache_source(model: Architecture, default_source: str) -> str:
+    """Return the source for the model's kind of cache, `default_source` for standard attention.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> cache_source(find_model("deepseek-v3"), "shazeer-2019")
+    >>> kv_cache_source(find_model("deepseek-v3"), "shazeer-2019")
     'deepseek-v2'
     """
-    kinds = {a.mixer.kind for a, _ in model.layer_counts if a.mixer.cache}
+    kinds = {a.mixer.kind for a, _ in model.layer_counts if a.mixer.cache_elements_per_token}
     if kinds == {"latent"}:
         return "deepseek-v2"
     if model.sliding_window:
         return "mistral-7b"
-    return default if kinds else "mamba"
+    return default_source if kinds else "mamba"
 
 
-def format_product(line: str, number: float, *, sign: str = "×") -> str:
+def multiply_formula(formula: str, number: float, *, sign: str = "×") -> str:
     """Multiply a line by a number, with brackets around a sum.
 
-    >>> format_product("1 + 2", 3), format_product("1 × 2", 3)
+    >>> multiply_formula("1 + 2", 3), multiply_formula("1 × 2", 3)
     ('(1 + 2) × 3', '1 × 2 × 3')
     """
-    return f"{_bracket_sum(line)} {sign} {format_term(number)}"
+    return f"{_bracket_sum(formula)} {sign} {format_term(number)}"
 
 
-def _bracket_sum(line: str) -> str:
-    return f"({line})" if " + " in line or " − " in line else line
+def _bracket_sum(formula: str) -> str:
+    return f"({formula})" if " + " in formula or " − " in formula else formula
 
 
-def _multiplying_weights(model: Architecture) -> float:
+def _active_weights_with_head(model: Architecture) -> float:
     """Return the active weights that multiply a token, with the output head."""
     return model.embedding_parameters + sum(
         matrix.active_parameters * number
@@ -231,11 +236,11 @@ def _multiplying_weights(model: Architecture) -> float:
     )
 
 
-def format_adapter_flops_per_token(
+def adapter_flops_per_token_formula(
     model: Architecture, flops_per_token: float, adapters: float
 ) -> str:
     """Return the FLOPs to train adapters on a token as a formula."""
-    weights = _multiplying_weights(model)
+    weights = _active_weights_with_head(model)
     attention = format_term(flops_per_token - 4 * weights - 6 * adapters, "FLOP")
     return f"4 × {format_term(weights)} + 6 × {format_term(adapters)} + {attention}"
 
@@ -247,7 +252,7 @@ class FormulaTexts(NamedTuple):
     substituted: str
 
 
-def format_daly_interval(stall: float, mtbf: float) -> FormulaTexts:
+def daly_interval_formula(stall: float, mtbf: float) -> FormulaTexts:
     """Return Daly's interval between checkpoints."""
     mtbf_text = format_term(mtbf, "s")
     if stall >= 2 * mtbf:
@@ -259,8 +264,8 @@ def format_daly_interval(stall: float, mtbf: float) -> FormulaTexts:
     return FormulaTexts(formula, template.format(format_term(stall, "s"), mtbf_text))
 
 
-def format_training_flops_per_token(model: Architecture, flops_per_token: float) -> str:
+def training_flops_per_token_formula(model: Architecture, flops_per_token: float) -> str:
     """Return the FLOPs to train on a token as a formula: weights and attention."""
-    weights = _multiplying_weights(model)
+    weights = _active_weights_with_head(model)
     attention = format_term(flops_per_token - 6 * weights, "FLOP")
     return f"6 × {format_term(weights)} + {attention}"

@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator import units
-from app.estimator.hardware.catalog import gpu_id_of_card_or_system, network_part_id, system_id
+from app.estimator.hardware.catalog import (
+    find_gpu_id_by_gpu_or_system,
+    find_network_part_id,
+    find_system_id,
+)
 from app.estimator.models.lookup import (
     LONGEST_CONFIG,
-    config_key,
+    compress_config_to_key,
     is_config_key,
     is_config_text,
     normalize_model_name,
@@ -39,7 +43,7 @@ class InputSpec:
     `choices` are values with their labels; for a catalog, the entries that the list
     offers, all if empty. `aliases` are values of other estimates and the choices they mean
     here. `count_field` is the field that takes the 8 of a GPU typed as
-    `8x H100`. `usual` returns the value that counts if an optional field is empty.
+    `8x H100`. `compute_usual_value` returns the value that counts if an optional field is empty.
     `replaced_by` is a field instead of which this one counts only while it is empty. `quantity`
     tells inputs of different estimates apart that have one name and mean different things: no
     value is passed from one to the other.
@@ -63,7 +67,7 @@ class InputSpec:
     count_field: str = ""
     replaced_by: str = ""
     quantity: str = ""
-    usual: Callable[[Any], Any] | None = None
+    compute_usual_value: Callable[[Any], Any] | None = None
 
     @property
     def is_year(self) -> bool:
@@ -90,7 +94,7 @@ def input_field(
     defaults = {"kind": kind, "optional": default is None, "minimum": minimum, "maximum": maximum}
     spec = {**defaults, **spec}
     unit = str(spec.get("unit", ""))
-    base = units.UNITS[unit].base if unit in units.UNITS else unit
+    base = units.UNITS[unit].base_unit if unit in units.UNITS else unit
     if base != unit:
         spec |= {"unit": base, "typed_unit": unit}
     return dataclasses.field(default=default, metadata={"input": InputSpec(label, **spec)})
@@ -148,7 +152,7 @@ def input_specs(inputs_type: type) -> dict[str, InputSpec]:
     return {f.name: f.metadata["input"] for f in dataclasses.fields(inputs_type)}
 
 
-def parse_inputs(inputs_type: type, typed: Mapping[str, Any]) -> Any:
+def parse_inputs(inputs_type: type, typed_by_field: Mapping[str, Any]) -> Any:
     """Convert typed values ("70B", "128k", "8 GB", "fp8", True) to the inputs dataclass.
 
     Missing and empty fields take their defaults; unknown fields, unreadable values
@@ -156,12 +160,12 @@ def parse_inputs(inputs_type: type, typed: Mapping[str, Any]) -> Any:
     int or float are base units already.
     """
     fields = input_specs(inputs_type)
-    if len(typed) > MOST_INPUTS:
-        message = f"{len(typed):,} inputs are too many: at most {MOST_INPUTS}."
+    if len(typed_by_field) > MOST_INPUTS:
+        message = f"{len(typed_by_field):,} inputs are too many: at most {MOST_INPUTS}."
         raise InvalidInputsError((InputProblem("", "", message),))
     problems: list[InputProblem] = []
     values: dict[str, Any] = {}
-    for name, raw in _split_counted_gpu(fields, typed).items():
+    for name, raw in _split_gpu_and_its_count(fields, typed_by_field).items():
         field = fields.get(name)
         if field is None:
             problems.append(_unknown_field_problem(name, raw, fields))
@@ -194,7 +198,7 @@ def inputs_to_query(inputs: Any) -> dict[str, str]:
     return text
 
 
-def format_typed_value(field: InputSpec, value: Any) -> str:
+def format_typed_value(spec: InputSpec, value: Any) -> str:
     """Format one value as a person would type it into its field.
 
     A configuration becomes its key, which is short enough for a URL.
@@ -205,28 +209,32 @@ def format_typed_value(field: InputSpec, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return config_key(value) if field.kind == "model" and is_config_text(value) else value
-    if field.typed_unit:
-        typed = units.convert_unit(float(value), field.unit, field.typed_unit)
+        return (
+            compress_config_to_key(value)
+            if spec.kind == "model" and is_config_text(value)
+            else value
+        )
+    if spec.typed_unit:
+        typed = units.convert_unit(float(value), spec.unit, spec.typed_unit)
         for text in (f"{typed:.12g}", _format_shortest_number(typed)):
-            if units.parse_quantity(text, field.unit, field.typed_unit) == value:
+            if units.parse_quantity(text, spec.unit, spec.typed_unit) == value:
                 return text
-        if not field.unit:  # Shares are always typed without another unit.
+        if not spec.unit:  # Shares are always typed without another unit.
             return f"{typed:.12g}"
     number = _format_shortest_number(value)
-    return f"{number} {field.unit}" if field.typed_unit and field.unit else number
+    return f"{number} {spec.unit}" if spec.typed_unit and spec.unit else number
 
 
-def describe_read_thousands(inputs_type: type, typed: Mapping[str, Any]) -> str:
+def describe_how_thousands_were_read(inputs_type: type, typed_by_field: Mapping[str, Any]) -> str:
     """Say how tokens that are typed with k or K were read, as sentences; empty without any.
 
     >>> from app.estimator.estimates.inference_memory import InferenceMemoryInputs
-    >>> describe_read_thousands(InferenceMemoryInputs, {"context": "128k"})
+    >>> describe_how_thousands_were_read(InferenceMemoryInputs, {"context": "128k"})
     'Context: 128k is 128,000 tokens; 128K would be 131,072.'
     """
     sentences = []
     for name, field in input_specs(inputs_type).items():
-        text = str(typed.get(name, "")).strip()
+        text = str(typed_by_field.get(name, "")).strip()
         if field.unit == "token" and (match := _THOUSANDS.match(text)):
             other = f"{match[1]}{match[2].swapcase()}"
             read, otherwise = (units.parse_quantity(t, "token") for t in (text, other))
@@ -240,19 +248,19 @@ def describe_read_thousands(inputs_type: type, typed: Mapping[str, Any]) -> str:
 _THOUSANDS = re.compile(r"^(\d[\d.,]*) ?([kK])\b")
 
 
-def describe_range(field: InputSpec) -> str:
+def describe_valid_values(spec: InputSpec) -> str:
     """Describe the valid values of a field: `1 to 1,024`, `bf16, fp8 or int4`.
 
-    >>> describe_range(InputSpec("GPUs", kind="count", minimum=1, maximum=8))
+    >>> describe_valid_values(InputSpec("GPUs", kind="count", minimum=1, maximum=8))
     '1 to 8'
-    >>> describe_range(InputSpec("Year", kind="count", minimum=2000, maximum=2100))
+    >>> describe_valid_values(InputSpec("Year", kind="count", minimum=2000, maximum=2100))
     '2000 to 2100'
     """
-    if field.kind == "choice":
-        return _join_with_or(tuple(value for value, _ in field.choices))
-    if field.kind == "flag":
+    if spec.kind == "choice":
+        return _join_with_or(tuple(value for value, _ in spec.choices))
+    if spec.kind == "flag":
         return "yes or no"
-    minimum, maximum = (_format_bound(field, b) for b in (field.minimum, field.maximum))
+    minimum, maximum = (_format_bound(spec, b) for b in (spec.minimum, spec.maximum))
     if minimum and maximum:
         return f"{minimum} to {maximum}"
     if minimum:
@@ -260,16 +268,18 @@ def describe_range(field: InputSpec) -> str:
     return f"at most {maximum}" if maximum else "a number"
 
 
-def _split_counted_gpu(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
+def _split_gpu_and_its_count(
+    specs_by_field: dict[str, InputSpec], typed_by_field: Mapping[str, Any]
+) -> dict[str, Any]:
     """Split a counted GPU, `8x H100`, into the GPU and the count field."""
-    values = dict(typed)
-    for name, raw in typed.items():
-        field = fields.get(name)
+    values = dict(typed_by_field)
+    for name, raw in typed_by_field.items():
+        field = specs_by_field.get(name)
         if field is None or not field.count_field or not isinstance(raw, str):
             continue
         if len(raw) <= LONGEST_VALUE and (match := _COUNTED.match(raw)):
             values[name] = match["what"]
-            if typed.get(field.count_field) in (None, ""):
+            if typed_by_field.get(field.count_field) in (None, ""):
                 values[field.count_field] = match["count"]
     return values
 
@@ -277,78 +287,84 @@ def _split_counted_gpu(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -
 _COUNTED = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
 
 
-def _unknown_field_problem(name: str, raw: Any, fields: dict[str, InputSpec]) -> InputProblem:
+def _unknown_field_problem(
+    name: str, typed_value: Any, specs_by_field: dict[str, InputSpec]
+) -> InputProblem:
     if len(name) > LONGEST_VALUE:
         message = f"The name of an input has {len(name):,} characters; none here has."
-        return InputProblem(_shorten_value(name), _shorten_value(raw), message)
-    hint = f"Known: {_join_with_or(tuple(fields))}."
-    if close := difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4):
+        return InputProblem(_shorten_value(name), _shorten_value(typed_value), message)
+    hint = f"Known: {_join_with_or(tuple(specs_by_field))}."
+    if close := difflib.get_close_matches(name.replace("-", "_"), specs_by_field, n=1, cutoff=0.4):
         hint = f"Did you mean “{close[0]}”?"
-    return InputProblem(name, _shorten_value(raw), f"“{name}” is not an input here. {hint}")
+    return InputProblem(name, _shorten_value(typed_value), f"“{name}” is not an input here. {hint}")
 
 
-def _shorten_value(raw: Any) -> str:
-    text = str(raw)
+def _shorten_value(typed_value: Any) -> str:
+    text = str(typed_value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
-def _parse_value(field: InputSpec, raw: Any) -> Any:
-    max_length = _max_length(field, raw)
-    if max_length is not None and len(str(raw)) > max_length:
-        message = f"The value for {_name_in_sentence(field)} has {len(str(raw)):,} characters"
+def _parse_value(spec: InputSpec, typed_value: Any) -> Any:
+    max_length = _max_text_length(spec, typed_value)
+    if max_length is not None and len(str(typed_value)) > max_length:
+        message = f"The value for {_field_name_in_sentence(spec)} has {len(str(typed_value)):,} characters"
         raise ValueError(f"{message}; at most {max_length} can be read.")
-    if field.kind in _PARSERS:
-        return _PARSERS[field.kind](field, raw)
-    number = _parse_number(field, raw)
-    if field.kind == "count":
+    if spec.kind in _PARSERS:
+        return _PARSERS[spec.kind](spec, typed_value)
+    number = _parse_number(spec, typed_value)
+    if spec.kind == "count":
         if number != int(number):
-            raise ValueError(f"“{raw}” for {_name_in_sentence(field)} is not a whole number.")
+            raise ValueError(
+                f"“{typed_value}” for {_field_name_in_sentence(spec)} is not a whole number."
+            )
         number = int(number)
-    _check_range(field, raw, number)
+    _check_range(spec, typed_value, number)
     return number
 
 
-def _max_length(field: InputSpec, raw: Any) -> int | None:
+def _max_text_length(spec: InputSpec, typed_value: Any) -> int | None:
     """Return the maximum length of a value; None for texts, which have their own maximum."""
-    if field.kind == "text":
+    if spec.kind == "text":
         return None
-    text = str(raw)
-    is_long = field.kind == "model" and (is_config_text(text) or is_config_key(text))
+    text = str(typed_value)
+    is_long = spec.kind == "model" and (is_config_text(text) or is_config_key(text))
     return LONGEST_CONFIG if is_long else LONGEST_VALUE
 
 
-def _parse_number(field: InputSpec, raw: Any) -> float:
-    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
-        message = f"“{raw}” for {_name_in_sentence(field)} is not a number."
+def _parse_number(spec: InputSpec, typed_value: Any) -> float:
+    if isinstance(typed_value, bool) or not isinstance(typed_value, int | float | str):
+        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} is not a number."
         raise ValueError(message)  # noqa: TRY004 - all errors of typed values are ValueError
     try:
-        if isinstance(raw, str):
-            number = units.parse_quantity(raw, field.unit, field.typed_unit)
+        if isinstance(typed_value, str):
+            number = units.parse_quantity(typed_value, spec.unit, spec.typed_unit)
         else:
-            number = float(raw)
+            number = float(typed_value)
     except (ValueError, OverflowError):
-        message = f"“{raw}” for {_name_in_sentence(field)} cannot be read; {_input_hint(field)}."
+        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} cannot be read; {_input_hint(spec)}."
         raise ValueError(message) from None
     if not math.isfinite(number):
-        raise ValueError(f"“{raw}” for {_name_in_sentence(field)} is not a finite number.")
+        raise ValueError(
+            f"“{typed_value}” for {_field_name_in_sentence(spec)} is not a finite number."
+        )
     return number
 
 
-def _check_range(field: InputSpec, raw: Any, number: float) -> None:
-    too_small = field.minimum is not None and number < field.minimum
-    if too_small or (field.maximum is not None and number > field.maximum):
+def _check_range(spec: InputSpec, typed_value: Any, number: float) -> None:
+    too_small = spec.minimum is not None and number < spec.minimum
+    if too_small or (spec.maximum is not None and number > spec.maximum):
         size = "small" if too_small else "large"
-        message = f"“{raw}” for {_name_in_sentence(field)} is too {size}: {describe_range(field)}."
+        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} is too {size}: {describe_valid_values(spec)}."
         raise ValueError(message)
 
 
-def _parse_choice(field: InputSpec, raw: Any) -> str:
-    text = str(raw).strip().lower()
-    text = dict(field.aliases).get(text, text)
-    for value, label in field.choices:
+def _parse_choice(spec: InputSpec, typed_value: Any) -> str:
+    text = str(typed_value).strip().lower()
+    text = dict(spec.aliases).get(text, text)
+    for value, label in spec.choices:
         if text in {value.lower(), label.lower()}:
             return value
-    message = f"“{raw}” is not a choice for {_name_in_sentence(field)}: {describe_range(field)}."
+    message = f"“{typed_value}” is not a choice for {_field_name_in_sentence(spec)}: {describe_valid_values(spec)}."
     raise ValueError(message)
 
 
@@ -356,27 +372,27 @@ _TRUE = frozenset({"yes", "true", "on", "1", "y"})
 _FALSE = frozenset({"no", "false", "off", "0", "n", ""})
 
 
-def _parse_flag(field: InputSpec, raw: Any) -> bool:
-    if isinstance(raw, bool):
-        return raw
-    text = str(raw).strip().lower()
+def _parse_flag(spec: InputSpec, typed_value: Any) -> bool:
+    if isinstance(typed_value, bool):
+        return typed_value
+    text = str(typed_value).strip().lower()
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise ValueError(f"“{raw}” for {_name_in_sentence(field)} is neither yes nor no.")
+    raise ValueError(f"“{typed_value}” for {_field_name_in_sentence(spec)} is neither yes nor no.")
 
 
-def _parse_text(field: InputSpec, raw: Any) -> str:
-    text = raw if isinstance(raw, str) else json.dumps(raw)
-    if field.maximum is not None and len(text) > field.maximum:
+def _parse_text(spec: InputSpec, typed_value: Any) -> str:
+    text = typed_value if isinstance(typed_value, str) else json.dumps(typed_value)
+    if spec.maximum is not None and len(text) > spec.maximum:
         raise ValueError(
-            f"The text for {_name_in_sentence(field)} is too long: {describe_range(field)}."
+            f"The text for {_field_name_in_sentence(spec)} is too long: {describe_valid_values(spec)}."
         )
     return text
 
 
-def _parse_catalog_name(find_id: Callable[[str], str], _: InputSpec, raw: Any) -> str:
+def _parse_catalog_name(find_id: Callable[[str], str], _: InputSpec, typed_value: Any) -> str:
     try:
-        return find_id(str(raw))
+        return find_id(str(typed_value))
     except LookupError as error:
         raise ValueError(error.args[0]) from None
 
@@ -386,33 +402,33 @@ _PARSERS: dict[str, Callable[[InputSpec, Any], Any]] = {
     "flag": _parse_flag,
     "text": _parse_text,
     "model": functools.partial(_parse_catalog_name, normalize_model_name),
-    "gpu": functools.partial(_parse_catalog_name, gpu_id_of_card_or_system),
-    "system": functools.partial(_parse_catalog_name, system_id),
-    "network": functools.partial(_parse_catalog_name, network_part_id),
+    "gpu": functools.partial(_parse_catalog_name, find_gpu_id_by_gpu_or_system),
+    "system": functools.partial(_parse_catalog_name, find_system_id),
+    "network": functools.partial(_parse_catalog_name, find_network_part_id),
 }
 
 
-def _name_in_sentence(field: InputSpec) -> str:
-    return label_in_sentence(field.label or "the field")
+def _field_name_in_sentence(spec: InputSpec) -> str:
+    return label_in_sentence(spec.label or "the field")
 
 
-def _input_hint(field: InputSpec) -> str:
-    if field.minimum is not None or field.maximum is not None:
-        return f"write {describe_range(field)}"
-    unit = field.typed_unit or units.agree_unit(2, field.unit)
+def _input_hint(spec: InputSpec) -> str:
+    if spec.minimum is not None or spec.maximum is not None:
+        return f"write {describe_valid_values(spec)}"
+    unit = spec.typed_unit or units.inflect_unit(2, spec.unit)
     return f"write a number{' in ' + unit if unit else ''}"
 
 
-def _format_bound(field: InputSpec, bound: float | None) -> str:
+def _format_bound(spec: InputSpec, bound: float | None) -> str:
     if bound is None:
         return ""
-    if field.typed_unit:
-        bound = units.convert_unit(bound, field.unit, field.typed_unit)
-        text = units.append_unit(units.format_number(bound), field.typed_unit)
+    if spec.typed_unit:
+        bound = units.convert_unit(bound, spec.unit, spec.typed_unit)
+        text = units.append_unit(units.format_number(bound), spec.typed_unit)
         return text.replace(units.NBSP, " ")
-    if field.is_year:
+    if spec.is_year:
         return f"{bound:.0f}"
-    unit = units.agree_unit(bound, field.unit) if bound != 1 else ""
+    unit = units.inflect_unit(bound, spec.unit) if bound != 1 else ""
     return f"{units.format_number(bound)} {unit}".rstrip()
 
 

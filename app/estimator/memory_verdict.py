@@ -8,22 +8,22 @@ from typing import Any
 from app.estimator.formula_steps import extra_decimals_for_exact_sum
 from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
-from app.estimator.memory.inference_memory import RefusedStart
+from app.estimator.memory.inference_memory import VllmStartRefusal
 from app.estimator.result import FieldChange, Status, Verdict, VerdictFlip
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
 TIGHT = 0.1
 
 
-def memory_status(need: float, limit: float) -> Status:
+def memory_status(needed_bytes: float, limit_bytes: float) -> Status:
     """Return `no` above the limit, `tight` with less than 10 % free, else `fits`.
 
     >>> memory_status(149.4e9, 80e9), memory_status(75e9, 80e9), memory_status(40e9, 80e9)
     ('no', 'tight', 'fits')
     """
-    if need > limit:
+    if needed_bytes > limit_bytes:
         return "no"
-    return "tight" if limit - need < TIGHT * limit else "fits"
+    return "tight" if limit_bytes - needed_bytes < TIGHT * limit_bytes else "fits"
 
 
 _LEADS: dict[Status, str] = {"no": "Does not fit.", "tight": "Tight.", "fits": "Fits.", "info": ""}
@@ -35,77 +35,83 @@ UNSURE_LEAD = "May not fit."
 class MemoryLimit:
     """Memory of a GPU: the usable part, and the size on the label [B]."""
 
-    usable: float
-    whole: float
-    label: float | None = None
+    usable_bytes: float
+    whole_bytes: float
+    label_bytes: float | None = None
 
 
-def memory_verdict(
-    need: float,
-    memory: MemoryLimit,
+def build_memory_verdict(
+    needed_bytes: float,
+    memory_limit: MemoryLimit,
     gpus: int,
-    least: float | None = None,
-    most: float | None = None,
+    min_needed_bytes: float | None = None,
+    max_needed_bytes: float | None = None,
     *,
     subject: str = "",
 ) -> Verdict:
-    r"""Return whether a GPU that needs `need` bytes has enough memory.
+    r"""Return whether a GPU that needs `needed_bytes` bytes has enough memory.
 
-    `least` and `most` bound a modeled need. If the limit is within these bounds, the
+    `min_needed_bytes` and `max_needed_bytes` bound a modeled need. If the limit is within these bounds, the
     verdict is that it may fit. `subject` starts the sentence if it is not a whole GPU that has it.
 
     >>> memory = MemoryLimit(80e9, 80e9)
-    >>> memory_verdict(149.4e9, memory, 8).text.replace("\u00a0", " ")
+    >>> build_memory_verdict(149.4e9, memory, 8).text.replace("\u00a0", " ")
     'Each GPU would need 149.4 GB and has 80 GB.'
-    >>> memory_verdict(80.012e9, memory, 1).text.replace("\u00a0", " ")
+    >>> build_memory_verdict(80.012e9, memory, 1).text.replace("\u00a0", " ")
     'The GPU would need 12 MB more than 80 GB and has 80 GB.'
-    >>> memory_verdict(39.45e9, MemoryLimit(85.52e9, 85.52e9), 1).text.replace("\u00a0", " ")
+    >>> build_memory_verdict(39.45e9, MemoryLimit(85.52e9, 85.52e9), 1).text.replace("\u00a0", " ")
     'The GPU needs 39.45 GB and has 85.52 GB: 46.1 GB free.'
-    >>> close = memory_verdict(82e9, memory, 8, least=74e9)
+    >>> close = build_memory_verdict(82e9, memory, 8, min_needed_bytes=74e9)
     >>> close.status, close.lead
     ('tight', 'May not fit.')
     >>> close.text.replace("\u00a0", " ")
     'Each GPU would need 82 GB and has 80 GB; the estimate may be as low as 74 GB.'
-    >>> close = memory_verdict(76e9, memory, 8, most=82e9)
+    >>> close = build_memory_verdict(76e9, memory, 8, max_needed_bytes=82e9)
     >>> close.status, close.lead
     ('tight', 'May not fit.')
     >>> close.text.replace("\u00a0", " ")
     'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB, 2 GB too much.'
     """
-    limit, whole, label = memory.usable, memory.whole, memory.label
-    status = memory_status(need, limit)
+    limit, whole = memory_limit.usable_bytes, memory_limit.whole_bytes
+    label = memory_limit.label_bytes
+    status = memory_status(needed_bytes, limit)
     subject = subject or ("Each GPU" if gpus > 1 else "The GPU")
-    exact_decimals = extra_decimals_for_exact_sum((limit, -need), "B") if need <= limit else 0
+    exact_decimals = (
+        extra_decimals_for_exact_sum((limit, -needed_bytes), "B") if needed_bytes <= limit else 0
+    )
     extra_decimals = min(exact_decimals, 1)
-    capacity_clause = f"has {capacity_text(whole, label, extra_decimals)}"
+    capacity_clause = f"has {format_capacity_with_label_size(whole, label, extra_decimals)}"
     if limit < whole:
-        capacity_clause = (
-            f"may use {format_value(limit, 'B', extra_decimals)} of {capacity_text(whole, label)}"
-        )
-    need_text = format_value(need, "B", extra_decimals)
+        capacity_clause = f"may use {format_value(limit, 'B', extra_decimals)} of {format_capacity_with_label_size(whole, label)}"
+    need_text = format_value(needed_bytes, "B", extra_decimals)
     if status == "no" and need_text == format_value(limit, "B"):
-        need_text = f"{format_value(need - limit, 'B')} more than {need_text}"
-    if uncertainty := _crossed_limit_text(need, limit, least, most):
-        verb = "would need" if need > limit else "needs"
+        need_text = f"{format_value(needed_bytes - limit, 'B')} more than {need_text}"
+    if uncertainty := _crossed_limit_text(needed_bytes, limit, min_needed_bytes, max_needed_bytes):
+        verb = "would need" if needed_bytes > limit else "needs"
         text = f"{subject} {verb} {need_text} and {capacity_clause}; {uncertainty}"
         return Verdict("tight", UNSURE_LEAD, text)
     if status == "no":
         text = f"{subject} would need {need_text} and {capacity_clause}."
     else:
-        free = format_value(limit - need, "B")
+        free = format_value(limit - needed_bytes, "B")
         if exact_decimals > 1:
             free = _subtract_as_printed(format_value(limit, "B", extra_decimals), need_text)
         text = f"{subject} needs {need_text} and {capacity_clause}: {free} free."
     return Verdict(status, _LEADS[status], text)
 
 
-def _crossed_limit_text(need: float, limit: float, least: float | None, most: float | None) -> str:
+def _crossed_limit_text(
+    needed_bytes: float,
+    limit: float,
+    min_needed_bytes: float | None,
+    max_needed_bytes: float | None,
+) -> str:
     """Return a note if one bound of a modeled need is on the other side of the limit."""
-    if need > limit and least is not None and least <= limit:
-        return f"the estimate may be as low as {format_value(least, 'B')}."
-    if need <= limit and most is not None and most > limit:
-        over = format_value(most - limit, "B")
-        return f"the estimate may be as high as {format_value(most, 'B')}, {over} too much."
+    if needed_bytes > limit and min_needed_bytes is not None and min_needed_bytes <= limit:
+        return f"the estimate may be as low as {format_value(min_needed_bytes, 'B')}."
+    if needed_bytes <= limit and max_needed_bytes is not None and max_needed_bytes > limit:
+        over = format_value(max_needed_bytes - limit, "B")
+        return f"the estimate may be as high as {format_value(max_needed_bytes, 'B')}, {over} too much."
     return ""
 
 
@@ -128,26 +134,30 @@ MOST_SEQUENCES = ("max_sequences", f"Most sequences of the engine ({MAX_NUM_SEQS
 """The field of what vLLM calls max-num-seqs, and its label as a change of its own."""
 
 
-def build_start_flips(refused: RefusedStart | None) -> tuple[VerdictFlip, ...]:
+def build_vllm_start_flips(refusal: VllmStartRefusal | None) -> tuple[VerdictFlip, ...]:
     """Return the most sequences with which vLLM starts, if it refuses those it has."""
-    if refused is None or not refused.most:
+    if refusal is None or not refusal.max_accepted_sequences:
         return ()
-    now, then = format_number(refused.sequences), format_number(refused.most)
+    now, then = (
+        format_number(refusal.refused_sequences),
+        format_number(refusal.max_accepted_sequences),
+    )
     return (VerdictFlip(*MOST_SEQUENCES, now, then, "vLLM starts."),)
 
 
-def add_change_to_start(flip: VerdictFlip, refused: RefusedStart | None) -> VerdictFlip:
+def add_vllm_start_change(flip: VerdictFlip, refusal: VllmStartRefusal | None) -> VerdictFlip:
     """Return a flip with fewer sequences as a second change, if vLLM refuses to start with it alone.
 
-    `refused` are the sequences that it refuses then.
+    `refusal` are the sequences that it refuses then.
     """
-    if refused is None or not refused.most:
+    if refusal is None or not refusal.max_accepted_sequences:
         return flip
-    most = format_number(refused.most)
+    most = format_number(refusal.max_accepted_sequences)
     if flip.field == MOST_SEQUENCES[0]:
-        return dataclasses.replace(flip, flips_at=most)
+        return dataclasses.replace(flip, flip_value=most)
     return dataclasses.replace(
-        flip, also=(*flip.also, FieldChange(MOST_SEQUENCES[0], MAX_NUM_SEQS, most))
+        flip,
+        other_changes=(*flip.other_changes, FieldChange(MOST_SEQUENCES[0], MAX_NUM_SEQS, most)),
     )
 
 
@@ -161,23 +171,25 @@ def _subtract_as_printed(limit: str, need: str) -> str:
     return format_value(limit_bytes - need_bytes, limit.partition(NBSP)[2], 1)
 
 
-def uncertain_fit_note(limit: float, least: float, most: float) -> str:
+def uncertain_fit_note(limit: float, min_needed_bytes: float, max_needed_bytes: float) -> str:
     """Return a note that the verdict is uncertain; empty if both bounds agree.
 
     >>> uncertain_fit_note(80e9, 74e9, 90e9), uncertain_fit_note(80e9, 60e9, 70e9)
     ('Not sure: the limit lies within the range of the estimate.', '')
     """
-    is_uncertain = least <= limit < most
+    is_uncertain = min_needed_bytes <= limit < max_needed_bytes
     return "Not sure: the limit lies within the range of the estimate." if is_uncertain else ""
 
 
-def capacity_text(capacity: float, label_size: float | None, extra_decimals: int = 0) -> str:
+def format_capacity_with_label_size(
+    capacity: float, label_size: float | None, extra_decimals: int = 0
+) -> str:
     r"""Format the capacity of a GPU, with the label size if that differs.
 
     `extra_decimals` adds decimals, for a number that is used in a subtraction.
 
-    >>> capacity_text(85.52e9, 80e9).replace("\u00a0", " "), capacity_text(48e9, 48e9) == "48\u00a0GB"
-    ('85.5 GB (80 GB on the label)', True)
+    >>> format_capacity_with_label_size(85.52e9, 80e9).replace("\u00a0", " ")
+    '85.5 GB (80 GB on the label)'
     """
     text = format_value(capacity, "B", extra_decimals)
     if label_size is None or format_value(label_size, "B") == format_value(capacity, "B"):
@@ -185,11 +197,11 @@ def capacity_text(capacity: float, label_size: float | None, extra_decimals: int
     return f"{text} ({format_value(label_size, 'B')} on the label)"
 
 
-def capacity_note(gpu: Accelerator) -> str:
+def real_capacity_note(gpu: Accelerator) -> str:
     r"""Return a note on a GPU's real capacity and its source, if it differs from the label.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
+    >>> real_capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
     'H100 SXM5 80GB: 80 GB on the label; nvidia-smi shows 85.5 GB (81,559 MiB), of which programs get 84.9 GB.'
     """
     if gpu.kind == OWN_CARD:
@@ -213,12 +225,12 @@ def capacity_note(gpu: Accelerator) -> str:
     return f"{note}."
 
 
-def find_root(
+def find_root_by_secants(
     excess: Callable[[float], float], first_guess: float, second_guess: float
 ) -> float | None:
     """Find a zero of a smooth function with secants; None if not found.
 
-    >>> round(find_root(lambda x: x * x - 2, 1.0, 2.0), 6)
+    >>> round(find_root_by_secants(lambda x: x * x - 2, 1.0, 2.0), 6)
     1.414214
     """
     low, high = excess(first_guess), excess(second_guess)
@@ -237,16 +249,16 @@ def find_root(
     return second_guess if abs(high) < 1e-6 else None
 
 
-def round_past_limit(value: float, *, up: bool) -> str:
+def round_past_limit(value: float, *, rounds_up: bool) -> str:
     """Round to three digits, toward the side on which the verdict has flipped.
 
-    >>> round_past_limit(4.9862, up=True), round_past_limit(4.9862, up=False)
+    >>> round_past_limit(4.9862, rounds_up=True), round_past_limit(4.9862, rounds_up=False)
     ('4.99', '4.98')
     """
     if value <= 0:
         return "0"
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
-    steps = math.ceil(value / scale) if up else math.floor(value / scale)
+    steps = math.ceil(value / scale) if rounds_up else math.floor(value / scale)
     return format_number(float(f"{steps * scale:.6g}"))
 
 
@@ -258,15 +270,22 @@ def is_allowed_after_rounding(inputs_type: type, field: str, value: float) -> bo
 
 
 def build_number_flip(
-    inputs: Any, field: str, value: float, becomes: str, *, unit: str, factor: float = 1.0, up: bool
+    inputs: Any,
+    field: str,
+    value: float,
+    verdict_after: str,
+    *,
+    unit: str,
+    unit_factor: float = 1.0,
+    rounds_up: bool,
 ) -> tuple[VerdictFlip, ...]:
     """Return the flip at a value in base units, rounded past it; none if the field forbids it.
 
-    `unit` is written behind the number, `factor` that of the unit to the base unit.
+    `unit` is written behind the number, `unit_factor` that of the unit to the base unit.
     """
     inputs_type: type = type(inputs)
     if not is_allowed_after_rounding(inputs_type, field, value):
         return ()
-    now = f"{format_number(getattr(inputs, field) / factor)}{unit}"
-    then = f"{round_past_limit(value / factor, up=up)}{unit}"
-    return (VerdictFlip(field, input_specs(inputs_type)[field].label, now, then, becomes),)
+    now = f"{format_number(getattr(inputs, field) / unit_factor)}{unit}"
+    then = f"{round_past_limit(value / unit_factor, rounds_up=rounds_up)}{unit}"
+    return (VerdictFlip(field, input_specs(inputs_type)[field].label, now, then, verdict_after),)

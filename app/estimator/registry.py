@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.common_inputs import LLAMA_CPP, resolve_published_formats
-from app.estimator.inputs import describe_read_thousands, input_specs, parse_inputs
+from app.estimator.inputs import describe_how_thousands_were_read, input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
-    describe_assumed_shape,
-    describe_quantized_weights,
+    assumed_shape_notes,
+    build_model_from_pasted_config,
+    describe_how_weights_are_counted,
     find_model,
-    model_caveats,
-    read_pasted_config,
-    unread_sizes_warning,
+    list_model_caveats,
+    unread_size_fields_warning,
 )
 from app.estimator.models.number_formats import GGUF_FORMATS, PUBLISHED
 from app.estimator.result import Estimate, OutputSpec
@@ -26,9 +26,9 @@ class EstimateSpec:
     """One estimate, as the form, the API and the command line use it.
 
     `name` is the name in URL, API, command and links (`training-memory`);
-    `inputs` the frozen dataclass; `answer` the pure function; `topic` the slug
-    of its concept page; `group` the heading it is listed under; `first` the most important
-    outputs, of which short results show the first three that are known; `main` the inputs
+    `inputs_type` the frozen dataclass; `compute_estimate` the pure function; `topic` the slug
+    of its concept page; `group` the heading it is listed under; `most_important_outputs` the most important
+    outputs, of which short results show the first three that are known; `main_inputs` the inputs
     that a form shows, all that are not advanced if empty; `is_search` is whether it
     compares many computed candidates, so that it may take long.
     """
@@ -37,19 +37,19 @@ class EstimateSpec:
     title: str
     summary: str
     group: str
-    inputs: type
-    answer: Callable[[Any], Estimate]
+    inputs_type: type
+    compute_estimate: Callable[[Any], Estimate]
     outputs: tuple[OutputSpec[Any], ...]
     topic: str = ""
-    first: tuple[str, ...] = ()
-    main: tuple[str, ...] = ()
+    most_important_outputs: tuple[str, ...] = ()
+    main_inputs: tuple[str, ...] = ()
     is_search: bool = False
 
     def compute(self, inputs: Any) -> Estimate:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
         typed, inputs = inputs, resolve_published_formats(inputs)
         cache = inputs.cache if getattr(typed, "cache", "") == PUBLISHED else ""
-        estimate = self.answer(inputs)
+        estimate = self.compute_estimate(inputs)
         model = _requested_model(inputs)
         if model is None:
             return estimate
@@ -57,7 +57,7 @@ class EstimateSpec:
         if getattr(typed, "weights", "") != getattr(inputs, "weights", ""):
             file = GGUF_FORMATS[inputs.weights]
             counted = f"llama.cpp loads GGUF files: {file}, the usual one, is counted."
-        notes = (*describe_assumed_shape(inputs, model), *model_caveats(model))
+        notes = (*assumed_shape_notes(inputs, model), *list_model_caveats(model))
         if cache and getattr(inputs, "engine", "") == LLAMA_CPP:
             notes += ("KV cache in F16, as llama.cpp keeps it unless -ctk and -ctv say otherwise.",)
         elif cache == "bf16":
@@ -69,23 +69,23 @@ class EstimateSpec:
             estimate,
             verdict=dataclasses.replace(
                 verdict,
-                lead=f"{unread_sizes_warning(model)} {verdict.lead}".strip(),
+                lead=f"{unread_size_fields_warning(model)} {verdict.lead}".strip(),
                 text=f"{verdict.text} {counted}".strip(),
             ),
             notes=estimate.notes + notes,
         )
 
-    def compute_typed(self, inputs: Any, typed: Mapping[str, Any]) -> Estimate:
+    def compute_with_typed_number_notes(self, inputs: Any, typed: Mapping[str, Any]) -> Estimate:
         """Compute the estimate, and say how the numbers of tokens that were typed were read."""
         estimate = self.compute(inputs)
-        reading = describe_read_thousands(self.inputs, typed)
+        reading = describe_how_thousands_were_read(self.inputs_type, typed)
         return dataclasses.replace(estimate, notes=(*filter(None, [reading]), *estimate.notes))
 
 
 def _requested_model(inputs: Any) -> Architecture | None:
     pasted = getattr(inputs, "config", "").strip()
     if pasted:
-        return read_pasted_config(pasted)
+        return build_model_from_pasted_config(pasted)
     name = getattr(inputs, "model", "")
     return find_model(name) if name else None
 
@@ -98,7 +98,7 @@ def _weight_format_note(model: Architecture, inputs: Any) -> str:
     text = dict(field.choices)
     if PUBLISHED not in text:
         return ""
-    return describe_quantized_weights(model, inputs.weights, text[inputs.weights])
+    return describe_how_weights_are_counted(model, inputs.weights, text[inputs.weights])
 
 
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when
@@ -126,7 +126,7 @@ NAMES = (
 )
 
 
-def entries() -> tuple[EstimateSpec, ...]:
+def list_estimates() -> tuple[EstimateSpec, ...]:
     return tuple(entry for name in NAMES if (entry := find_estimate(name)))
 
 
@@ -155,4 +155,4 @@ def run_estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
     Raises KeyError for an unknown name and `InvalidInputsError` for unusable inputs.
     """
     entry = require_estimate(name)
-    return entry.compute(parse_inputs(entry.inputs, typed))
+    return entry.compute(parse_inputs(entry.inputs_type, typed))

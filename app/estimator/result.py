@@ -36,22 +36,24 @@ class Bounds(NamedTuple):
     high: float
 
 
-def applicable_value(value: float | None, note: str) -> OutputValue:
+def value_or_inapplicable(value: float | None, note: str) -> OutputValue:
     """Return a value; where it is None, one that does not apply, and the note that says why."""
     if value is None:
         return OutputValue(None, note=note, applies=False)
     return OutputValue(value)
 
 
-def ranged_value(value: float, bound_factors: tuple[float, float], note: str = "") -> OutputValue:
+def value_with_range_factors(
+    value: float, bound_factors: tuple[float, float], note: str = ""
+) -> OutputValue:
     """Return a value with a low and a high bound that are these multiples of it."""
     return OutputValue(value, value * bound_factors[0], value * bound_factors[1], note)
 
 
-def spanning_value(value: float, other_values: Iterable[float]) -> OutputValue:
+def value_with_range_over(value: float, other_values: Iterable[float]) -> OutputValue:
     """Return a value whose range covers what other assumptions give; exact if all give the same.
 
-    >>> spanning_value(2.0, (3.0, 1.0)).low, spanning_value(2.0, ()).low
+    >>> value_with_range_over(2.0, (3.0, 1.0)).low, value_with_range_over(2.0, ()).low
     (1.0, None)
     """
     values = (value, *other_values)
@@ -115,7 +117,7 @@ class Figure:
         return self.output.primary
 
     @property
-    def words(self) -> str:
+    def formatted_value(self) -> str:
         """Return the formatted value; three significant digits of one that has a range."""
         if not self.applies:
             return "does not apply"
@@ -125,7 +127,7 @@ class Figure:
         return format_value(value, self.unit)
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Return whether the value follows from the inputs without a modeled constant."""
         return self.low is None and not self.unbounded
 
@@ -155,7 +157,7 @@ class FormulaStep:
     unit: str
     source: str = ""
     topic: str = ""
-    figure: str = ""
+    output_name: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -209,7 +211,7 @@ class TimelineSpan:
     label: str
     start: float
     end: float
-    exposed: bool = True
+    is_exposed: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -251,30 +253,34 @@ class FieldChange(NamedTuple):
 class VerdictFlip:
     """An input near which the verdict flips: the nearest value that flips it.
 
-    `also` are inputs that must change together with it, if one alone is not enough.
+    `other_changes` are inputs that must change together with it, if one alone is not enough.
     """
 
     field: str
     label: str
-    now: str
-    flips_at: str
-    becomes: str
-    also: tuple[FieldChange, ...] = ()
+    current_value: str
+    flip_value: str
+    verdict_after: str
+    other_changes: tuple[FieldChange, ...] = ()
 
     @property
-    def values_text(self) -> str:
+    def flip_values_text(self) -> str:
         """Return the value at which the verdict flips, with the other inputs that change.
 
-        >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").values_text
+        >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").flip_values_text
         'goes on'
         """
-        other_changes = (f"{label_in_sentence(other.label)} {other.value}" for other in self.also)
-        return ", ".join((self.flips_at, *other_changes))
+        other_changes = (
+            f"{label_in_sentence(other.label)} {other.value}" for other in self.other_changes
+        )
+        return ", ".join((self.flip_value, *other_changes))
 
     @property
-    def typed_values(self) -> Mapping[str, str]:
+    def typed_values_by_field(self) -> Mapping[str, str]:
         """Return the values to type, by field."""
-        return {self.field: self.flips_at} | {other.field: other.value for other in self.also}
+        return {self.field: self.flip_value} | {
+            other.field: other.value for other in self.other_changes
+        }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -288,34 +294,38 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SubEstimate:
-    """A part of a larger estimate: the result of the estimate `name` for inputs of its own."""
+    """A part of a larger estimate: the result of the estimate `estimate_name` for inputs of its own."""
 
     heading: str
-    name: str
+    estimate_name: str
     inputs: Any
     estimate: "Estimate"
-    counted_with: str = ""
+    replaced_targets_text: str = ""
 
     @property
     def full_heading(self) -> str:
         """Return the heading with what the section counts with instead of what was asked."""
-        return f"{self.heading}, with {self.counted_with}" if self.counted_with else self.heading
+        return (
+            f"{self.heading}, with {self.replaced_targets_text}"
+            if self.replaced_targets_text
+            else self.heading
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EstimateLink:
     """Another estimate that answers the next question: its name, a text, and inputs as typed."""
 
-    name: str
+    estimate_name: str
     text: str
-    typed: Mapping[str, str]
+    typed_inputs: Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Estimate:
     """The whole result of one estimate.
 
-    `notes` are its assumptions; `changes` the input changes that would flip the verdict;
+    `notes` are its assumptions; `flips` the input changes that would flip the verdict;
     `sections` the results of other estimates that it is made of; `links` lead on to others.
     Figures are looked up by name: `estimate["weights"].value`.
     """
@@ -327,7 +337,7 @@ class Estimate:
     pictures: tuple[Picture, ...] = ()
     tables: tuple[ResultTable, ...] = ()
     notes: tuple[str, ...] = ()
-    changes: tuple[VerdictFlip, ...] = ()
+    flips: tuple[VerdictFlip, ...] = ()
     sections: tuple[SubEstimate, ...] = ()
     links: tuple[EstimateLink, ...] = ()
 
@@ -335,7 +345,7 @@ class Estimate:
         return next((figure for figure in self.figures if figure.name == name), None)
 
     def find_flip(self, field: str) -> VerdictFlip | None:
-        return next((flip for flip in self.changes if flip.field == field), None)
+        return next((flip for flip in self.flips if flip.field == field), None)
 
     def __getitem__(self, name: str) -> Figure:
         figure = self.find_figure(name)

@@ -14,8 +14,8 @@ _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 class UnitConversion(NamedTuple):
     """The base unit of a unit, and the factor to it."""
 
-    base: str
-    factor: float
+    base_unit: str
+    factor_to_base_unit: float
 
 
 _CONVERSIONS = {
@@ -165,9 +165,13 @@ def convert_unit(value: float, from_unit: str, to_unit: str) -> float:
         if name not in UNITS:
             raise ValueError(f"“{name}” is not a known unit")
     source, target = UNITS[from_unit], UNITS[to_unit]
-    if source.base != target.base:
+    if source.base_unit != target.base_unit:
         raise ValueError(f"{from_unit} cannot be turned into {to_unit}")
-    return _multiply_exactly(_multiply_exactly(value, source.factor), target.factor, inverse=True)
+    return _multiply_exactly(
+        _multiply_exactly(value, source.factor_to_base_unit),
+        target.factor_to_base_unit,
+        inverse=True,
+    )
 
 
 def _multiply_exactly(value: float, factor: float, *, inverse: bool = False) -> float:
@@ -201,17 +205,17 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     if not unit_text:
         return convert_unit(number, typed_unit, unit) if typed_unit else number
     conversion = UNITS.get(unit_text)
-    if conversion is not None and conversion.base == unit:
-        return _multiply_exactly(number, conversion.factor)
-    return number * _count_suffix_factor(unit_text, unit, typed_unit)
+    if conversion is not None and conversion.base_unit == unit:
+        return _multiply_exactly(number, conversion.factor_to_base_unit)
+    return number * _factor_of_count_suffix(unit_text, unit, typed_unit)
 
 
-def _count_suffix_factor(unit_text: str, unit: str, typed_unit: str) -> float:
+def _factor_of_count_suffix(unit_text: str, unit: str, typed_unit: str) -> float:
     """Return the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
     suffix, _, noun = unit_text.partition(" ")
     suffix = _SPELLED.get(suffix.lower(), suffix)
-    fits = not noun or (noun.strip() in UNITS and UNITS[noun.strip()].base == unit)
-    if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, UNITS[""]).base in _COUNTED:
+    fits = not noun or (noun.strip() in UNITS and UNITS[noun.strip()].base_unit == unit)
+    if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, UNITS[""]).base_unit in _COUNTED:
         return 2.0**10 if suffix == "K" and unit == "token" else COUNT_SUFFIX[suffix]
     example = typed_unit or unit or "a plain number"
     raise ValueError(f"“{unit_text}” is not a unit that fits here; use {example}")
@@ -309,7 +313,7 @@ PLURALS = {
     "request/s": "requests/s",
 }
 _WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no"}
-_MONEY = frozenset({unit.base for unit in UNITS.values() if unit.base.startswith("USD")})
+_MONEY = frozenset({unit.base_unit for unit in UNITS.values() if unit.base_unit.startswith("USD")})
 # Units of times and rates: three digits of a large value are all that is known.
 _MEASURED = frozenset({"s", "token/s", "request/s", "GPU-h", "Wh", "BTU/h", "kg", "m3/s"})
 # Units of parts that add up to what is compared with a limit.
@@ -334,12 +338,12 @@ def round_estimate(value: float, unit: str) -> float:
     return float(round(value / factor / scale) * scale * factor)
 
 
-def is_rounded_measurement(written_number: float, value: float, unit: str) -> bool:
+def is_measurement_as_displayed(written_number: float, value: float, unit: str) -> bool:
     """Return whether a written value is a measured amount in the digits that pages show.
 
     Amounts of money may be written so, too; they are shown in full where they are exact.
 
-    >>> is_rounded_measurement(5640.0, 5641.3, "token/s"), is_rounded_measurement(5640.0, 5641.0, "token")
+    >>> is_measurement_as_displayed(5640.0, 5641.3, "token/s"), is_measurement_as_displayed(5640.0, 5641.0, "token")
     (True, False)
     """
     close = math.isclose(written_number, round_estimate(value, unit), rel_tol=1e-9)
@@ -421,27 +425,27 @@ def _format_scaled(value: float, unit: str, extra_decimals: int) -> str:
         text = _format_up_to_one_decimal(scaled, extra_decimals)
     else:
         text = format_number(scaled, 3 + extra_decimals)
-    return append_unit(text, agree_unit(scaled, unit_name))
+    return append_unit(text, inflect_unit(scaled, unit_name))
 
 
-def agree_unit(number: float, unit: str) -> str:
+def inflect_unit(number: float, unit: str) -> str:
     """Return a unit as it stands beside a number: in the plural unless that is 1.
 
-    >>> agree_unit(1, "sequence"), agree_unit(2, "GPU-h"), agree_unit(2, "ms")
+    >>> inflect_unit(1, "sequence"), inflect_unit(2, "GPU-h"), inflect_unit(2, "ms")
     ('sequence', 'GPU-hours', 'ms')
     """
     return unit if abs(number) == 1 else PLURALS.get(unit, unit)
 
 
-def format_count(number: float, noun: str) -> str:
+def format_count(number: float, singular_noun: str) -> str:
     """Format a number with a noun in the singular or plural.
 
     >>> format_count(1, "replica"), format_count(1200, "replica"), format_count(2, "switch")
     ('1 replica', '1,200 replicas', '2 switches')
     """
     text = format_number(number)
-    ending = "es" if noun.endswith("ch") else "s"
-    return f"{text} {noun if text == '1' else PLURALS.get(noun, noun + ending)}"
+    ending = "es" if singular_noun.endswith("ch") else "s"
+    return f"{text} {singular_noun if text == '1' else PLURALS.get(singular_noun, singular_noun + ending)}"
 
 
 def append_unit(number: str, unit: str) -> str:
@@ -457,8 +461,8 @@ def _display_unit(size: float, unit: str) -> DisplayUnit:
     if size:
         for least, name in _SHOWN_UNITS.get(unit, ()):
             if size >= least:
-                return DisplayUnit(name, UNITS[name].factor)
-    return DisplayUnit(unit, UNITS.get(unit, UNITS[""]).factor)
+                return DisplayUnit(name, UNITS[name].factor_to_base_unit)
+    return DisplayUnit(unit, UNITS.get(unit, UNITS[""]).factor_to_base_unit)
 
 
 def _format_up_to_one_decimal(value: float, extra_decimals: int = 0) -> str:

@@ -200,7 +200,7 @@ def _hardware_document(part: CatalogPart) -> SearchDocument:
     """Return a part with its maker, its other names, and the values people search for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     value_texts = ", ".join(
-        f"{_NAMES.get(v.field.name, v.field.label)} {v.words}"
+        f"{_NAMES.get(v.field.name, v.field.label)} {v.formatted_value}"
         f"{' one way' * (v.field.convention == 'one way')}"
         for v in values
     )
@@ -649,7 +649,7 @@ def _cut_to_whole_sentences(marked: str) -> str:
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one
 def _build_index(course_version: _CourseVersion) -> _SearchIndex:
-    return _SearchIndex(list_search_documents(course_version.library, registry.entries()))
+    return _SearchIndex(list_search_documents(course_version.library, registry.list_estimates()))
 
 
 router = APIRouter(include_in_schema=False)

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 
 from app.estimator.hardware.part_values import part_url
 from app.estimator.result import Estimate, FormulaStep
-from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_rounded_measurement
+from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_measurement_as_displayed
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
 from app.markup.problems import (
@@ -208,7 +208,7 @@ def compare_figure_with_value(text: str, value: Value) -> FigureComparison:
     scaled = value.value * scale
     if abs(scaled - displayed.value) <= 0.5000001 * 10.0**-displayed.decimal_places:
         return FigureComparison()
-    if is_rounded_measurement(displayed.value / scale, value.value, value.unit or ""):
+    if is_measurement_as_displayed(displayed.value / scale, value.value, value.unit or ""):
         return FigureComparison()
     return FigureComparison("E82", _rewrite_figure(displayed, scaled))
 
@@ -385,7 +385,7 @@ def _output_steps(output: str, computed_figure: ComputedFigure) -> list[FormulaS
     """Return the recorded steps of an output, if the last one has its value."""
     if computed_figure.estimate is None or not isinstance(computed_figure.value, Quantity):
         return []
-    steps = [s for s in computed_figure.estimate.steps if s.figure == output][-_MOST_STEPS:]
+    steps = [s for s in computed_figure.estimate.steps if s.output_name == output][-_MOST_STEPS:]
     if not steps or not math.isclose(steps[-1].value, computed_figure.value.value, rel_tol=1e-6):
         return []
     return steps

@@ -46,7 +46,7 @@ def _cached_estimate(name: str, inputs: tuple[TypedInput, ...]) -> Estimate:
         return registry.run_estimate(name, dict(inputs))
     except InvalidInputsError as error:
         problem = error.problems[0]
-        field = input_specs(require_estimate(name).inputs).get(problem.field)
+        field = input_specs(require_estimate(name).inputs_type).get(problem.field)
         code = "E81" if field is None else "E80" if field.kind in CATALOGUED else "E84"
         raise FigureError(code, problem.message) from None
     except (ArithmeticError, ValueError, LookupError) as error:
@@ -67,7 +67,7 @@ def require_estimate(name: str) -> registry.EstimateSpec:
 def compute_estimate(name: str, inputs: Mapping[str, str]) -> Estimate:
     """Compute the estimate for typed inputs; raises FigureError."""
     entry = require_estimate(name)
-    fields = input_specs(entry.inputs)
+    fields = input_specs(entry.inputs_type)
     for field in inputs:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
@@ -217,7 +217,7 @@ def compile_expression(text: str) -> Expression:
 
 def _reject_hyphenated_estimate_name(text: str) -> None:
     """Reject an estimate name with hyphens (E44): in an expression it is a subtraction."""
-    for entry in registry.entries():
+    for entry in registry.list_estimates():
         if "-" in entry.name and f"{entry.name}(" in text:
             hint = f"Write {entry.name.replace('-', '_')}."
             message = f"“{entry.name}” is a difference here, not the name of an estimate."

@@ -70,10 +70,10 @@ def find_result_changing_input(
     choices, a doubled count, another model or GPU, and a list without its last element.
     Of these, one that does not fit is taken only if no other changes the result.
     """
-    if estimate.changes:
-        return InputChange(estimate.changes[0].field, estimate.changes[0].flips_at)
+    if estimate.flips:
+        return InputChange(estimate.flips[0].field, estimate.flips[0].flip_value)
     unfit_change = None
-    for change in _alternative_inputs(entry.inputs, inputs):
+    for change in _alternative_inputs(entry.inputs_type, inputs):
         other = _changed_estimate(entry, {**query_values, change.field: change.value}, estimate)
         if other is not None and _fits(other):
             return change
@@ -125,10 +125,12 @@ def _changed_estimate(
 ) -> Estimate | None:
     """Return the result for these inputs; None if there is none or no first figure differs."""
     try:
-        other = entry.compute(given_inputs.parse_inputs(entry.inputs, query_values))
+        other = entry.compute(given_inputs.parse_inputs(entry.inputs_type, query_values))
     except (ValueError, LookupError, ArithmeticError):
         return None
-    is_changed = any(other[name].value != estimate[name].value for name in entry.first)
+    is_changed = any(
+        other[name].value != estimate[name].value for name in entry.most_important_outputs
+    )
     return other if is_changed else None
 
 
@@ -312,8 +314,8 @@ def build_calculator_form(
     query = encode_typed_query(typed)
     compare = calculator_url(entry.name, query, part="compare")
     try:
-        inputs = given_inputs.parse_inputs(entry.inputs, typed)
-        estimate = entry.compute_typed(inputs, typed)
+        inputs = given_inputs.parse_inputs(entry.inputs_type, typed)
+        estimate = entry.compute_with_typed_number_notes(inputs, typed)
     except InvalidInputsError as error:
         problems = error.problems
     else:
@@ -352,9 +354,9 @@ def build_form_fields(
     `inputs` are the parsed inputs, None if some are invalid.
     """
     wrong = {p.field: p.message for p in problems}
-    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     fields = []
-    specs = given_inputs.input_specs(entry.inputs)
+    specs = given_inputs.input_specs(entry.inputs_type)
     for name, spec in specs.items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
@@ -381,7 +383,7 @@ def build_form_fields(
                 changed=name in typed and (inputs is None or meant != defaults[name]),
                 value_if_empty=usual,
                 replaced_by=specs[spec.replaced_by].label if replaced else "",
-                dependent=bool(spec.usual or spec.replaced_by),
+                dependent=bool(spec.compute_usual_value or spec.replaced_by),
             )
         )
     return tuple(fields)
@@ -389,9 +391,9 @@ def build_form_fields(
 
 def _usual_value(spec: InputSpec, meant: Any, inputs: Any) -> str:
     """Return what counts while the field is empty: of another field, such as 8x H100, or usual."""
-    if spec.usual is None:
+    if spec.compute_usual_value is None:
         return ""
-    counted = spec.usual(inputs) if meant is None else meant
+    counted = spec.compute_usual_value(inputs) if meant is None else meant
     return _format_typed_value(spec, given_inputs.format_typed_value(spec, counted))
 
 
@@ -451,7 +453,7 @@ def _has_unit(text: str) -> bool:
 def _unit_beside_field(spec: InputSpec, text: str = "") -> str:
     """Return the unit that stands beside a field with `text` in it; empty without one."""
     number = float(text.replace(",", "")) if _PLAIN_NUMBER.fullmatch(text) else 2
-    return spec.typed_unit or units.agree_unit(number, spec.unit)
+    return spec.typed_unit or units.inflect_unit(number, spec.unit)
 
 
 _PLAIN_NUMBER = re.compile(r"[\d,]*\.?\d+")
@@ -482,8 +484,12 @@ def _split_shown_and_folded(
 
     A block within a text shows the fields in `typed` alone.
     """
-    spec = given_inputs.input_specs(entry.inputs)
-    near = [f for f in fields if f.name in entry.main or not (entry.main or spec[f.name].advanced)]
+    spec = given_inputs.input_specs(entry.inputs_type)
+    near = [
+        f
+        for f in fields
+        if f.name in entry.main_inputs or not (entry.main_inputs or spec[f.name].advanced)
+    ]
     if block:
         chosen = [f for f in fields if f.name in typed]
         return FormGroups((FieldGroup("", tuple(chosen or near)),), folded=())
@@ -491,7 +497,7 @@ def _split_shown_and_folded(
     far = tuple(
         dataclasses.replace(g, unfolded=any(f.error or f.changed for f in g.fields)) for g in folded
     )
-    if entry.main:
+    if entry.main_inputs:
         return FormGroups((FieldGroup("", tuple(near)),), far)
     return FormGroups(_group_fields_by_heading(near, spec), far)
 
@@ -528,7 +534,7 @@ def find_unwritten_values(
     """Return the fields whose last entry, “another”, was chosen and is still empty."""
     return tuple(
         InputProblem(name, "", f"Write {_OTHERS[spec.kind].hint}, or choose one of the list.")
-        for name, spec in given_inputs.input_specs(entry.inputs).items()
+        for name, spec in given_inputs.input_specs(entry.inputs_type).items()
         if _accepts_unlisted_values(spec) and typed.get(name) == ""
     )
 
@@ -553,7 +559,7 @@ def _allowed_range_hint(spec: InputSpec) -> str:
         return ""
     if spec.minimum and spec.maximum and spec.maximum > _WIDE * spec.minimum:
         return ""  # nobody meets these bounds, and an error names them
-    return given_inputs.describe_range(spec)
+    return given_inputs.describe_valid_values(spec)
 
 
 def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:

@@ -14,7 +14,7 @@ from app.estimator import inputs as given_inputs
 from app.estimator.hardware.part_values import find_part, part_url
 from app.estimator.inputs import InputSpec
 from app.estimator.models import lookup
-from app.estimator.models.number_formats import resolve_published_or_fp8
+from app.estimator.models.number_formats import resolve_serving_default_format
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -239,7 +239,7 @@ def build_estimate_view(
         for segment, style in zip(picture.segments, segment_styles(picture), strict=True)
     }
     figures = estimate.figures
-    numbers = {f.words for f in figures if format_interval_or_exact(f)}
+    numbers = {f.formatted_value for f in figures if format_interval_or_exact(f)}
     first = _most_important_figures(entry, estimate)
     return EstimateView(
         name=entry.name,
@@ -254,7 +254,7 @@ def build_estimate_view(
         hardware_links=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
         tables=tuple(render_result_table(t, keys) for t in estimate.tables),
-        flips=tuple(_flip_view(entry.name, c, text) for c in estimate.changes),
+        flips=tuple(_flip_view(entry.name, c, text) for c in estimate.flips),
         steps=tuple(_step_view(s, topics) for s in estimate.steps),
         notes=estimate.notes,
         url=calculator_url(entry.name, query) if short else "",
@@ -262,14 +262,17 @@ def build_estimate_view(
         other_calculators=_other_calculator_links(entry, inputs, estimate),
         sections=tuple(_section_view(section) for section in estimate.sections),
         links=tuple(
-            TextLink(calculator_url(link.name, encode_inputs_query(link.typed)), link.text)
+            TextLink(
+                calculator_url(link.estimate_name, encode_inputs_query(link.typed_inputs)),
+                link.text,
+            )
             for link in estimate.links
         ),
     )
 
 
 def _section_view(section: SubEstimate) -> SectionView:
-    entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
+    entry, verdict = registry.require_estimate(section.estimate_name), section.estimate.verdict
     query = encode_inputs_query(given_inputs.inputs_to_query(section.inputs))
     return SectionView(
         heading=section.full_heading,
@@ -289,26 +292,26 @@ def _other_calculator_links(
 
     Those of the estimate's own sections are left out: they have links with every input.
     """
-    specs = given_inputs.input_specs(entry.inputs)
+    specs = given_inputs.input_specs(entry.inputs_type)
     if "model" not in specs:
         return ()
     values = {name: getattr(inputs, name) for name in specs}
     if values.get("config"):
-        values["model"] = lookup.reduce_config(values["config"])
+        values["model"] = lookup.drop_irrelevant_config_fields(values["config"])
     if "weights" in values and values["model"]:
         model = lookup.find_model(values["model"])
-        values["weights"] = resolve_published_or_fp8(model, values["weights"])
-    shown = {entry.name, *(section.name for section in estimate.sections)}
+        values["weights"] = resolve_serving_default_format(model, values["weights"])
+    shown = {entry.name, *(section.estimate_name for section in estimate.sections)}
     if values.get("method", "full") != "full":
         shown.add("accelerator-choice")  # Which counts only training of all parameters.
-    others = (other for other in registry.entries() if other.name not in shown)
+    others = (other for other in registry.list_estimates() if other.name not in shown)
     return tuple(
         TextLink(
             calculator_url(other.name, encode_inputs_query(_shared_inputs(other, specs, values))),
             other.title,
         )
         for other in others
-        if "model" in given_inputs.input_specs(other.inputs)
+        if "model" in given_inputs.input_specs(other.inputs_type)
     )
 
 
@@ -317,7 +320,7 @@ def _shared_inputs(
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared: dict[str, str] = {}
-    wanted, same = given_inputs.input_specs(other.inputs), _SAME
+    wanted, same = given_inputs.input_specs(other.inputs_type), _SAME
     is_choice_for_training = other.name == "accelerator-choice" and "sequence" in specs
     if is_choice_for_training:
         same = _SAME | _SAME_OF_TRAINING
@@ -374,7 +377,7 @@ def encode_inputs_query(query_values: Mapping[str, str]) -> str:
 def _most_important_figures(entry: EstimateSpec, estimate: Estimate) -> tuple[Figure, ...]:
     """Return the three most important figures; unknown ones are skipped."""
     known = {figure.name: figure for figure in estimate.figures if figure.value is not None}
-    return tuple(known[name] for name in entry.first if name in known)[:_FIRST]
+    return tuple(known[name] for name in entry.most_important_outputs if name in known)[:_FIRST]
 
 
 def _group_figures_by_measure(figures: Iterable[Figure]) -> tuple[FigureGroup, ...]:
@@ -390,7 +393,7 @@ def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
     """Return links to the pages of the hardware among the inputs."""
     chosen = [
         getattr(inputs, name)
-        for name, declared in given_inputs.input_specs(entry.inputs).items()
+        for name, declared in given_inputs.input_specs(entry.inputs_type).items()
         if declared.kind in _HARDWARE
     ]
     known = (find_part(str(name)) for name in dict.fromkeys(chosen) if name)
@@ -402,7 +405,7 @@ def format_interval_or_exact(figure: Figure) -> str:
     if figure.value is None or isinstance(figure.value, _WORDS):
         return ""
     if figure.low is None or figure.high is None:
-        return "exact" if figure.exact else ""
+        return "exact" if figure.is_exact else ""
     return format_range(figure.low, figure.high, figure.unit, figure.value)
 
 
@@ -437,12 +440,12 @@ def _chart_views(
 
 
 def _flip_view(calculator: str, flip: VerdictFlip, query_values: Mapping[str, str]) -> FlipView:
-    query = encode_inputs_query({**query_values, **flip.typed_values})
+    query = encode_inputs_query({**query_values, **flip.typed_values_by_field})
     return FlipView(
         label=flip.label,
-        current_value=flip.now,
-        flip_value=flip.values_text,
-        verdict_after=verdict_in_sentence(flip.becomes),
+        current_value=flip.current_value,
+        flip_value=flip.flip_values_text,
+        verdict_after=verdict_in_sentence(flip.verdict_after),
         url=calculator_url(calculator, query) if len(query) <= LONGEST_LINK else "",
     )
 

@@ -249,7 +249,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
 
 def is_overlapped(span: TimelineSpan, timeline: Timeline) -> bool:
     """Return whether a span costs no time because another lane works at the same time."""
-    return not span.exposed and any(
+    return not span.is_exposed and any(
         other.lane != span.lane and other.start < span.end and span.start < other.end
         for other in timeline.spans
     )

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.estimator.hardware.catalog import accelerator_id
+from app.estimator.hardware.catalog import find_accelerator_id
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.lookup import find_model, normalize_model_name
@@ -221,6 +221,6 @@ def _comparable_shape(model: Architecture) -> object:
 
 def find_gpu_id(name: str) -> str:
     try:
-        return accelerator_id(name)
+        return find_accelerator_id(name)
     except LookupError as error:
         raise UnsupportedCaseError(str(error.args[0])) from error

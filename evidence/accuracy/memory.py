@@ -4,10 +4,10 @@ from typing import Any
 
 from app.estimator.memory.activations import (
     gpt_layer_bytes,
-    logits_bytes,
+    saved_logits_bytes,
     unfused_layer_saved_bytes_per_token,
 )
-from app.estimator.memory.model_states import BytesPerParameter, zero_bytes
+from app.estimator.memory.model_states import BytesPerParameter, state_bytes_under_zero_stage
 from app.estimator.models import number_formats as gguf
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
@@ -134,11 +134,11 @@ def zero_model_states(inputs: CaseInputs) -> FormulaValue:
     inputs.ignore("largest_layer_params")
     key = "recipe" if inputs.has("recipe") else "bytes_per_param"
     recipe = inputs.read_meaning(key, _RECIPES, "2+2+12")
-    weights, gradients, optimizer = zero_bytes(parameters, recipe, shards, stage)
+    weights, gradients, optimizer = state_bytes_under_zero_stage(parameters, recipe, shards, stage)
     if offload == "all":
-        return formula_value(zero_bytes, weights)
+        return formula_value(state_bytes_under_zero_stage, weights)
     kept = 0 if offload == "optimizer" else optimizer
-    return formula_value(zero_bytes, weights + gradients + kept)
+    return formula_value(state_bytes_under_zero_stage, weights + gradients + kept)
 
 
 def deepspeed_bytes(
@@ -225,7 +225,9 @@ def _unfused_layer(inputs: CaseInputs) -> FormulaValue:
     dropout = inputs.read_number("dropout", 0.0) > 0
     sequence, batch = inputs.read_number("seq"), inputs.read_number("microbatch", 1)
     layer = model.decoder_layers[-1]
-    each = unfused_layer_saved_bytes_per_token(model, layer, sequence, eager=eager, dropout=dropout)
+    each = unfused_layer_saved_bytes_per_token(
+        model, layer, sequence, saves_attention_scores=eager, dropout=dropout
+    )
     return formula_value(unfused_layer_saved_bytes_per_token, each * sequence * batch)
 
 
@@ -239,8 +241,8 @@ def logits_saved_bytes(inputs: CaseInputs) -> FormulaValue:
     """Bytes of logits that the loss saves."""
     tokens = inputs.read_number("seq") * inputs.read_number("microbatch", 1)
     each = float(inputs.read_meaning("framework", _LOSS))
-    value = logits_bytes(tokens, inputs.read_number("vocab"), 1, each)
-    return formula_value(logits_bytes, value)
+    value = saved_logits_bytes(tokens, inputs.read_number("vocab"), 1, each)
+    return formula_value(saved_logits_bytes, value)
 
 
 _CONTENT = {

@@ -39,8 +39,8 @@ def comm_volume(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
 
 def _data_parallel_volume(inputs: CaseInputs, stage: int) -> FormulaValue:
     width = inputs.read_number("dtype_bytes", 2)
-    value = traffic.data_parallel_bytes(inputs.read_number("params"), width, stage)
-    return formula_value(traffic.data_parallel_bytes, value, report_alone=True)
+    value = traffic.data_parallel_bytes_per_rank(inputs.read_number("params"), width, stage)
+    return formula_value(traffic.data_parallel_bytes_per_rank, value, report_alone=True)
 
 
 def _tensor_parallel_volume(inputs: CaseInputs) -> FormulaValue:
@@ -131,9 +131,12 @@ def queue_wait(inputs: CaseInputs) -> FormulaValue:
     service = inputs.read_number("mean_service_s")
     answers = {"mean wait in queue": True, "probability of waiting": False}
     if inputs.read_meaning("answer", answers):
-        wait = queueing.mean_wait(servers, rate, service)
-        return formula_value(queueing.mean_wait, wait, report_alone=True)
-    return formula_value(queueing.erlang_c, queueing.erlang_c(servers, rate * service))
+        wait = queueing.mean_queue_wait(servers, rate, service)
+        return formula_value(queueing.mean_queue_wait, wait, report_alone=True)
+    return formula_value(
+        queueing.erlang_c_waiting_probability,
+        queueing.erlang_c_waiting_probability(servers, rate * service),
+    )
 
 
 _YOUNG = "Young: sqrt(2 C M)"
@@ -142,7 +145,10 @@ _DALY = "Daly higher order: sqrt(2CM)*(1+sqrt(C/2M)/3+C/(18M)) - C"
 
 def checkpoint_interval(inputs: CaseInputs) -> FormulaValue:
     """Optimal checkpoint interval [s]."""
-    formulas = {_YOUNG: run_costs.young_interval, _DALY: run_costs.daly_interval}
+    formulas = {
+        _YOUNG: run_costs.young_checkpoint_interval,
+        _DALY: run_costs.daly_checkpoint_interval,
+    }
     best: Callable[[float, float], float] = inputs.read_meaning("formula", formulas, _YOUNG)
     return formula_value(
         best, best(inputs.read_number("checkpoint_s"), inputs.read_number("mtbf_s"))
@@ -169,12 +175,12 @@ def goodput(inputs: CaseInputs) -> FormulaValue:
     checkpoint, mtbf = inputs.read_number("checkpoint_s"), inputs.read_number("mtbf_s")
     interval = inputs.read_any("interval_s", "Young optimum")
     if interval == "Young optimum":
-        interval = run_costs.young_interval(checkpoint, mtbf)
+        interval = run_costs.young_checkpoint_interval(checkpoint, mtbf)
     if not isinstance(interval, int | float):
         raise UnsupportedCaseError(f"interval_s is “{interval}”")
     restart = inputs.read_number("restart_s", 0)
-    value = run_costs.goodput(float(interval), checkpoint, restart, mtbf)
-    return formula_value(run_costs.goodput, value, report_alone=True)
+    value = run_costs.first_order_goodput(float(interval), checkpoint, restart, mtbf)
+    return formula_value(run_costs.first_order_goodput, value, report_alone=True)
 
 
 def _drawn(inputs: CaseInputs) -> float:
@@ -240,8 +246,8 @@ def dataset_case(inputs: CaseInputs) -> FormulaValue:
     if answer == "checkpoint write bandwidth":
         inputs.read_meaning("content", {"14 bytes/param": True, "": True})
         size = run_costs.checkpoint_bytes(inputs.read_number("params"))
-        needed = run_costs.write_rate(size, inputs.read_number("write_seconds"))
-        return formula_value(run_costs.write_rate, needed)
+        needed = run_costs.bandwidth_to_write_in_time(size, inputs.read_number("write_seconds"))
+        return formula_value(run_costs.bandwidth_to_write_in_time, needed)
     raise UnsupportedCaseError(f"answer “{answer}” is not known")
 
 

@@ -97,7 +97,7 @@ def build_query(estimate: str, figure: str, factor: float = 1.0, **values: Any) 
     entry = registry.find_estimate(estimate)
     if entry is None:
         raise LookupError(f"there is no calculator “{estimate}”")
-    fields = input_specs(entry.inputs)
+    fields = input_specs(entry.inputs_type)
     typed = {
         name: value if isinstance(value, str) else format_typed_value(fields[name], value)
         for name, value in values.items()

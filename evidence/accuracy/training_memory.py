@@ -4,7 +4,10 @@ import functools
 from typing import Any, NamedTuple
 
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
+from app.estimator.memory.model_states import (
+    state_bytes_per_parameter,
+    state_bytes_under_zero_stage,
+)
 from app.estimator.memory.parallel_layout import ParallelLayout, micro_batches_in_flight
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
@@ -70,8 +73,10 @@ def _korthikanti_bar(inputs: CaseInputs) -> FormulaValue:
     share = layers / layout.pipeline
     if part == "states":
         parameters = 12 * hidden**2 * share / layout.tensor
-        each = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads")
-        return formula_value(zero_bytes, sum(zero_bytes(parameters, each, 1, 0)))
+        each = state_bytes_per_parameter("adamw", "bf16-mixed-fp32-grads")
+        return formula_value(
+            state_bytes_under_zero_stage, sum(state_bytes_under_zero_stage(parameters, each, 1, 0))
+        )
     one = gpt_layer_bytes(sequence, batch, hidden, heads, layout.tensor, technique=part)
     value = one * share * micro_batches_in_flight(0, layout, 10**6)
     return formula_value(gpt_layer_bytes, value, report_alone=True)

@@ -5,8 +5,12 @@ from typing import Any, NamedTuple
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.models.lookup import find_model
-from app.estimator.training.step_time import LOST, find_usual_plan
-from app.estimator.training.training_plan import USUAL_SOFTWARE, TrainingPlan, find_software
+from app.estimator.training.step_time import LOST, find_fastest_usual_plan
+from app.estimator.training.training_plan import (
+    USUAL_SOFTWARE,
+    TrainingPlan,
+    find_training_software,
+)
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, config_as_input
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, build_query
@@ -249,7 +253,9 @@ def _read_usual_run(inputs: CaseInputs) -> dict[str, Any]:
     """Return the fastest of the usual layouts on a usual cluster."""
     name, gpu = inputs.read_model(), inputs.read_gpu_id()
     model, framework = find_model(name), inputs.read_any("framework")
-    software = find_software(_FRAMEWORKS[framework] if framework else USUAL_SOFTWARE, model)
+    software = find_training_software(
+        _FRAMEWORKS[framework] if framework else USUAL_SOFTWARE, model
+    )
     sequence = min(model.max_context or 4096, 8192)
     plan = TrainingPlan(
         sequence=sequence,
@@ -258,7 +264,7 @@ def _read_usual_run(inputs: CaseInputs) -> dict[str, Any]:
         recompute="selective",
         software=software,
     )
-    plan = find_usual_plan(model, find_accelerator(gpu), plan, _USUAL_GPUS, _USUAL_BATCH)
+    plan = find_fastest_usual_plan(model, find_accelerator(gpu), plan, _USUAL_GPUS, _USUAL_BATCH)
     return {
         "model": name,
         "gpu": gpu,
@@ -266,7 +272,7 @@ def _read_usual_run(inputs: CaseInputs) -> dict[str, Any]:
         "tensor_parallel": plan.tensor,
         "pipeline_parallel": plan.pipeline,
         "expert_parallel": plan.expert,
-        "interleave": plan.chunks,
+        "interleave": plan.chunks_per_stage,
         "sequence": plan.sequence,
         "micro_batch": plan.micro_batch,
         "global_batch": plan.global_batch,

@@ -13,7 +13,7 @@ from app.estimator.models import lookup
 from tests.amounts import OF_EACH
 
 GAPS = {"free", "saved"}  # distances, which go both ways
-NAMES = [entry.name for entry in registry.entries()]
+NAMES = [entry.name for entry in registry.list_estimates()]
 JUNK = st.one_of(
     st.none(),
     st.booleans(),
@@ -58,7 +58,7 @@ def usable(field):
 
 def sent_to(entry):
     """Mostly inputs that may be, in any combination; at times anything at all."""
-    fields = input_specs(entry.inputs)
+    fields = input_specs(entry.inputs_type)
     good = {name: usable(field) for name, field in fields.items()}
     mixed = {name: st.one_of(values, JUNK) for name, values in good.items()}
     some_good = st.fixed_dictionaries({}, optional=good)
@@ -95,7 +95,7 @@ def check_answer(body):
 @pytest.mark.parametrize("name", NAMES)
 def test_anything_is_answered_or_refused_by_name(client, name):
     entry = registry.find_estimate(name)
-    known = set(input_specs(entry.inputs))
+    known = set(input_specs(entry.inputs_type))
 
     @settings(OF_EACH, suppress_health_check=list(HealthCheck))
     @given(sent_to(entry))

@@ -35,7 +35,7 @@ def test_an_answer_is_in_base_units_with_interval_working_and_verdict(client):
     assert answer.json()["steps"]
 
 
-@pytest.mark.parametrize("name", [e.name for e in registry.entries()])
+@pytest.mark.parametrize("name", [e.name for e in registry.list_estimates()])
 def test_every_answer_has_the_promised_shape_and_figures(client, name):
     answer = client.get(f"/api/v1/estimates/{name}")
     assert answer.status_code == 200
@@ -82,7 +82,7 @@ def test_an_estimate_that_is_none_is_not_found_as_json(client):
 
 def test_the_list_gives_inputs_with_units_ranges_and_defaults(client):
     listed = {e["name"]: e for e in client.get("/api/v1/estimates").json()["estimates"]}
-    assert list(listed) == [e.name for e in registry.entries()]
+    assert list(listed) == [e.name for e in registry.list_estimates()]
     inputs = {i["name"]: i for i in listed["inference-memory"]["inputs"]}
     assert inputs["context"]["unit"] == "token"
     assert inputs["context"]["minimum"] == 1
@@ -93,10 +93,10 @@ def test_the_list_gives_inputs_with_units_ranges_and_defaults(client):
 def test_the_openapi_document_describes_every_estimate_both_ways(client):
     document = client.get("/api/v1/openapi.json").json()
     assert document["openapi"] == "3.1.0"
-    for entry in registry.entries():
+    for entry in registry.list_estimates():
         path = document["paths"][f"/api/v1/estimates/{entry.name}"]
         names = [p["name"] for p in path["get"]["parameters"]]
-        assert names == list(input_specs(entry.inputs))
+        assert names == list(input_specs(entry.inputs_type))
         schema = path["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert schema["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"]
 
@@ -139,5 +139,5 @@ def test_a_catalogue_that_is_none_is_not_found(client):
 def test_the_page_for_people_names_every_address(client):
     page = client.get("/api")
     assert page.status_code == 200
-    for entry in registry.entries():
+    for entry in registry.list_estimates():
         assert f"/api/v1/estimates/{entry.name}" in page.text

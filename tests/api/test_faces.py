@@ -12,7 +12,7 @@ from app.estimator.inputs import input_specs, parse_inputs
 from app.markup.expressions import compile_expression, compute_figure, evaluate_expression
 from app.widgets.calculator_form import build_calculator_form
 
-NAMES = [entry.name for entry in registry.entries()]
+NAMES = [entry.name for entry in registry.list_estimates()]
 
 
 def plain(text):
@@ -38,7 +38,7 @@ def answer(client, name):
 
 def test_the_registry_promises_what_it_answers(name):
     entry = registry.find_estimate(name)
-    figures = {f.name: f for f in entry.compute(entry.inputs()).figures}
+    figures = {f.name: f for f in entry.compute(entry.inputs_type()).figures}
     for output in entry.outputs:
         assert figures[output.name].unit == output.unit, output.name
 
@@ -63,7 +63,7 @@ def test_the_command_says_what_the_api_says(name, answer, capsys):
 
 
 def test_a_block_in_a_text_reads_what_the_api_reads(client, name, answer):
-    first = next(iter(input_specs(registry.find_estimate(name).inputs)))
+    first = next(iter(input_specs(registry.find_estimate(name).inputs_type)))
     block = build_calculator_form(registry.find_estimate(name), {first: ""}, block=True, id="c1")
     view = block.estimate
     figures = (
@@ -71,7 +71,7 @@ def test_a_block_in_a_text_reads_what_the_api_reads(client, name, answer):
         *(f for group in view.other_figures for f in group.figures),
         *view.inapplicable,
     )
-    texts = {f.name: f.words.replace("\u00a0", " ") for f in figures}
+    texts = {f.name: f.formatted_value.replace("\u00a0", " ") for f in figures}
     assert texts == {f["name"]: f["text"] for f in answer["figures"]}
     assert client.get(f"/calculators/{name}/reading").status_code == 200
 
@@ -110,7 +110,7 @@ def test_every_line_of_the_working_has_its_source(answer):
 
 
 def test_every_input_says_what_it_means_and_what_it_takes(name):
-    for field in input_specs(registry.find_estimate(name).inputs).values():
+    for field in input_specs(registry.find_estimate(name).inputs_type).values():
         assert field.label
         assert field.help or field.kind in {"choice", "flag"}, field.label
         if field.kind in {"number", "count"}:
@@ -124,4 +124,4 @@ def test_an_untouched_form_sends_the_inputs_that_the_estimate_starts_with(name):
     shown = build_calculator_form(entry, {})
     groups = (*shown.groups, *shown.folded)
     typed = {f.name: f.value for group in groups for f in group.fields}
-    assert parse_inputs(entry.inputs, typed) == entry.inputs()
+    assert parse_inputs(entry.inputs_type, typed) == entry.inputs_type()

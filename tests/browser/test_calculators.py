@@ -295,7 +295,7 @@ def test_a_whole_configuration_is_pasted_into_any_calculator(server: Server, pag
     # One whose models are on show, and one where they are folded.
     for name in registry.NAMES if FACTOR > 1 else ("inference-memory", "collectives"):
         entry = registry.find_estimate(name)
-        if entry is None or "model" not in input_specs(entry.inputs):
+        if entry is None or "model" not in input_specs(entry.inputs_type):
             continue
         page.goto(f"{server.url}/calculators/{name}")
         select = page.locator("select[name=model]")

@@ -83,7 +83,7 @@ def compute(inputs: SampleInputs) -> Estimate:
         "One step",
         (
             TimelineSpan("GPU", "compute", 0, 0.3),
-            TimelineSpan("Network", "sum", 0.1, 0.3, exposed=False),
+            TimelineSpan("Network", "sum", 0.1, 0.3, is_exposed=False),
         ),
     )
     return Estimate(
@@ -117,13 +117,13 @@ def compute(inputs: SampleInputs) -> Estimate:
                 "B",
                 source="gqa-2023",
                 topic="weights",
-                figure="per_gpu",
+                output_name="per_gpu",
             ),
         ),
         pictures=(bar, chart, timeline),
         tables=(ResultTable("Choices", ("GPU", "Free"), (("H100", (5e9, "B")), ("=x", "no"))),),
         notes=("Overhead is assumed.",),
-        changes=(VerdictFlip("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
+        flips=(VerdictFlip("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
     )
 
 
@@ -132,8 +132,8 @@ ENTRY = EstimateSpec(
     title="Sample memory",
     summary="Does it fit?",
     group="Memory",
-    inputs=SampleInputs,
-    answer=compute,
+    inputs_type=SampleInputs,
+    compute_estimate=compute,
     outputs=(OutputSpec("per_gpu", "Needed per GPU", "B", better="less"),),
     topic="weights",
 )

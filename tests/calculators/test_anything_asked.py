@@ -8,7 +8,7 @@ from app.estimator import registry
 from app.estimator.inputs import input_specs
 from tests.amounts import OF_EACH
 
-NAMES = [entry.name for entry in registry.entries()]
+NAMES = [entry.name for entry in registry.list_estimates()]
 WORDS = st.one_of(
     st.text(max_size=12),
     st.integers(-10, 10**20).map(str),
@@ -20,7 +20,7 @@ FORMS = ("", "/result", "/reading", "/compare", "/compare/result", "/result.md")
 
 @pytest.mark.parametrize("name", NAMES)
 def test_anything_asked_of_a_calculator_is_answered_or_refused(client, name):
-    fields = list(input_specs(registry.find_estimate(name).inputs))
+    fields = list(input_specs(registry.find_estimate(name).inputs_type))
     names = st.one_of(
         st.sampled_from(fields),
         st.sampled_from(fields).map(lambda f: f"b.{f}"),

@@ -15,13 +15,13 @@ from tests.published_configs import CONFIGS
 def listed(monkeypatch):
     """The sample stands beside the shipped estimates."""
     find = registry.find_estimate
-    shipped = registry.entries()
+    shipped = registry.list_estimates()
 
     def find_also(name):
         return ENTRY if name == "sample" else find(name)
 
     monkeypatch.setattr(registry, "find_estimate", find_also)
-    monkeypatch.setattr(registry, "entries", lambda: (*shipped, ENTRY))
+    monkeypatch.setattr(registry, "list_estimates", lambda: (*shipped, ENTRY))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_help_comes_from_the_declarations(run):
 
 def test_the_list_names_every_estimate(run):
     _, out, _ = run("--list")
-    assert all(entry.name in out for entry in registry.entries())
+    assert all(entry.name in out for entry in registry.list_estimates())
     _, out, _ = run("--list", "--json")
     assert {"name": "sample", "title": "Sample memory", "summary": "Does it fit?"} in (
         json.loads(out)
@@ -109,8 +109,8 @@ def test_a_value_can_be_read_from_a_file(run, tmp_path):
 def test_every_command_takes_a_whole_configuration_from_a_file(run, tmp_path, config):
     file = tmp_path / "config.json"
     file.write_text(json.dumps(CONFIGS[config], indent=2))
-    for entry in registry.entries():
-        if "model" in input_specs(entry.inputs):
+    for entry in registry.list_estimates():
+        if "model" in input_specs(entry.inputs_type):
             status, out, err = run(entry.name, "--model", f"@{file}", "--json")
             assert (status, err) == (0, ""), entry.name
             assert "not understood" not in out, entry.name

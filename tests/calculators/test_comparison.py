@@ -77,9 +77,9 @@ def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
 
 
 def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
-    for entry in registry.entries():
+    for entry in registry.list_estimates():
         with subtests.test(entry.name):
-            inputs = parse_inputs(entry.inputs, {})
+            inputs = parse_inputs(entry.inputs_type, {})
             link = comparison_url(entry, inputs, entry.compute(inputs), "")
             sides = split_scenarios(dict(parse_qsl(link.partition("?")[2])))
             assert sides["a"] != sides["b"]
@@ -96,11 +96,11 @@ def test_a_comparison_proposes_an_alternative_that_fits():
         "weights": "bf16",
         "batch": "128",
     }
-    inputs = parse_inputs(entry.inputs, typed)
+    inputs = parse_inputs(entry.inputs_type, typed)
     link = comparison_url(entry, inputs, entry.compute(inputs), urlencode(typed))
     other = split_scenarios(dict(parse_qsl(link.partition("?")[2])))["b"]
     assert other != typed
-    assert entry.compute(parse_inputs(entry.inputs, {**typed, **other}))["fits"].value is True
+    assert entry.compute(parse_inputs(entry.inputs_type, {**typed, **other}))["fits"].value is True
 
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():

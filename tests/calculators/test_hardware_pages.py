@@ -95,8 +95,8 @@ def look_at(client, part):
     read = text(page.text)
     for value in part.values:
         assert f'id="{value.name}"' in page.text
-        assert value.words.replace("\xa0", " ") in read
-        assert value.state == "known" or value.reason in read
+        assert value.formatted_value.replace("\xa0", " ") in read
+        assert value.state == "known" or value.missing_reason in read
     plain = unescape(page.text)
     for source in part.sources:
         assert source in plain

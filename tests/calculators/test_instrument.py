@@ -7,7 +7,7 @@ import pytest
 from markupsafe import escape
 
 from app.estimator.inputs import input_specs, parse_inputs
-from app.estimator.registry import entries, find_estimate, require_estimate
+from app.estimator.registry import find_estimate, list_estimates, require_estimate
 from app.settings import ROOT
 from app.web.render import StaticAssets, create_template_env
 from app.widgets.calculator_form import CourseLinks, build_calculator_form, build_form_fields
@@ -63,7 +63,7 @@ def test_an_advanced_field_that_was_typed_into_is_unfolded():
 
 
 def test_three_inputs_show_and_the_rest_says_in_its_fold_what_it_holds():
-    entry = dataclasses.replace(ENTRY, main=("model", "gpus", "weights"))
+    entry = dataclasses.replace(ENTRY, main_inputs=("model", "gpus", "weights"))
     shown = build_calculator_form(entry, {})
     assert [f.name for group in shown.groups for f in group.fields] == ["model", "weights", "gpus"]
     assert [g.title for g in shown.folded] == ["Hardware", "", "More"]
@@ -221,7 +221,7 @@ def test_a_modeled_figure_has_its_interval_and_an_exact_one_says_so():
 
 def test_a_figure_that_cannot_be_known_says_why():
     unknown = next(f for f in compute(SampleInputs()).figures if f.name == "unknown")
-    assert (unknown.words, unknown.note) == ("unknown", "No price was given.")
+    assert (unknown.formatted_value, unknown.note) == ("unknown", "No price was given.")
 
 
 def test_the_working_cites_its_source_and_the_page_that_explains_it():
@@ -265,7 +265,7 @@ def test_a_field_that_another_one_replaces_is_said_not_to_count() -> None:
     entry = require_estimate("serving-capacity")
 
     def beside(typed: dict[str, str], name: str) -> str:
-        inputs = parse_inputs(entry.inputs, typed)
+        inputs = parse_inputs(entry.inputs_type, typed)
         fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
         return fields[name].unit
 
@@ -295,16 +295,16 @@ def test_a_model_that_is_still_to_be_written_has_no_result(htmx):
 def test_a_number_typed_with_a_unit_has_none_beside_it() -> None:
     entry = require_estimate("inference-memory")
     typed = {"shown_memory": "16303 MiB"}
-    inputs = parse_inputs(entry.inputs, typed)
+    inputs = parse_inputs(entry.inputs_type, typed)
     fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
     assert (fields["shown_memory"].value, fields["shown_memory"].unit) == ("16303 MiB", "")
 
 
 def test_one_of_something_is_never_several(subtests: pytest.Subtests) -> None:
-    for entry in entries():
+    for entry in list_estimates():
         typed = {
             name: "1"
-            for name, spec in input_specs(entry.inputs).items()
+            for name, spec in input_specs(entry.inputs_type).items()
             if spec.unit and not spec.typed_unit and spec.kind in {"count", "number"}
         }
         form = build_calculator_form(entry, typed)
@@ -313,5 +313,7 @@ def test_one_of_something_is_never_several(subtests: pytest.Subtests) -> None:
                 with subtests.test(entry.name, field=field.name):
                     assert not re.search(r"\b1 (?!ms)[A-Za-z]+s$", field.shown)
     plan = require_estimate("parallelism-plan")
-    one = plan.compute(parse_inputs(plan.inputs, {"gpus": "8", "model": "8B", "global_batch": "1"}))
+    one = plan.compute(
+        parse_inputs(plan.inputs_type, {"gpus": "8", "model": "8B", "global_batch": "1"})
+    )
     assert "1 sequence with 4,096 tokens per step." in one.notes

@@ -89,13 +89,13 @@ def test_no_inputs_bring_a_search_onto_the_event_loop(
     loops: list[bool] = []
     entry = registry.find_estimate(name)
     assert entry
-    answer = entry.answer
+    answer = entry.compute_estimate
 
     def note(inputs: Any) -> Any:
         loops.append(is_on_event_loop())
         return answer(inputs)
 
-    changed = dataclasses.replace(entry, answer=note)
+    changed = dataclasses.replace(entry, compute_estimate=note)
     monkeypatch.setattr(sys.modules[_module_of(entry)], "ENTRY", changed)
     registry.find_estimate.cache_clear()
     try:

@@ -15,13 +15,13 @@ from app.estimator.inputs import input_specs
 from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 
 PATH = "/calculators/inference-memory"
-NAMES = [entry.name for entry in registry.entries()]
+NAMES = [entry.name for entry in registry.list_estimates()]
 
 
 def test_the_list_names_every_calculator_with_its_answer(client):
     page = client.get("/calculators")
     assert page.status_code == 200
-    for entry in registry.entries():
+    for entry in registry.list_estimates():
         assert f'href="/calculators/{entry.name}"' in page.text
         assert entry.summary.replace("'", "&#39;") in page.text
 
@@ -47,7 +47,7 @@ def test_every_calculator_has_a_page_with_form_verdict_and_working(client, name)
     assert "The working" in page.text
     entry = registry.find_estimate(name)
     words = unescape(re.sub("<[^>]+>", "", page.text))
-    assert entry.compute(entry.inputs()).verdict.lead in words
+    assert entry.compute(entry.inputs_type()).verdict.lead in words
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -286,7 +286,7 @@ def test_a_pasted_model_is_handed_on_to_every_calculator_that_asks_for_one(clien
     page = client.post("/calculators/model", data={"config": CONFIG}, follow_redirects=True)
     links = re.findall(r'href="(/calculators/[\w-]+\?model=config[^"]+)"', page.text)
 
-    asking = [e for e in registry.entries() if "model" in input_specs(e.inputs)]
+    asking = [e for e in registry.list_estimates() if "model" in input_specs(e.inputs_type)]
     asking = [e for e in asking if e.name != "model"]
     assert len(links) == len(asking)
     for link in links:

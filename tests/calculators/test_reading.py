@@ -14,7 +14,7 @@ from app.widgets.bar_charts import bar_legend, segment_styles
 from app.widgets.calculator_form import build_calculator_form
 from app.widgets.estimate_view import _SAME, _SAME_OF_TRAINING, _shared_inputs
 
-NAMES = [entry.name for entry in registry.entries()]
+NAMES = [entry.name for entry in registry.list_estimates()]
 
 
 def facts(page: str) -> list[str]:
@@ -49,9 +49,9 @@ def test_all_other_figures_are_folded_in_groups_and_none_stands_twice(client, na
 
 
 def test_the_figures_that_matter_first_are_outputs():
-    for entry in registry.entries():
-        assert len(entry.first) >= 3
-        assert set(entry.first) <= {output.name for output in entry.outputs}
+    for entry in registry.list_estimates():
+        assert len(entry.most_important_outputs) >= 3
+        assert set(entry.most_important_outputs) <= {output.name for output in entry.outputs}
 
 
 def test_what_does_not_apply_is_not_called_unknown(client):
@@ -73,7 +73,7 @@ def test_neighbors_in_a_bar_are_told_apart_without_their_color(
     for name in NAMES:
         with subtests.test(name=name):
             entry = registry.find_estimate(name)
-            for picture in entry.compute(entry.inputs()).pictures:
+            for picture in entry.compute(entry.inputs_type()).pictures:
                 if isinstance(picture, StackedBar):
                     looks = segment_styles(picture)
                     letters = [look.letter for look in looks]
@@ -203,8 +203,8 @@ COUNTED_IN = {frozenset({"sequence", ""})}  # Users, of whom each has one sequen
 
 def test_inputs_of_one_name_mean_the_same_or_say_that_they_do_not():
     by_name = {}
-    for entry in registry.entries():
-        for name, spec in input_specs(entry.inputs).items():
+    for entry in registry.list_estimates():
+        for name, spec in input_specs(entry.inputs_type).items():
             by_name.setdefault((name, spec.quantity), []).append((entry.name, spec))
     for (name, _), specs in by_name.items():
         for (one, spec), (other, its) in itertools.combinations(specs, 2):
@@ -224,14 +224,14 @@ def test_every_link_passes_on_only_what_means_the_same(subtests: pytest.Subtests
         "model": "8B",
         "gpu": "h100-sxm5-80",
     }
-    for entry in registry.entries():
-        specs = input_specs(entry.inputs)
+    for entry in registry.list_estimates():
+        specs = input_specs(entry.inputs_type)
         if "model" not in specs:
             continue
-        values = {name: getattr(entry.inputs(), name) for name in specs}
+        values = {name: getattr(entry.inputs_type(), name) for name in specs}
         values |= {n: examples[specs[n].kind] for n, value in values.items() if value is None}
-        for other in registry.entries():
-            targets = input_specs(other.inputs)
+        for other in registry.list_estimates():
+            targets = input_specs(other.inputs_type)
             if other.name == entry.name or "model" not in targets:
                 continue
             with subtests.test(link=f"{entry.name} to {other.name}"):

@@ -254,7 +254,7 @@ def catalog_values() -> list[tuple[str, str]]:
     return sorted(
         (part, key)
         for table in _TABLES
-        for part, row in data_files.load_table(*table).items()
+        for part, row in data_files.load_table_entries_by_id(*table).items()
         for key, value in row.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     )
@@ -281,7 +281,7 @@ def forget_computed_values() -> None:
             for value in list(vars(module).values()):
                 if callable(getattr(value, "cache_clear", None)) and value not in (
                     data_files.load_toml,
-                    data_files.load_table,
+                    data_files.load_table_entries_by_id,
                 ):
                     value.cache_clear()
 
@@ -342,7 +342,7 @@ def test_each_place_that_shows_a_changed_value_is_told(changed_row: dict[str, An
             for number, line in enumerate(text.split("\n"), 1)
             if figure.search(line)
         }
-        row = next(r for t in _TABLES if (r := data_files.load_table(*t).get(part)))
+        row = next(r for t in _TABLES if (r := data_files.load_table_entries_by_id(*t).get(part)))
         changed_row.update(row=row, before={key: row[key]})
         row[key] = 3 * row[key] + 1
         forget_computed_values()

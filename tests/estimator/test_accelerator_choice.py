@@ -40,13 +40,13 @@ def test_examples_in_the_docstrings_hold():
 
 def test_every_accelerator_of_the_catalogue_is_ranked_left_out_or_shown_beside():
     result = found()
-    named = {c.gpu.id for c in result.candidates} | {g.id for g, _ in result.excluded}
+    named = {c.gpu.id for c in result.candidates_best_first} | {g.id for g, _ in result.excluded}
     named |= {a.id for a in terms.list_non_gpu_accelerators()}
     assert named == {a.id for a in list_accelerators()}
 
 
 def test_a_70b_model_in_16_bit_fits_on_none_of_80_gb_alone():
-    counts = {c.gpu.id: c.count for c in found().candidates}
+    counts = {c.gpu.id: c.gpu_count for c in found().candidates_best_first}
     assert counts["h100-sxm5-80"] == 4
     assert counts["h200-sxm5-141"] == 2
     assert counts["mi325x"] == 1
@@ -55,7 +55,7 @@ def test_a_70b_model_in_16_bit_fits_on_none_of_80_gb_alone():
 def test_a_7b_model_in_4_bit_runs_on_a_small_card():
     # 4 GB of weights: a card of 24 GB holds them with their cache.
     one = {"model": "7B", "weights": "int4", "concurrent": 1}
-    counts = {c.gpu.id: c.count for c in found(**one).candidates}
+    counts = {c.gpu.id: c.gpu_count for c in found(**one).candidates_best_first}
     assert counts["l4"] == 1
 
 
@@ -80,7 +80,7 @@ def test_reasons_name_the_limit_that_was_set():
 
 
 def test_an_unknown_rate_is_said_and_not_guessed():
-    candidates = found().candidates
+    candidates = found().candidates_best_first
     assert [c.gpu.id for c in candidates if c.seconds_per_token is None] == [
         "rtx-pro-6000-bw-server"
     ]
@@ -127,7 +127,7 @@ def test_training_takes_whole_boards_and_racks(only, unit):
 
 def test_prices_rank_and_budgets_exclude():
     priced = {"prices": "h100 4, h200 = 5.2; b200 9", "rank": "cost"}
-    best = found(**priced).candidates[0]
+    best = found(**priced).candidates_best_first[0]
     assert (best.gpu.id, best.hourly_cost) == ("h200-sxm5-141", 10.4)
     over = {**priced, "budget": 11.0}
     assert reason("b200-sxm", **over) == "2\u00a0GPUs cost 18.00\u00a0USD/h."
@@ -157,16 +157,16 @@ def test_one_gpu_alone_is_first_of_nothing():
 def test_a_cheap_hour_that_takes_long_makes_no_cheap_training():
     job = {"job": "training", "rank": "cost", "model": "llama-3.1-8b", "tokens": 1e9}
     answer = found(**job, prices="h100 4, a100-sxm4-80 2.2")
-    best, other = answer.candidates[:2]
+    best, other = answer.candidates_best_first[:2]
     assert (best.gpu.id, other.gpu.id) == ("h100-sxm5-80", "a100-sxm4-80")
     assert best.hourly_cost > other.hourly_cost
-    assert best.gpu_hours * best.price < other.gpu_hours * other.price
+    assert best.gpu_hours * best.hourly_price_per_gpu < other.gpu_hours * other.hourly_price_per_gpu
     shown = estimate(**job, prices="h100 4, a100-sxm4-80 2.2")
-    assert shown["run_cost"].value == best.gpu_hours * best.price
+    assert shown["run_cost"].value == best.gpu_hours * best.hourly_price_per_gpu
 
 
 def test_a_cost_without_prices_does_not_apply_and_is_not_unknown():
-    assert estimate()["cost"].words == "does not apply"
+    assert estimate()["cost"].formatted_value == "does not apply"
     assert estimate(prices="h100 4")["cost"].note == "No price was given for it."
 
 
@@ -197,8 +197,8 @@ def test_training_needs_gpus_for_states_and_for_time():
     patient, hasty = (
         found(job="training", model="llama-3.1-8b", tokens=1e13, days=d * 86400.0) for d in (300, 5)
     )
-    many = {c.gpu.id: c.count for c in hasty.candidates}
-    few = {c.gpu.id: c.count for c in patient.candidates}
+    many = {c.gpu.id: c.gpu_count for c in hasty.candidates_best_first}
+    few = {c.gpu.id: c.gpu_count for c in patient.candidates_best_first}
     # In 5 days so many of the slowest would work that failures take the time.
     assert 0 < len(many) < len(few)
     assert all(many[key] >= few[key] for key in many)
@@ -208,7 +208,7 @@ def test_training_needs_gpus_for_states_and_for_time():
 def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
     training = {"job": "training", "model": "deepseek-v3", "only": "h800-sxm-80"}
     (wide,), (narrow,) = (
-        found(**training, number_format=name).candidates for name in ("bf16", "fp8")
+        found(**training, number_format=name).candidates_best_first for name in ("bf16", "fp8")
     )
     assert 0.5 * wide.gpu_hours < narrow.gpu_hours < 0.8 * wide.gpu_hours
     older = {**training, "only": "a100-sxm4-80", "number_format": "fp8"}
@@ -219,10 +219,10 @@ def test_hours_follow_from_the_share_of_time_that_is_lost():
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
     # With twice the time it takes as many GPUs.
     (lost,), (none,) = (
-        found(**training, lost=share, days=days * 86400.0).candidates
+        found(**training, lost=share, days=days * 86400.0).candidates_best_first
         for share, days in ((0.5, 60), (0.0, 30))
     )
-    assert lost.count == none.count
+    assert lost.gpu_count == none.gpu_count
     assert lost.gpu_hours == pytest.approx(2 * none.gpu_hours)
 
 
@@ -252,18 +252,20 @@ def test_choice_plan_and_run_say_the_same_of_one_training(subtests: pytest.Subte
                 bounds = (choice[figure].low, choice[figure].high)
                 expected = (whole[same].low, whole[same].high)
                 assert bounds == pytest.approx(expected, rel=1e-9), figure
-            plan = next(section for section in whole.sections if section.name == "parallelism-plan")
+            plan = next(
+                section for section in whole.sections if section.estimate_name == "parallelism-plan"
+            )
             assert choice["need"].value == plan.estimate["memory"].value
 
 
 def test_of_many_gpus_each_has_the_hours_of_its_own_run() -> None:
     training = {"job": "training", "model": "llama-3.1-8b", "tokens": 2e12}
-    for candidate in found(**training, lost=0.2).candidates[::7]:
+    for candidate in found(**training, lost=0.2).candidates_best_first[::7]:
         typed = {"model": "llama-3.1-8b", "tokens": "2T", "gpu": candidate.gpu.id}
-        typed["gpus"] = str(candidate.count)
+        typed["gpus"] = str(candidate.gpu_count)
         run = run_estimate("parallelism-plan", typed)
         while flip := run.find_flip("usable_memory"):
-            run = run_estimate("parallelism-plan", {**typed, **flip.typed_values})
+            run = run_estimate("parallelism-plan", {**typed, **flip.typed_values_by_field})
         rate = run["tokens_per_second_per_gpu"].value * 0.8
         assert candidate.gpu_hours == pytest.approx(2e12 / rate / 3600, rel=1e-9)
 
@@ -272,7 +274,7 @@ def test_the_hours_are_of_the_software_that_is_named():
     # LLaMA (2023) was made before PyTorch compiled.
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
     usual, compiled, eager = (
-        found(**training, software=name).candidates[0].gpu_hours
+        found(**training, software=name).candidates_best_first[0].gpu_hours
         for name in ("usual", "compiled", "eager")
     )
     assert usual == compiled
@@ -288,10 +290,10 @@ def test_nothing_that_does_it_is_a_no_and_not_an_error():
 
 @given(RANKS, MODELS)
 def test_the_order_is_that_of_the_ranking(rank, model):
-    result = found(rank=rank, model=model).candidates
+    result = found(rank=rank, model=model).candidates_best_first
     key = {
-        "gpus": lambda c: c.count,
-        "power": lambda c: c.total_power,
+        "gpus": lambda c: c.gpu_count,
+        "power": lambda c: c.power_of_all_gpus,
         "speed": lambda c: c.seconds_per_token,
     }[rank]
     unknown = [c.seconds_per_token is None for c in result]
@@ -303,7 +305,7 @@ def test_the_order_is_that_of_the_ranking(rank, model):
 @given(MODELS, st.integers(1, 500))
 def test_more_sequences_never_need_fewer_gpus(model, concurrent):
     few, more = (
-        {c.gpu.id: c.count for c in found(model=model, concurrent=n).candidates}
+        {c.gpu.id: c.gpu_count for c in found(model=model, concurrent=n).candidates_best_first}
         for n in (concurrent, 2 * concurrent)
     )
     assert set(more) <= set(few)
@@ -314,8 +316,8 @@ def test_more_sequences_never_need_fewer_gpus(model, concurrent):
 def test_the_changes_turn_the_verdict(model, concurrent):
     words = {"model": model, "concurrent": str(concurrent)}
     answer = entry.estimate(parse_inputs(AcceleratorChoiceInputs, words))
-    for change in answer.changes:
-        typed = {**words, change.field: change.flips_at}
+    for change in answer.flips:
+        typed = {**words, change.field: change.flip_value}
         turned = entry.estimate(parse_inputs(AcceleratorChoiceInputs, typed))
         assert turned.verdict.lead != answer.verdict.lead, change
-        assert turned.verdict.lead == change.becomes
+        assert turned.verdict.lead == change.verdict_after

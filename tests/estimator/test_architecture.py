@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.hf_loader import from_config
+from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.lookup import find_model, normalize_model_name
 
 # Parameters of published models: trainable, tied heads once, as their implementation
@@ -106,7 +106,7 @@ def test_today_s_families_count_as_their_implementation(
 ) -> None:
     for shape in json.loads(SHAPES.read_text()):
         with subtests.test(shape["name"]):
-            assert from_config(shape["config"]).parameters == shape["parameters"]
+            assert build_architecture(shape["config"]).parameters == shape["parameters"]
 
 
 def test_a_configuration_that_cannot_be_read_says_why(
@@ -131,7 +131,7 @@ def test_a_configuration_that_cannot_be_read_says_why(
     ]:
         refused = pytest.raises(UnreadableConfigError, match=words)
         with subtests.test(config=config, words=words), refused:
-            from_config(config)
+            build_architecture(config)
 
 
 def test_the_language_part_of_a_multimodal_configuration_is_read() -> None:
@@ -144,4 +144,4 @@ def test_the_language_part_of_a_multimodal_configuration_is_read() -> None:
         "vocab_size": 100,
     }
     outer = {"model_type": "qwen2_vl", "text_config": text}
-    assert from_config(outer).parameters == from_config(text).parameters
+    assert build_architecture(outer).parameters == build_architecture(text).parameters

@@ -70,7 +70,7 @@ def test_a_reading_lies_near_its_label_and_has_a_source(
 
 
 def test_a_reading_without_source_does_not_load() -> None:
-    row = dict(catalogue.load_table("accelerators.toml", "accelerator")["l4"])
+    row = dict(catalogue.load_table_entries_by_id("accelerators.toml", "accelerator")["l4"])
     del row["memory_source"]
     with pytest.raises(UnsourcedEntryError, match="reading"):
         catalogue.require_sourced_row(row, "accelerators.toml")
@@ -83,7 +83,7 @@ def test_a_system_holds_what_its_cards_hold() -> None:
 
 def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> None:
     for key in list_mig_gpus():
-        card, row = find_mig_gpu(key), catalogue.load_table("mig.toml", "card")[key]
+        card, row = find_mig_gpu(key), catalogue.load_table_entries_by_id("mig.toml", "card")[key]
         for profile in card.profiles:
             assert profile.capacity <= find_accelerator(key).engine_visible_memory
             if profile.is_whole_gpu:
@@ -235,9 +235,9 @@ def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
     assert list(by_profile) == [profile.name for profile in profiles]
     for profile in profiles:
         link = by_profile[profile.name]
-        assert link.name == "inference-memory"
+        assert link.estimate_name == "inference-memory"
         memory = run_estimate(
-            link.name, {**link.typed, "model": "llama-3.2-1b", "engine": "general"}
+            link.estimate_name, {**link.typed_inputs, "model": "llama-3.2-1b", "engine": "general"}
         )
         (bar,) = memory.pictures
         share = bar.capacity / profile.capacity
@@ -246,8 +246,8 @@ def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
         assert ("on the label" in said) is profile.is_whole_gpu
         assert (profile.name in said) is not profile.is_whole_gpu
         (back,) = memory.links
-        assert (back.name, dict(back.typed)) == ("mig", {"gpu": "h100-sxm5-80"})
-    small = run_estimate("inference-memory", by_profile["1g.20gb"].typed)
+        assert (back.estimate_name, dict(back.typed_inputs)) == ("mig", {"gpu": "h100-sxm5-80"})
+    small = run_estimate("inference-memory", by_profile["1g.20gb"].typed_inputs)
     text = small.verdict.text.replace("\u00a0", " ")
     # Both profiles of two memory slices have as much.
     assert text.startswith("The MIG instance (1g.20gb or 2g.20gb) would need ")
@@ -260,6 +260,9 @@ def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
     # The profile of the whole GPU has what programs get of the undivided one, on both pages.
     assert "of which programs get 84.9\N{NO-BREAK SPACE}GB" in " ".join(partitions.notes)
     assert (84.9329782784e9, "B") in partitions.tables[0].rows[-1]
-    assert dict(partitions.links[-1].typed) == {"gpu": "h100-sxm5-80", "tensor_parallel": "1"}
+    assert dict(partitions.links[-1].typed_inputs) == {
+        "gpu": "h100-sxm5-80",
+        "tensor_parallel": "1",
+    }
     spec = input_specs(InferenceMemoryInputs)["shown_memory"]
     assert "A MIG instance is described so" in spec.help

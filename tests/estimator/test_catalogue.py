@@ -5,8 +5,8 @@ import pytest
 from app.estimator import data_files as catalogue
 from app.estimator.data_files import UnsourcedEntryError
 from app.estimator.hardware.catalog import (
-    accelerator_id,
     find_accelerator,
+    find_accelerator_id,
     find_network_part,
     find_reference_design,
     find_system,
@@ -33,7 +33,7 @@ def test_every_entry_says_where_it_comes_from_and_when(
 ) -> None:
     for file, table in TABLES:
         with subtests.test(file=file, table=table):
-            rows = catalogue.load_table(file, table)
+            rows = catalogue.load_table_entries_by_id(file, table)
             assert rows
             for row in rows.values():
                 assert all(address.startswith("https://") for address in row["source"])
@@ -44,7 +44,7 @@ def test_every_entry_says_where_it_comes_from_and_when(
     "missing", [{"source": []}, {"source": [""]}, {"read_on": None}, {"read_on": "now"}]
 )
 def test_an_entry_without_source_or_date_does_not_load(missing: dict) -> None:
-    row = dict(catalogue.load_table("models.toml", "model")["llama-2-7b"]) | missing
+    row = dict(catalogue.load_table_entries_by_id("models.toml", "model")["llama-2-7b"]) | missing
     with pytest.raises(UnsourcedEntryError):
         catalogue.require_sourced_row(row, "models.toml")
 
@@ -54,7 +54,7 @@ def test_ids_are_unique(subtests: pytest.Subtests) -> None:
         with subtests.test(file=file, table=table):
             text = (catalogue.DATA / file).read_text()
             block = text.count(f"[[{table}]]")
-            assert len(catalogue.load_table(file, table)) == block
+            assert len(catalogue.load_table_entries_by_id(file, table)) == block
 
 
 def test_there_are_as_many_entries_as_promised() -> None:
@@ -92,7 +92,9 @@ def test_rates_of_a_card_are_dense_and_ordered(subtests: pytest.Subtests) -> Non
 def test_unverified_fields_are_fields(subtests: pytest.Subtests) -> None:
     for card in list_accelerators():
         with subtests.test(card.id):
-            known = set(catalogue.load_table("accelerators.toml", "accelerator")[card.id])
+            known = set(
+                catalogue.load_table_entries_by_id("accelerators.toml", "accelerator")[card.id]
+            )
             listed = set(card.unverified)
             assert listed <= known | {
                 "fp4_tflops_dense",
@@ -112,7 +114,7 @@ def test_names_in_use_find_their_card(subtests: pytest.Subtests) -> None:
         ("TPU v5e", "tpu-v5e"),
     ]:
         with subtests.test(name=name, found=found):
-            assert accelerator_id(name) == found
+            assert find_accelerator_id(name) == found
 
 
 def test_a_card_of_your_own_is_its_values() -> None:
@@ -120,7 +122,7 @@ def test_a_card_of_your_own_is_its_values() -> None:
 
     assert (card.memory, card.memory_bandwidth, card.bf16, card.fp8) == (24e9, 936e9, 71e12, 142e12)
     assert (card.nvlink, card.tdp) == (56e9, 350)
-    assert accelerator_id(card.id) == card.id
+    assert find_accelerator_id(card.id) == card.id
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_a_card_of_your_own_is_its_values() -> None:
 )
 def test_a_card_of_your_own_that_cannot_be_is_refused(typed: str, reason: str) -> None:
     with pytest.raises(LookupError, match=reason):
-        accelerator_id(typed)
+        find_accelerator_id(typed)
 
 
 def test_a_card_of_your_own_works_where_a_card_is_asked_for(subtests: pytest.Subtests) -> None:
@@ -152,7 +154,7 @@ def test_a_card_of_your_own_works_where_a_card_is_asked_for(subtests: pytest.Sub
 
 def test_an_unknown_card_names_its_nearest() -> None:
     with pytest.raises(LookupError, match="h100-sxm5-80"):
-        accelerator_id("h100-sxm5-90")
+        find_accelerator_id("h100-sxm5-90")
 
 
 def test_values_are_in_base_units() -> None:

@@ -7,7 +7,7 @@ from app.estimator.registry import run_estimate
 
 def sources(name, **typed):
     """The source of each line by its figure."""
-    return {step.figure: step.source for step in run_estimate(name, typed).steps}
+    return {step.output_name: step.source for step in run_estimate(name, typed).steps}
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,6 @@ def test_states_cite_the_paper_on_the_way_of_tuning(method, weights, optimizer) 
 )
 def test_a_checkpoint_cites_the_paper_on_its_states(content, paper, parts) -> None:
     answer = run_estimate("storage", {"content": content})
-    line = next(step for step in answer.steps if step.figure == "checkpoint")
+    line = next(step for step in answer.steps if step.output_name == "checkpoint")
     assert line.source == paper
     assert line.substituted.replace("\u00a0", " ").endswith(f"× {parts}")

@@ -10,11 +10,11 @@ import pytest
 
 from app.estimator.estimates.layout_search import (
     TrainingJob,
-    list_dividing_gpus,
-    list_splits,
+    list_gpu_counts_that_divide_batch,
+    list_model_splits,
 )
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import require_estimate, run_estimate
@@ -48,8 +48,8 @@ DEPLOYMENTS = (
 )
 def test_each_section_is_the_single_calculator_with_the_inputs_of_its_link(name, typed):
     for section in run_estimate(name, typed).sections:
-        entry = require_estimate(section.name)
-        again = entry.compute(parse_inputs(entry.inputs, inputs_to_query(section.inputs)))
+        entry = require_estimate(section.estimate_name)
+        again = entry.compute(parse_inputs(entry.inputs_type, inputs_to_query(section.inputs)))
         assert again == section.estimate, section.heading
 
 
@@ -121,9 +121,11 @@ def test_a_run_that_fits_nowhere_says_so_and_stops_there():
 
     assert run.verdict.lead == "No layout fits."
     assert list(sections_of(run)) == ["Layout"]
-    (flip,) = run.changes
-    fitting = run_estimate("training-run", {"model": "llama-3.1-405b"} | dict(flip.typed_values))
-    assert (flip.becomes, fitting["fits"].value) == ("A layout fits.", True)
+    (flip,) = run.flips
+    fitting = run_estimate(
+        "training-run", {"model": "llama-3.1-405b"} | dict(flip.typed_values_by_field)
+    )
+    assert (flip.verdict_after, fitting["fits"].value) == ("A layout fits.", True)
 
 
 def test_a_wrong_input_is_named_as_the_run_asks_for_it():
@@ -218,21 +220,21 @@ def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
     # Of themselves, long prompts are no reason for more GPUs.
     usual = run_estimate("deployment", long)
     assert usual["fits"].value is True
-    assert f"first token within {usual['ttft_p95'].words}" in usual.verdict.text
+    assert f"first token within {usual['ttft_p95'].formatted_value}" in usual.verdict.text
     long["ttft_target"] = "2 s"
     service = run_estimate("deployment", long)
-    (change,) = service.changes
+    (change,) = service.flips
 
-    assert (change.field, change.now) == ("ttft_target", "2\u00a0s")
-    assert f"first token within {change.flips_at}, not 2\u00a0s" in service.verdict.text
+    assert (change.field, change.current_value) == ("ttft_target", "2\u00a0s")
+    assert f"first token within {change.flip_value}, not 2\u00a0s" in service.verdict.text
     assert service.verdict.lead.endswith("GPUs, later than the targets.")
     assert service["fits"].value is False
     assert usual["gpus"].value < service["gpus"].value
     section = _section(service, "serving-capacity")
-    assert section.full_heading == f"Latency, with first token within {change.flips_at}"
-    decides = f"target of {change.flips_at} for the first token decides"
+    assert section.full_heading == f"Latency, with first token within {change.flip_value}"
+    decides = f"target of {change.flip_value} for the first token decides"
     assert decides in section.estimate.verdict.text
-    later = run_estimate("deployment", {**long, **change.typed_values})
+    later = run_estimate("deployment", {**long, **change.typed_values_by_field})
     assert later["fits"].value is True
     assert later["gpus"].value == service["gpus"].value
 
@@ -304,7 +306,7 @@ def test_memory_holds_the_requests_that_a_replica_answers_at_once(subtests) -> N
 
 
 def _section(answer: Estimate, name: str) -> SubEstimate:
-    return next(section for section in answer.sections if section.name == name)
+    return next(section for section in answer.sections if section.estimate_name == name)
 
 
 def test_a_deployment_takes_engine_speculation_and_splits(subtests: pytest.Subtests) -> None:
@@ -367,9 +369,10 @@ def test_a_deadline_is_met_with_a_typed_batch_by_gpus_that_divide_it(subtests):
             assert 80 <= run["gpus"].value <= (160 if batch == 1000 else 128)
             assert run["gpus"].value % 8 == 0
             assert layout["global_batch"].value == batch
-            for flip in run.changes:
+            for flip in run.flips:
                 changed = run_estimate(
-                    "training-run", plain | {"global_batch": str(batch)} | dict(flip.typed_values)
+                    "training-run",
+                    plain | {"global_batch": str(batch)} | dict(flip.typed_values_by_field),
                 )
                 assert changed["time"].value
 
@@ -389,22 +392,22 @@ def test_a_batch_that_no_layout_divides_is_named_with_the_gpus_that_do(subtests)
 
 def test_every_number_of_gpus_that_is_listed_for_a_batch_has_a_layout(subtests):
     model, gpu = find_model("llama-3.1-8b"), find_accelerator("h100-sxm5-80")
-    fabric = gpu_interconnect(gpu)
+    fabric = build_gpu_interconnect(gpu)
     for batch, sequence in ((24, 4096), (90, 4096), (12, 65536)):
         with subtests.test(batch=batch, sequence=sequence):
             job = TrainingJob(1, sequence, batch)
-            listed = list_dividing_gpus(model, fabric, job, 400)
+            listed = list_gpu_counts_that_divide_batch(model, fabric, job, 400)
             divided = (
                 gpus
                 for gpus in range(1, 401)
-                if any(list_splits(model, fabric, dataclasses.replace(job, gpus=gpus)))
+                if any(list_model_splits(model, fabric, dataclasses.replace(job, gpus=gpus)))
             )
             assert listed == tuple(divided)
 
 
 def test_the_power_of_a_run_is_counted_for_as_long_as_it_lasts():
     run = run_estimate("training-run", {"model": "llama-3.1-8b", "tokens": "2T", "gpus": "96"})
-    power = next(section for section in run.sections if section.name == "power-cooling")
+    power = next(section for section in run.sections if section.estimate_name == "power-cooling")
     assert power.inputs.duration == run["time"].value
     assert power.estimate["energy"].value == pytest.approx(run["energy"].value)
 
@@ -421,7 +424,7 @@ def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one(
     faster = run_estimate("parallelism-plan", typed)
     assert faster.verdict.lead == "May not fit."
     assert faster["step_time"].value < parts["Layout"]["step_time"].value
-    assert f"needs {faster['memory'].words} on each GPU and may run out of memory" in (
+    assert f"needs {faster['memory'].formatted_value} on each GPU and may run out of memory" in (
         run.verdict.text
     )
     assert "Another has 3.5% shorter steps" in run.verdict.text
@@ -470,7 +473,7 @@ def test_the_time_leads_to_the_search_for_a_layout_with_its_inputs():
     typed = {"model": "llama-3.1-70b", "gpus": "512", "tokens": "2T", "global_batch": "2048"}
     time = run_estimate("training-time", typed)
     (link,) = time.links
-    plan = run_estimate(link.name, link.typed)
+    plan = run_estimate(link.estimate_name, link.typed_inputs)
     assert plan == run_estimate("parallelism-plan", typed)
     assert plan["time"].value < time["time"].value
     assert any("for the same layout they give the same time" in note for note in time.notes)
@@ -483,9 +486,9 @@ def test_a_deadline_names_gpus_that_divide_a_typed_batch(subtests):
         for name in ("training-time", "training-run"):
             with subtests.test(batch=batch, name=name):
                 asked = typed | {"global_batch": str(batch)}
-                flip = run_estimate(name, asked).changes[0]
-                assert (flip.field, flip.becomes[:7]) == ("gpus", "In time")
-                met = run_estimate(name, asked | dict(flip.typed_values))
+                flip = run_estimate(name, asked).flips[0]
+                assert (flip.field, flip.verdict_after[:7]) == ("gpus", "In time")
+                met = run_estimate(name, asked | dict(flip.typed_values_by_field))
                 assert met["time"].value <= 40 * 86400
                 assert f"{batch:,} sequences with" in " ".join(
                     note for part in (met, *sections_of(met).values()) for note in part.notes

@@ -13,7 +13,7 @@ from app.estimator.estimates.cost import CostInputs
 from app.estimator.hardware.prices import default_rental_price, find_rental_price
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.training import run_costs as ownership
-from app.estimator.training.run_costs import annuity
+from app.estimator.training.run_costs import annuity_factor
 
 YEAR = 365.25 * 86400
 offers = st.fixed_dictionaries(
@@ -53,7 +53,7 @@ def test_a_million_tokens_cost_what_their_rate_says():
 
 def test_money_at_8_percent_is_repaid_in_equal_parts():
     # The annuity that repays 1 in four years at 8%: 0.30192.
-    assert annuity(0.08, 4) == pytest.approx(0.30192, rel=1e-4)
+    assert annuity_factor(0.08, 4) == pytest.approx(0.30192, rel=1e-4)
 
 
 def test_without_interest_a_purchase_is_worn_off_evenly():
@@ -73,15 +73,15 @@ def test_the_verdict_names_the_cheaper_way_and_where_they_meet():
 
 def test_staff_that_nobody_typed_is_among_what_would_change_the_verdict():
     answer = estimate(gpus=8, life=3 * YEAR)
-    staff = next(change for change in answer.changes if change.field == "staff")
-    assert staff.now == "88,388 USD/year"
-    flips_at = float(staff.flips_at.partition(" ")[0].replace(",", ""))
+    staff = next(change for change in answer.flips if change.field == "staff")
+    assert staff.current_value == "88,388 USD/year"
+    flips_at = float(staff.flip_value.partition(" ")[0].replace(",", ""))
     assert flips_at == pytest.approx(18_100, rel=0.01)
     below, above = (estimate(gpus=8, life=3 * YEAR, staff=flips_at * f) for f in (1, 1.01))
     assert below["buying"].value is True
     assert above["buying"].value is False
     usual = next(f for f in dataclasses.fields(CostInputs) if f.name == "staff").metadata["input"]
-    assert usual.usual(dataclasses.replace(CostInputs(), gpus=8)) == 88_388
+    assert usual.compute_usual_value(dataclasses.replace(CostInputs(), gpus=8)) == 88_388
 
 
 def test_a_single_server_is_said_to_need_no_network():
@@ -122,9 +122,9 @@ def test_the_rent_that_stands_there_is_the_list_price_of_an_h100():
     rent = default_rental_price()
     assert CostInputs().rent == rent.usd_per_hour == find_rental_price("h100-sxm5-80").usd_per_hour
     field = next(f for f in dataclasses.fields(CostInputs) if f.name == "rent")
-    assert rent.words in field.metadata["input"].help
-    assert rent.words in estimate().notes[0]
-    assert rent.words not in estimate(rent=3.0).notes[0]
+    assert rent.provider_and_date in field.metadata["input"].help
+    assert rent.provider_and_date in estimate().notes[0]
+    assert rent.provider_and_date not in estimate(rent=3.0).notes[0]
 
 
 @given(offers)
@@ -156,8 +156,8 @@ def test_the_changes_turn_the_verdict(offer):
     answer = entry.estimate(asked)
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
-    for change in answer.changes:
+    for change in answer.flips:
         turned = entry.estimate(
-            parse_inputs(CostInputs, {**inputs_to_query(asked), change.field: change.flips_at})
+            parse_inputs(CostInputs, {**inputs_to_query(asked), change.field: change.flip_value})
         )
         assert turned["buying"].value is not answer["buying"].value, change

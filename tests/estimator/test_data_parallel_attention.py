@@ -46,11 +46,11 @@ def test_the_fewest_gpus_for_a_latent_cache_are_known() -> None:
 def test_attention_for_own_sequences_is_advised_where_it_makes_a_job_fit() -> None:
     # DeepSeek-V3 (2024), section 3.4.2: decoding keeps attention data-parallel.
     typed = {key: str(value) for key, value in _DEEPSEEK.items()}
-    advised = [c.field for c in run_estimate("inference-memory", typed).changes]
+    advised = [c.field for c in run_estimate("inference-memory", typed).flips]
     assert "attention" in advised
     assert _found(attention="data-parallel")["fits"]
     for other in ({"attention": "data-parallel"}, {"concurrent": "1"}):
-        again = run_estimate("inference-memory", typed | other).changes
+        again = run_estimate("inference-memory", typed | other).flips
         assert "attention" not in [c.field for c in again]
 
 

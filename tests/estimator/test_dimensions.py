@@ -37,7 +37,7 @@ def test_the_cache_of_a_token_is_in_bytes_per_token() -> None:
 def test_weights_are_in_bytes() -> None:
     found = formats.element_bytes(70e9 * PARAMETER, 16 * BYTE / PARAMETER)
     assert is_in(found, BYTE)
-    per_weight = formats.grouped_bits(
+    per_weight = formats.bits_per_weight_with_group_scales(
         4 * UNITS.bit / PARAMETER,
         128 * PARAMETER,
         16 * UNITS.bit,
@@ -49,12 +49,12 @@ def test_weights_are_in_bytes() -> None:
 def test_states_are_in_bytes() -> None:
     each = BYTE / PARAMETER
     bytes_each = BytesPerParameter(2 * each, 2 * each, 4 * each, 8 * each)
-    found = states.zero_bytes(7.5e9 * PARAMETER, bytes_each, 64, 3)
+    found = states.state_bytes_under_zero_stage(7.5e9 * PARAMETER, bytes_each, 64, 3)
     assert all(is_in(part, BYTE) for part in found)
 
 
 def test_logits_are_in_bytes() -> None:
-    found = activations.logits_bytes(512 * TOKEN, 128_256, 8, 4 * BYTE / TOKEN)
+    found = activations.saved_logits_bytes(512 * TOKEN, 128_256, 8, 4 * BYTE / TOKEN)
     assert is_in(found, BYTE)
 
 
@@ -72,7 +72,7 @@ def test_activations_of_a_layer_grow_with_sequence_batch_and_width() -> None:
 
 
 def test_adapters_and_prompts_scale_with_their_widths() -> None:
-    found = adapters.low_rank_parameters(4096 * PARAMETER, 4096 * PARAMETER, 8)
+    found = adapters.parameters_of_low_rank_adapter(4096 * PARAMETER, 4096 * PARAMETER, 8)
     assert is_in(found, PARAMETER)
     prompt = inference_memory.unfused_prefill_bytes(
         100 * TOKEN, 896 * BYTE / TOKEN, 4864 * BYTE / TOKEN
@@ -82,4 +82,4 @@ def test_adapters_and_prompts_scale_with_their_widths() -> None:
 
 def test_a_wrong_formula_would_be_caught() -> None:
     with pytest.raises(DimensionalityError):
-        formats.grouped_bits(4 * UNITS.bit, 128, 16 * BYTE / TOKEN, 0 * BYTE)
+        formats.bits_per_weight_with_group_scales(4 * UNITS.bit, 128, 16 * BYTE / TOKEN, 0 * BYTE)

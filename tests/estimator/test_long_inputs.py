@@ -15,7 +15,10 @@ from app.estimator.inputs import (
     InvalidInputsError,
     input_specs,
 )
-from app.estimator.models.lookup import read_pasted_config, reduce_config
+from app.estimator.models.lookup import (
+    build_model_from_pasted_config,
+    drop_irrelevant_config_fields,
+)
 from app.markup import expressions as estimates
 from app.widgets.estimate_view import build_estimate_view
 
@@ -38,7 +41,7 @@ def test_a_very_long_value_is_refused_by_every_field(subtests: pytest.Subtests) 
             with subtests.test(name=name, value=value):
                 entry = registry.find_estimate(name)
                 assert entry is not None
-                fields = input_specs(entry.inputs)
+                fields = input_specs(entry.inputs_type)
 
                 problems = problems_of(name, dict.fromkeys(fields, value))
 
@@ -90,11 +93,13 @@ def test_what_no_count_needs_is_not_kept_of_a_pasted_model() -> None:
     plain = '{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2,'
     plain += '"num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 100,'
 
-    reduced = reduce_config(f'{plain} "id2label": {{"0": "a"}}, "remark": "{"x" * 50_000}"}}')
+    reduced = drop_irrelevant_config_fields(
+        f'{plain} "id2label": {{"0": "a"}}, "remark": "{"x" * 50_000}"}}'
+    )
 
     assert "id2label" not in reduced
     assert len(reduced) < 500
-    assert read_pasted_config(reduced).unread == ("remark",)
+    assert build_model_from_pasted_config(reduced).unread == ("remark",)
     weights = registry.run_estimate("weights", {"model": reduced})
     assert weights.verdict.text.startswith("Pasted model in BF16")
 

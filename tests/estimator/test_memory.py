@@ -15,14 +15,17 @@ from app.estimator.estimates.training_memory import TrainingMemoryInputs
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.activations import gpt_layer_bytes
 from app.estimator.memory.inference_memory import kv_cache_elements_per_sequence, longest_context
-from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
+from app.estimator.memory.model_states import (
+    state_bytes_per_parameter,
+    state_bytes_under_zero_stage,
+)
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
-    distinct_pipeline_stages,
+    list_distinct_pipeline_stages,
+    list_tensor_parallel_sizes,
     micro_batches_in_flight,
     split_into_serving_stages,
     stage_parameters_per_gpu,
-    tensor_parallel_choices,
 )
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -66,7 +69,7 @@ def plain(text: str) -> str:
 )
 def test_zero_divides_as_its_paper_says(stage: int, gpus: int, gigabytes: float) -> None:
     """Rajbhandari (2020), figure 1: 7.5B parameters, mixed-precision Adam."""
-    found = sum(zero_bytes(7.5e9, bytes_per_parameter(), gpus, stage))
+    found = sum(state_bytes_under_zero_stage(7.5e9, state_bytes_per_parameter(), gpus, stage))
     assert found / 1e9 == pytest.approx(gigabytes, rel=0.005)
 
 
@@ -120,7 +123,7 @@ def test_adapters_have_as_many_parameters_as_peft_prints() -> None:
 def test_mxfp4_experts_are_as_large_as_the_hub_says() -> None:
     """gpt-oss-120b: 65,248,815,744 bytes on the hub."""
     table = weight_bytes_by_split(find_model("gpt-oss-120b"), "mxfp4-experts")
-    assert table.total == pytest.approx(65_248_815_744, rel=1e-9)
+    assert table.total_bytes == pytest.approx(65_248_815_744, rel=1e-9)
 
 
 def test_interleaving_keeps_more_micro_batches_on_the_first_stage() -> None:
@@ -135,21 +138,25 @@ def test_interleaving_keeps_more_micro_batches_on_the_first_stage() -> None:
 @given(MODELS, FORMAT)
 def test_narrower_formats_never_take_more(name: str, form: str) -> None:
     model = find_model(name)
-    assert weight_bytes_by_split(model, form).total <= weight_bytes_by_split(model, "fp32").total
-    assert weight_bytes_by_split(model, form).total >= 0.4 * model.parameters
+    assert (
+        weight_bytes_by_split(model, form).total_bytes
+        <= weight_bytes_by_split(model, "fp32").total_bytes
+    )
+    assert weight_bytes_by_split(model, form).total_bytes >= 0.4 * model.parameters
 
 
 @given(MODELS, FORMAT)
 def test_more_gpus_never_raise_the_share_of_one(name: str, form: str) -> None:
     model = find_model(name)
     shares = [
-        weight_bytes_by_split(model, form).bytes_per_gpu(n) for n in tensor_parallel_choices(model)
+        weight_bytes_by_split(model, form).bytes_per_gpu(n)
+        for n in list_tensor_parallel_sizes(model)
     ]
     assert shares == sorted(shares, reverse=True)
-    total = weight_bytes_by_split(model, form).total
+    total = weight_bytes_by_split(model, form).total_bytes
     assert all(
         share * n >= total * 0.999999
-        for share, n in zip(shares, tensor_parallel_choices(model), strict=True)
+        for share, n in zip(shares, list_tensor_parallel_sizes(model), strict=True)
     )
 
 
@@ -184,20 +191,24 @@ def test_stages_hold_every_parameter_once(
 ) -> None:
     model = find_model(name)
     layout = ParallelLayout(gpus=pipeline * tensor, tensor=tensor, pipeline=pipeline)
-    kinds = {stage.index: stage for stage in distinct_pipeline_stages(model, pipeline, virtual)}
-    layers = sum(stage.layers for stage in kinds.values())
+    kinds = {
+        stage.index: stage for stage in list_distinct_pipeline_stages(model, pipeline, virtual)
+    }
+    layers = sum(stage.layer_total for stage in kinds.values())
     assert layers <= model.layers
     if len(kinds) == pipeline:
         assert layers == model.layers
     if pipeline == tensor == virtual == 1:
         share = stage_parameters_per_gpu(model, kinds[0], layout)
-        assert share.dense + share.experts == pytest.approx(model.parameters, rel=1e-9)
+        assert share.dense_parameters + share.expert_parameters == pytest.approx(
+            model.parameters, rel=1e-9
+        )
 
 
 @st.composite
 def serving(draw: st.DrawFn) -> InferenceMemoryInputs:
     name = draw(MODELS)
-    choices = tensor_parallel_choices(find_model(name), 16)
+    choices = list_tensor_parallel_sizes(find_model(name), 16)
     return InferenceMemoryInputs(
         model=name,
         weights=draw(st.sampled_from(["bf16", "fp8", "awq-int4"])),
@@ -295,7 +306,7 @@ def test_the_fewest_gpus_rest_on_what_is_modeled_and_say_so(name, typed) -> None
     # to 1.6: the GPUs that fit with the most of it are no fewer.
     figure = run_estimate(name, typed)["fewest_gpus"]
     assert figure.output.modeled
-    assert not figure.exact
+    assert not figure.is_exact
     assert figure.low <= figure.value <= figure.high
 
 
@@ -448,8 +459,8 @@ def test_a_pipeline_leaves_places_for_embedding_and_head() -> None:
     held = run_estimate("training-memory", layout | {"framework": "megatron"})
     timed = run_estimate("training-time", layout | {"global_batch": 2048})
     assert held["per_gpu"].value == pytest.approx(timed["memory"].value, rel=1e-3)
-    by_stage = distinct_pipeline_stages(find_model("llama-3.1-405b"), 16, 8)
-    assert [stage.layers for stage in by_stage] == [7, 8, 7]
+    by_stage = list_distinct_pipeline_stages(find_model("llama-3.1-405b"), 16, 8)
+    assert [stage.layer_total for stage in by_stage] == [7, 8, 7]
 
 
 def test_states_of_adam_are_sixteen_bytes_and_eighteen_with_fp32_gradients() -> None:
@@ -564,12 +575,12 @@ def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtes
     ):
         answer = run_estimate("inference-memory", typed)
         if answer.verdict.lead == "May not fit.":
-            assert answer.changes, typed
-        for change in answer.changes:
+            assert answer.flips, typed
+        for change in answer.flips:
             with subtests.test(typed=typed, field=change.field):
-                other = run_estimate("inference-memory", typed | change.typed_values)
+                other = run_estimate("inference-memory", typed | change.typed_values_by_field)
                 is_sure = other.verdict.lead in ("Fits.", "Tight.")
-                said = change.becomes.startswith(("Fits", "Surely fits", "The fewest"))
+                said = change.verdict_after.startswith(("Fits", "Surely fits", "The fewest"))
                 assert is_sure == said, change
         fewest = answer["fewest_gpus"]
         if fewest.value and "May not fit" not in fewest.note:
@@ -585,10 +596,10 @@ def test_settings_that_make_room_for_a_request_surely_do(subtests: pytest.Subtes
         {"model": "qwen3-32b", "gpu": "a100-sxm4-40", "tensor_parallel": 2, "concurrent": 1},
     ):
         answer = run_estimate("serving-capacity", typed)
-        for change in answer.changes:
-            if not change.becomes.startswith(("There", "The weights")):
+        for change in answer.flips:
+            if not change.verdict_after.startswith(("There", "The weights")):
                 continue
             with subtests.test(typed=typed, field=change.field):
-                other = run_estimate("serving-capacity", typed | change.typed_values)
+                other = run_estimate("serving-capacity", typed | change.typed_values_by_field)
                 doubted = "the model may not fit" in other.verdict.lead
-                assert doubted == (" may " in change.becomes), change
+                assert doubted == (" may " in change.verdict_after), change

@@ -14,9 +14,9 @@ from app.estimator.registry import run_estimate
 from app.estimator.result import Chart
 from app.estimator.units import parse_quantity
 
-H200 = networks.gpu_interconnect(find_accelerator("h200-sxm5-141"))
-B200 = networks.gpu_interconnect(find_accelerator("b200-sxm"), nic="efa")
-L40S = networks.gpu_interconnect(find_accelerator("L40S"))
+H200 = networks.build_gpu_interconnect(find_accelerator("h200-sxm5-141"))
+B200 = networks.build_gpu_interconnect(find_accelerator("b200-sxm"), nic_id="efa")
+L40S = networks.build_gpu_interconnect(find_accelerator("L40S"))
 OPERATIONS: list[Collective] = [
     "all_reduce",
     "all_gather",
@@ -82,7 +82,7 @@ def test_more_bytes_never_take_less_time(operation: Collective, ranks: int, size
 def test_no_collective_beats_its_links(operation: Collective, ranks: int, size: float) -> None:
     seconds = networks.collective_time(operation, ranks, size, H200)
     inside = min(ranks, 8)
-    wire = networks.bytes_sent(operation, inside, size) / (450e9 * 1.12)
+    wire = networks.bytes_sent_per_rank(operation, inside, size) / (450e9 * 1.12)
     assert seconds >= wire
 
 
@@ -94,10 +94,10 @@ def test_one_rank_has_nothing_to_send(operation: Collective, size: float) -> Non
 @given(st.integers(2, 4096))
 def test_a_slower_network_never_helps(ranks: int) -> None:
     gpu = find_accelerator("H100")
-    slow = networks.gpu_interconnect(gpu, nic_rate=12.5e9)
+    slow = networks.build_gpu_interconnect(gpu, nic_rate=12.5e9)
     times = [
         networks.collective_time("all_reduce", ranks, 1e9, fabric)
-        for fabric in (networks.gpu_interconnect(gpu), slow)
+        for fabric in (networks.build_gpu_interconnect(gpu), slow)
     ]
     assert times[0] <= times[1]
 
@@ -109,14 +109,14 @@ def test_gpus_beyond_one_domain_need_a_network() -> None:
 
 
 def test_every_link_says_what_its_numbers_were_fitted_on() -> None:
-    rows = data_files.load_table("links.toml", "link")
+    rows = data_files.load_table_entries_by_id("links.toml", "link")
     assert all(row["fitted_on"] for row in rows.values())
     assert [networks.find_link_model(name).id for name in rows] == list(rows)
 
 
 def reached(card: str, gpus: int, size: float) -> float:
     """Return the bus bandwidth of an all-reduce within one server [GB/s]."""
-    fabric = networks.gpu_interconnect(find_accelerator(card))
+    fabric = networks.build_gpu_interconnect(find_accelerator(card))
     seconds = networks.collective_time("all_reduce", gpus, size, fabric)
     return networks.bus_bandwidth("all_reduce", gpus, size, seconds) / 1e9
 
@@ -152,11 +152,11 @@ def test_the_catalog_says_how_many_cards_a_bridge_joins() -> None:
 
 def test_bridges_join_neighbors_only() -> None:
     # Of eight cards in groups of two for every fourth card, no two share a bridge.
-    fabric = networks.gpu_interconnect(find_accelerator("h100-pcie-80"))
+    fabric = networks.build_gpu_interconnect(find_accelerator("h100-pcie-80"))
     beside = networks.collective_time("all_reduce", 2, 1e9, fabric)
     apart = networks.collective_time("all_reduce", 2, 1e9, fabric, groups_per_domain=4)
     assert apart > 2 * beside
-    assert networks.send_time(1e9, fabric, bridged=True) < networks.send_time(1e9, fabric)
+    assert networks.send_time(1e9, fabric, uses_bridge=True) < networks.send_time(1e9, fabric)
 
 
 def test_a_page_of_bridged_cards_names_no_switch() -> None:
@@ -166,7 +166,7 @@ def test_a_page_of_bridged_cards_names_no_switch() -> None:
     )
     assert "PCIe 4 through the host: 31.5\u00a0GB/s in one direction." in eight.notes
     assert "NVLink 3 bridge: 300\u00a0GB/s in one direction." in two.notes
-    assert [change.flips_at for change in two.changes] == ["3"]
+    assert [change.flip_value for change in two.flips] == ["3"]
     assert "NVSwitch" not in str(eight) + str(two)
 
 
@@ -186,8 +186,8 @@ def test_a_link_that_was_not_measured_is_named_with_the_one_it_is_modeled_as() -
 def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -> None:
     small = {"gpus": 64, "message": 1e5, "in_network": True}
     reduced = run_estimate("collectives", small)
-    flip = next(change for change in reduced.changes if change.field == "message")
-    size = parse_quantity(flip.flips_at, "B")
+    flip = next(change for change in reduced.flips if change.field == "message")
+    size = parse_quantity(flip.flip_value, "B")
     after, before = (
         run_estimate("collectives", small | {"message": s}) for s in (size, size / 1.1)
     )
@@ -204,7 +204,7 @@ def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -
 
 def test_the_flip_of_a_message_is_where_its_bound_changes() -> None:
     job = {"gpus": 64, "message": 1e6}
-    flip = run_estimate("collectives", job).changes[0]
-    size = float(flip.flips_at.removesuffix(" MB")) * 1e6
+    flip = run_estimate("collectives", job).flips[0]
+    size = float(flip.flip_value.removesuffix(" MB")) * 1e6
     for message, lead in ((size, "Bound by the network."), (0.98 * size, "Bound by latency.")):
         assert run_estimate("collectives", job | {"message": message}).verdict.lead == lead

@@ -17,11 +17,11 @@ def test_every_line_names_a_source_and_a_figure_that_exist(subtests: pytest.Subt
     for name in NAMES:
         with subtests.test(name=name):
             entry = registry.find_estimate(name)
-            answer = entry.compute(entry.inputs())
+            answer = entry.compute(entry.inputs_type())
             figures = {f.name for f in answer.figures}
             for step in answer.steps:
                 assert step.source in SOURCES, step.label
-                assert step.figure in figures, step.label
+                assert step.output_name in figures, step.label
                 assert step.topic, step.label
                 assert math.isfinite(step.value)
 
@@ -30,7 +30,7 @@ def test_the_outputs_are_promised_with_their_units(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
             entry = registry.find_estimate(name)
-            answer = entry.compute(entry.inputs())
+            answer = entry.compute(entry.inputs_type())
             promised = {(o.name, o.unit) for o in entry.outputs}
             assert promised == {(f.name, f.unit) for f in answer.figures}
             known = {*units.UNITS, *(base for base, _ in units.UNITS.values())}
@@ -41,7 +41,7 @@ def test_one_figure_leads_and_intervals_hold_their_value(subtests: pytest.Subtes
     for name in NAMES:
         with subtests.test(name=name):
             entry = registry.find_estimate(name)
-            answer = entry.compute(entry.inputs())
+            answer = entry.compute(entry.inputs_type())
             assert sum(f.primary for f in answer.figures) == 1
             for figure in answer.figures:
                 if figure.low is not None:
@@ -52,7 +52,7 @@ def test_pictures_have_points_to_draw(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
             entry = registry.find_estimate(name)
-            answer = entry.compute(entry.inputs())
+            answer = entry.compute(entry.inputs_type())
             assert answer.pictures
             for picture in answer.pictures:
                 if isinstance(picture, Chart):
@@ -64,7 +64,7 @@ def test_pictures_have_points_to_draw(subtests: pytest.Subtests):
 def test_every_input_is_explained_and_teaches(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
-            for key, field in input_specs(registry.find_estimate(name).inputs).items():
+            for key, field in input_specs(registry.find_estimate(name).inputs_type).items():
                 assert field.help.endswith("."), key
                 assert field.topic, key
                 assert field.group, key
@@ -74,11 +74,11 @@ def test_defaults_survive_being_written_and_read(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
             entry = registry.find_estimate(name)
-            fields = input_specs(entry.inputs)
-            default = entry.inputs()
+            fields = input_specs(entry.inputs_type)
+            default = entry.inputs_type()
             words = {
                 f.name: format_typed_value(fields[f.name], getattr(default, f.name))
                 for f in dataclasses.fields(default)
                 if getattr(default, f.name) not in (None, "")
             }
-            assert parse_inputs(entry.inputs, words) == default
+            assert parse_inputs(entry.inputs_type, words) == default

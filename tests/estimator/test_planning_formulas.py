@@ -31,22 +31,22 @@ def test_llama_3_stopped_every_three_hours() -> None:
 
 @given(seconds, seconds)
 def test_youngs_interval_loses_least(checkpoint: float, mtbf: float) -> None:
-    best = run_costs.young_interval(checkpoint, mtbf)
-    most = run_costs.goodput(best, checkpoint, 0.0, mtbf)
+    best = run_costs.young_checkpoint_interval(checkpoint, mtbf)
+    most = run_costs.first_order_goodput(best, checkpoint, 0.0, mtbf)
     for other in (best * 0.8, best * 1.25):
-        assert run_costs.goodput(other, checkpoint, 0.0, mtbf) <= most + 1e-12
+        assert run_costs.first_order_goodput(other, checkpoint, 0.0, mtbf) <= most + 1e-12
 
 
 @given(seconds, st.floats(1e3, 1e7))
 def test_goodput_is_a_share(checkpoint: float, mtbf: float) -> None:
-    interval = run_costs.daly_interval(checkpoint, mtbf)
-    for share in (run_costs.goodput, run_costs.daly_goodput):
+    interval = run_costs.daly_checkpoint_interval(checkpoint, mtbf)
+    for share in (run_costs.first_order_goodput, run_costs.daly_goodput):
         assert 0 <= share(interval, checkpoint, 60.0, mtbf) <= 1
 
 
 def test_dalys_interval_nears_youngs_for_short_checkpoints() -> None:
-    young = run_costs.young_interval(1.0, 1e8)
-    assert run_costs.daly_interval(1.0, 1e8) == pytest.approx(young, rel=1e-3)
+    young = run_costs.young_checkpoint_interval(1.0, 1e8)
+    assert run_costs.daly_checkpoint_interval(1.0, 1e8) == pytest.approx(young, rel=1e-3)
 
 
 def test_the_pipeline_of_megatron_idles_an_eighth() -> None:
@@ -65,10 +65,10 @@ def test_more_microbatches_and_pieces_never_idle_more(
 
 @given(st.integers(1, 4096), st.floats(1, 1e12))
 def test_a_ring_never_sends_more_than_twice_the_message(ranks: int, message: float) -> None:
-    sent = traffic.bytes_sent("all_reduce", ranks, message)
+    sent = traffic.bytes_sent_per_rank("all_reduce", ranks, message)
     assert 0 <= sent <= 2 * message
-    halves = traffic.bytes_sent("reduce_scatter", ranks, message)
-    halves += traffic.bytes_sent("all_gather", ranks, message)
+    halves = traffic.bytes_sent_per_rank("reduce_scatter", ranks, message)
+    halves += traffic.bytes_sent_per_rank("all_gather", ranks, message)
     assert sent == pytest.approx(halves)
 
 
@@ -100,7 +100,7 @@ def test_deepseek_v3_cost_is_table_1_of_its_report() -> None:
 
 @given(st.floats(1e-6, 0.3), st.floats(1, 30))
 def test_an_annuity_repays_the_price_with_interest(rate: float, years: float) -> None:
-    assert run_costs.annuity(rate, years) * years >= 1 - 1e-9
+    assert run_costs.annuity_factor(rate, years) * years >= 1 - 1e-9
 
 
 def test_mlperf_storage_checkpoints_hold_14_bytes_a_parameter() -> None:
@@ -112,13 +112,13 @@ def test_mlperf_storage_checkpoints_hold_14_bytes_a_parameter() -> None:
 def test_values_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
     for call in [
         lambda: pipeline.pipeline_bubble(0, 1),
-        lambda: traffic.bytes_sent("all_reduce", 0, 1.0),
+        lambda: traffic.bytes_sent_per_rank("all_reduce", 0, 1.0),
         lambda: run_costs.site_energy(1.0, 1.0, 0.9),
         lambda: speculative.tokens_per_step(1.1, 3),
-        lambda: run_costs.young_interval(0.0, 10.0),
+        lambda: run_costs.young_checkpoint_interval(0.0, 10.0),
         lambda: run_costs.usd_per_million_tokens(0.0, 1, 1.0),
-        lambda: run_costs.annuity(0.1, 0),
-        lambda: run_costs.write_rate(1.0, 0.0),
+        lambda: run_costs.annuity_factor(0.1, 0),
+        lambda: run_costs.bandwidth_to_write_in_time(1.0, 0.0),
     ]:
         with subtests.test(call=call), pytest.raises(ValueError, match=r".+"):
             call()  # type: ignore[operator]

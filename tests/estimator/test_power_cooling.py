@@ -65,7 +65,7 @@ def test_two_feeds_do_not_carry_a_system_that_needs_four_of_six_supplies(system,
 
 def test_energy_and_carbon_cite_a_paper_on_energy_and_carbon():
     # Patterson et al. 2021: energy with PUE, times the carbon of the electricity.
-    steps = {s.figure: s.source for s in estimate().steps}
+    steps = {s.output_name: s.source for s in estimate().steps}
     assert steps["energy"] == steps["carbon"] == "patterson-2021"
 
 
@@ -85,7 +85,7 @@ def test_a_scalable_unit_of_b200_takes_16_racks_and_458_kilowatts():
 
 
 def test_the_systems_of_a_rack_are_shown_first_and_do_not_depend_on_their_number():
-    assert "nodes_per_rack" in require_estimate("power-cooling").first
+    assert "nodes_per_rack" in require_estimate("power-cooling").most_important_outputs
     counts = [run_estimate("power-cooling", {"nodes": n})["nodes_per_rack"] for n in (1, 2, 32)]
     assert [count.value for count in counts] == [3, 3, 3]
     assert counts[0].output.label == "Systems per rack"
@@ -129,17 +129,17 @@ def test_a_system_too_strong_for_its_rack_is_a_no_and_not_an_error():
     answer = estimate(system="gb200-nvl72", rack_limit=40e3)
     assert answer.verdict.lead == "Too dense for the racks."
     assert answer["racks"].value is None
-    assert answer.changes[0].flips_at == "132 kW"
+    assert answer.flips[0].flip_value == "132 kW"
 
 
 def test_the_rack_power_of_one_rack_more_or_less_is_named_with_that_of_none():
     # A DGX H100 draws 10.2 kW: below 30.6 kW there is place for two, from 51 kW for five.
     three, five = (estimate(system="dgx-h100", nodes=n, rack_limit=40e3) for n in (3, 5))
-    assert [(c.flips_at, c.becomes) for c in three.changes] == [
+    assert [(c.flip_value, c.verdict_after) for c in three.flips] == [
         ("30.5 kW", "Holds 2 systems: 2 racks."),
         ("10.1 kW", "Holds none."),
     ]
-    assert [(c.flips_at, c.becomes) for c in five.changes] == [
+    assert [(c.flip_value, c.verdict_after) for c in five.flips] == [
         ("51 kW", "Holds 5 systems: 1 rack."),
         ("30.5 kW", "Holds 2 systems: 3 racks."),
         ("10.1 kW", "Holds none."),
@@ -154,7 +154,7 @@ def test_a_system_too_high_for_its_rack_says_so():
 def test_a_site_without_enough_power_is_a_no():
     answer = estimate(site_limit=400e3)
     assert answer.verdict.lead == "Too much for the site."
-    assert {c.field for c in answer.changes} >= {"nodes"}
+    assert {c.field for c in answer.flips} >= {"nodes"}
 
 
 def test_systems_whose_power_nobody_published_ask_for_it():
@@ -193,10 +193,10 @@ def test_more_pue_never_takes_less(power, pue):
 @given(st.floats(20e3, 500e3))
 def test_the_changes_turn_the_verdict(limit):
     answer = estimate(site_limit=limit)
-    for change in answer.changes:
+    for change in answer.flips:
         if change.field not in {"nodes", "pue"}:
             continue
-        words = {"site_limit": f"{limit / 1e3} kW", change.field: change.flips_at}
+        words = {"site_limit": f"{limit / 1e3} kW", change.field: change.flip_value}
         turned = entry.estimate(parse_inputs(PowerCoolingInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
 

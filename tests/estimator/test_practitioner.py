@@ -5,13 +5,13 @@ import json
 import pytest
 
 from app.estimator import registry
-from app.estimator.estimates.accelerator_choice import list_gpus
+from app.estimator.estimates.accelerator_choice import list_rankable_gpus
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import require_estimate
 from app.estimator.result import Chart, Estimate
-from app.estimator.serving.step_time import find_acceptance, tokens_per_step
+from app.estimator.serving.step_time import tokens_per_step, typed_or_usual_acceptance
 from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 
 
@@ -236,11 +236,11 @@ def test_a_rack_is_offered_prefill_and_decode_apart() -> None:
     asked = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     for name in ("serving-capacity", "deployment"):
         together = ask(name, **asked)
-        change = next(c for c in together.changes if c.field == "prefill_gpus")
-        apart = ask(name, **asked, **change.typed_values)
+        change = next(c for c in together.flips if c.field == "prefill_gpus")
+        apart = ask(name, **asked, **change.typed_values_by_field)
         assert number(apart, "gpus") < 0.5 * number(together, "gpus")
-        assert f"{number(apart, 'gpus'):.0f} GPUs in all" in change.becomes
-    assert not [c for c in ask("serving-capacity").changes if c.field == "prefill_gpus"]
+        assert f"{number(apart, 'gpus'):.0f} GPUs in all" in change.verdict_after
+    assert not [c for c in ask("serving-capacity").flips if c.field == "prefill_gpus"]
 
 
 def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
@@ -258,7 +258,7 @@ def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
 def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
     month = {"model": "llama-3.1-8b", "tokens": "2T", "deadline": "30"}
     run = ask("training-run", **month)
-    sections = {section.name: section.estimate for section in run.sections}
+    sections = {section.estimate_name: section.estimate for section in run.sections}
     cost = sections["cost"].verdict
     assert cost.lead.startswith("This run costs 273,")
     assert "which cost 3,600,000\u00a0USD" in cost.text
@@ -272,8 +272,8 @@ def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
     assert alone["interval"].value == pytest.approx(interval.value, rel=1e-9)
     useful = number(sections["training-time"], "goodput")
     assert any(note.startswith(f"{useful:.1%} of the time is progress") for note in run.notes)
-    (change,) = run.changes
-    safe = ask("training-run", **month, **change.typed_values)
+    (change,) = run.flips
+    safe = ask("training-run", **month, **change.typed_values_by_field)
     high = safe["time"].high
     assert high is not None
     assert high <= 1.05 * 30 * 86400
@@ -286,7 +286,7 @@ def test_an_adapter_takes_as_long_as_a_run_as_by_itself() -> None:
     assert " takes " in run.verdict.text
     # Where it does not fit, every layer is computed again.
     card = ask("training-run", **(tuned | {"gpu": "rtx-3090", "sequence": 8192}))
-    sections = {section.name: section.estimate for section in card.sections}
+    sections = {section.estimate_name: section.estimate for section in card.sections}
     for name in ("training-memory", "training-time"):
         assert any(note.startswith("Recomputation: full,") for note in sections[name].notes)
 
@@ -294,10 +294,10 @@ def test_an_adapter_takes_as_long_as_a_run_as_by_itself() -> None:
 def test_owning_is_left_out_where_only_another_card_has_a_price() -> None:
     rack = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     left_out = ask("deployment", **rack)
-    assert "cost" not in {section.name for section in left_out.sections}
+    assert "cost" not in {section.estimate_name for section in left_out.sections}
     assert any("No price to buy the GB200" in note for note in left_out.notes)
     priced = ask("deployment", **rack, price=60_000)
-    assert "cost" in {section.name for section in priced.sections}
+    assert "cost" in {section.estimate_name for section in priced.sections}
 
 
 def test_mi250x_is_two_gpus_and_all_that_do_it_are_listed() -> None:
@@ -305,7 +305,7 @@ def test_mi250x_is_two_gpus_and_all_that_do_it_are_listed() -> None:
     ranking, left_out, _ = answer.tables
     names = [str(row[1]) for row in ranking.rows]
     assert any(name.startswith("H100") for name in names)
-    assert len(names) + len(left_out.rows) == len(list_gpus())
+    assert len(names) + len(left_out.rows) == len(list_rankable_gpus())
     first = [name for name, row in zip(names, ranking.rows, strict=True) if row[2] == (1.0, "")]
     makers = [name.startswith("Instinct") for name in first]
     assert makers == sorted(makers)
@@ -316,11 +316,11 @@ def test_an_engine_out_of_memory_is_told_its_settings_first() -> None:
     # gpt-oss-120b on an H100 with vLLM 0.9: fewer sequences and 95% are what people set.
     asked = {"model": "gpt-oss-120b", "tensor_parallel": 1, "context": 8192, "engine": "vllm-0.9"}
     short = ask("inference-memory", **asked)
-    change = short.changes[0]
-    assert change.typed_values == {"max_sequences": "256", "memory_utilization": "95%"}
-    assert ask("inference-memory", **asked, **change.typed_values)["fits"].value is True
+    change = short.flips[0]
+    assert change.typed_values_by_field == {"max_sequences": "256", "memory_utilization": "95%"}
+    assert ask("inference-memory", **asked, **change.typed_values_by_field)["fits"].value is True
     # Nobody quantizes MXFP4 again.
-    assert "weights" not in {flip.field for flip in short.changes}
+    assert "weights" not in {flip.field for flip in short.flips}
 
 
 def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
@@ -328,7 +328,7 @@ def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
     for name in ("serving-capacity", "latency"):
         here, low = ask(name, **drafted), ask(name, **drafted, acceptance="45%")
         figure = "tpot_p95" if name == "serving-capacity" else "tpot"
-        assert f"one every {low[figure].words} at 45%" in here.verdict.text
+        assert f"one every {low[figure].formatted_value} at 45%" in here.verdict.text
         assert "assumes that 65% of the drafts are kept" in here.verdict.text
         assert "drafts" not in ask(name, model="8B").verdict.text
 
@@ -339,7 +339,7 @@ def test_one_token_of_a_models_own_module_is_kept_as_often_as_published() -> Non
         figure = "tpot_p95" if name == "serving-capacity" else "tpot"
         here, low = ask(name, **own), ask(name, **own, acceptance="85%")
         assert "assumes that 87.5% of the drafts are kept" in here.verdict.text
-        assert f"one every {low[figure].words} at 85%" in here.verdict.text
+        assert f"one every {low[figure].formatted_value} at 85%" in here.verdict.text
         assert "at 90%" in here.verdict.text
         assert "at 95%" in low.verdict.text  # A typed one has the usual range.
         # Of those after the first less is kept.
@@ -353,7 +353,7 @@ def test_more_drafts_of_a_models_own_module_keep_and_speed_up_as_published() -> 
     # 3.2 of 7. Its documentation: 1.5 times as fast at a batch of 32 on 8 H200.
     model = find_model("deepseek-v3")
     for drafts, published in ((1, 1.875), (3, 2.8), (7, 3.2)):
-        acceptance = find_acceptance(None, model, drafts).assumed
+        acceptance = typed_or_usual_acceptance(None, model, drafts).assumed
         assert tokens_per_step(acceptance, drafts) == pytest.approx(published, rel=0.06)
     own = {"model": "deepseek-v3", "gpu": "h200", "tensor_parallel": 8, "engine": "sglang"}
     plain, fast = (number(ask("latency", **own, batch=32, draft_tokens=n), "tpot") for n in (0, 3))
@@ -363,16 +363,16 @@ def test_more_drafts_of_a_models_own_module_keep_and_speed_up_as_published() -> 
 def test_given_replicas_without_targets_lead_with_the_most_that_they_put_out() -> None:
     card = next(q for q in EXAMPLE_QUESTIONS if "from a rack" in q.question)
     answer = registry.run_estimate(card.estimate, card.typed)
-    most = answer["saturated_throughput"].words
+    most = answer["saturated_throughput"].formatted_value
     assert answer.verdict.text.startswith(f"At most {most} of output")
-    assert f"{answer['throughput'].words} at this load" in answer.verdict.text
+    assert f"{answer['throughput'].formatted_value} at this load" in answer.verdict.text
     assert "At most" not in ask(card.estimate, **{**card.typed, "tpot_target": "50"}).verdict.text
 
 
 def test_the_working_of_llama_cpp_divides_no_layer() -> None:
     cards = {"gpu": "rtx-3090", "tensor_parallel": 2, "engine": "llama.cpp", "context": 8000}
     answer = ask("inference-memory", model="llama-3.3-70b", weights="gguf-q4-k-m", **cards)
-    step = next(step for step in answer.steps if step.figure == "activations")
+    step = next(step for step in answer.steps if step.output_name == "activations")
     assert "MLP width + 4" in step.formula
 
 
@@ -414,10 +414,10 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     alone = ask("inference-memory", **typed).changes[0]
     assert (alone.field, alone.values_text, alone.becomes) == ("memory_utilization", "95%", "Fits.")
     typed |= {"engine": "vllm-0.9"}
-    first, *others = ask("inference-memory", **typed).changes
+    first, *others = ask("inference-memory", **typed).flips
     fields = [change.field for change in (first, *others)]
     # A larger share alone may not fit; with fewer sequences it surely does.
-    assert first.values_text == "256, usable share of memory 95%"
+    assert first.flip_values_text == "256, usable share of memory 95%"
     assert fields[:2] == ["max_sequences", "cache"]
     assert fields[-2:] == ["tensor_parallel", "weights"]
     assert ask("inference-memory", **typed, cache="fp8")["fits"].value is True
@@ -425,9 +425,9 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
 
 def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
     typed = {"model": "gpt-oss-20b", "gpu": "RTX 5080", "tensor_parallel": "1"}
-    change = next(c for c in ask("inference-memory", **typed).changes if c.field == "engine")
-    assert change.values_text == "llama.cpp, Ollama, weights GGUF MXFP4_MOE"
-    answer = ask("inference-memory", **typed | change.typed_values)
+    change = next(c for c in ask("inference-memory", **typed).flips if c.field == "engine")
+    assert change.flip_values_text == "llama.cpp, Ollama, weights GGUF MXFP4_MOE"
+    answer = ask("inference-memory", **typed | change.typed_values_by_field)
     assert answer["fits"].value is True
 
 
@@ -455,11 +455,11 @@ def test_another_number_of_gpus_per_replica_is_named_where_it_needs_fewer_in_all
     typed = {"model": "llama-3.1-70b", "weights": "fp8", "cache": "fp8", "gpu": "h200"}
     typed |= {"requests_per_second": "20", "prompt_tokens": "4096"}
     four = ask("serving-capacity", **typed, tensor_parallel=4)
-    change = next(c for c in four.changes if c.field == "tensor_parallel")
-    two = ask("serving-capacity", **typed | change.typed_values)
-    assert change.becomes.startswith(f"{number(two, 'gpus'):g} GPUs in all")
+    change = next(c for c in four.flips if c.field == "tensor_parallel")
+    two = ask("serving-capacity", **typed | change.typed_values_by_field)
+    assert change.verdict_after.startswith(f"{number(two, 'gpus'):g} GPUs in all")
     assert number(two, "gpus") < number(four, "gpus")
-    assert "tensor_parallel" not in {c.field for c in two.changes}
+    assert "tensor_parallel" not in {c.field for c in two.flips}
 
 
 def test_a_price_is_given_of_answers_and_of_all_tokens() -> None:
@@ -541,7 +541,7 @@ def test_the_same_run_takes_the_same_memory_in_both_calculators(typed: dict[str,
 def test_a_plan_and_the_memory_of_its_run_have_the_same_range() -> None:
     run = ask("training-run", model="70B", tokens="5T", gpus=256)
     plan, memory = (
-        next(s.estimate for s in run.sections if s.name == name)
+        next(s.estimate for s in run.sections if s.estimate_name == name)
         for name in ("parallelism-plan", "training-memory")
     )
     ends = [(f.value, f.low, f.high) for f in (plan["memory"], memory["per_gpu"])]
@@ -550,7 +550,7 @@ def test_a_plan_and_the_memory_of_its_run_have_the_same_range() -> None:
 
 def test_calculators_of_one_run_have_the_same_defaults() -> None:
     names = ("training-memory", "training-time", "parallelism-plan", "training-run")
-    specs = [require_estimate(name).inputs() for name in names]
+    specs = [require_estimate(name).inputs_type() for name in names]
     for field in ("sequence", "number_format", "software", "method", "recompute", "zero"):
         assert len({getattr(inputs, field) for inputs in specs if hasattr(inputs, field)}) == 1
 
@@ -568,23 +568,23 @@ def test_a_second_zero_stage_is_between_its_neighbors() -> None:
 def test_a_run_names_the_gpus_of_its_own_plan_for_a_deadline() -> None:
     late: dict[str, object] = {"model": "70B", "tokens": "5T", "gpus": 1024, "deadline": "30"}
     run = ask("training-run", **late)
-    in_time, safe = run.changes
-    assert in_time.becomes == "In time."
-    assert "as slow as the range" in safe.becomes
-    met = ask("training-run", **(late | in_time.typed_values))
+    in_time, safe = run.flips
+    assert in_time.verdict_after == "In time."
+    assert "as slow as the range" in safe.verdict_after
+    met = ask("training-run", **(late | in_time.typed_values_by_field))
     assert number(met, "time") <= 30 * 86400
     # Each number of GPUs has a batch and a layout of its own: those of the first would need 496,
     # more than what is enough for the slow end of the range.
     late = {"model": "qwen3-32b", "gpu": "b200", "tokens": "3T", "gpus": 64, "deadline": "30"}
-    in_time, safe = ask("training-run", **late).changes
-    assert (in_time.flips_at, safe.flips_at) == ("352", "512")
-    slow = ask("training-run", **(late | safe.typed_values))["time"].high
+    in_time, safe = ask("training-run", **late).flips
+    assert (in_time.flip_value, safe.flip_value) == ("352", "512")
+    slow = ask("training-run", **(late | safe.typed_values_by_field))["time"].high
     assert slow is not None
     assert slow <= 30.1 * 86400
     # Many of them divide the batch badly, so the next that would do by hours alone takes longer.
     odd = {"model": "qwen3-30b-a3b", "gpu": "h200", "tokens": "1T", "gpus": 16, "deadline": "5"}
-    for change in ask("training-run", **odd, global_batch=1000).changes:
-        met = ask("training-run", **odd | {"global_batch": 1000} | change.typed_values)
+    for change in ask("training-run", **odd, global_batch=1000).flips:
+        met = ask("training-run", **odd | {"global_batch": 1000} | change.typed_values_by_field)
         assert number(met, "time") <= 5 * 86400
 
 
@@ -611,7 +611,7 @@ def test_the_verdict_on_training_memory_names_the_zero_stage() -> None:
 
 
 def test_tokens_per_second_are_among_the_first_figures_of_training_time() -> None:
-    assert "tokens_per_second" in require_estimate("training-time").first[:3]
+    assert "tokens_per_second" in require_estimate("training-time").most_important_outputs[:3]
 
 
 def test_storage_says_which_bandwidth_a_save_in_a_minute_needs() -> None:
@@ -628,8 +628,8 @@ def test_storage_says_which_bandwidth_a_save_in_a_minute_needs() -> None:
     )
     slow = ask("storage", **job, write_bandwidth="10")
     assert (slow.verdict.status, slow.verdict.lead) == ("no", "Saves take too long.")
-    (change,) = slow.changes
-    assert ask("storage", **job, **change.typed_values)["fits"].value is True
+    (change,) = slow.flips
+    assert ask("storage", **job, **change.typed_values_by_field)["fits"].value is True
     assert ask("storage")["needed_save"].value is None
 
 
@@ -757,16 +757,16 @@ def test_a_run_says_how_many_failures_to_expect_and_what_they_cost() -> None:
 
 
 def _time_section(run: Estimate) -> Estimate:
-    return next(s.estimate for s in run.sections if s.name == "training-time")
+    return next(s.estimate for s in run.sections if s.estimate_name == "training-time")
 
 
 def test_the_commitment_is_listed_where_it_changes_the_verdict() -> None:
     cluster = {"gpus": 8, "life": "3 years"}
     for now, outcome in (("used", "Buying is cheaper."), ("all", "Renting is cheaper.")):
-        changes = ask("cost", **cluster, commitment=now).changes
-        assert [c.becomes for c in changes if c.field == "commitment"] == [outcome]
+        changes = ask("cost", **cluster, commitment=now).flips
+        assert [c.verdict_after for c in changes if c.field == "commitment"] == [outcome]
     never = ask("cost", gpus=8, life="3 years", utilisation="95%", rent="20 USD/h")
-    assert "commitment" not in {c.field for c in never.changes}
+    assert "commitment" not in {c.field for c in never.flips}
 
 
 def test_the_room_is_cooled_by_the_heat_of_the_machines_not_of_the_site() -> None:
@@ -780,9 +780,9 @@ def test_the_room_is_cooled_by_the_heat_of_the_machines_not_of_the_site() -> Non
 
 
 def test_racks_are_said_in_words_that_agree_and_only_where_they_change_something() -> None:
-    becomes = {c.becomes for c in ask("power-cooling", nodes=4).changes}
+    becomes = {c.verdict_after for c in ask("power-cooling", nodes=4).flips}
     assert "Holds 4 systems: 1 rack." in becomes
-    assert not any("Holds 4" in c.becomes for c in ask("power-cooling", nodes=3).changes)
+    assert not any("Holds 4" in c.verdict_after for c in ask("power-cooling", nodes=3).flips)
     alone = ask("power-cooling", nodes=3, other=0)
     said = " ".join((alone.verdict.text, *alone.notes, *(f.note for f in alone.figures)))
     assert "network" not in said.lower()
@@ -827,7 +827,7 @@ def test_the_parts_of_a_step_are_of_the_one_that_checks_the_drafts() -> None:
     rows = {row[0]: row[2][0] for row in result.tables[0].rows}
     whole = rows.pop("Sum")
     assert sum(rows.values()) == pytest.approx(whole)
-    kept = tokens_per_step(find_acceptance(None, find_model("deepseek-v3"), 3).assumed, 3)
+    kept = tokens_per_step(typed_or_usual_acceptance(None, find_model("deepseek-v3"), 3).assumed, 3)
     assert whole == pytest.approx(kept * number(result, "tpot"))
     assert whole == pytest.approx(number(result, "decode_time"))
     assert rows["Proposing drafts"] == pytest.approx(0.0027, rel=0.02)
@@ -902,7 +902,13 @@ def test_a_target_that_nobody_set_refuses_no_hardware(subtests: pytest.Subtests)
     assert "1.5 times what one request takes" in alone.verdict.text
     counted = alone.find_flip("tpot_target")
     assert counted
-    same = ask("serving-capacity", **slow, tensor_parallel=16, concurrent=1, **counted.typed_values)
+    same = ask(
+        "serving-capacity",
+        **slow,
+        tensor_parallel=16,
+        concurrent=1,
+        **counted.typed_values_by_field,
+    )
     assert same["gpus"].value == alone["gpus"].value
     assert same["fits"].value is True
     # Nor do given replicas that could be faster.
@@ -957,9 +963,9 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
     without = ask("serving-capacity", **job, tpot_target="")
     assert number(without, "replicas") == 1
     assert "how many replicas it takes; 1 without it." in answer.verdict.text
-    flip = next(change for change in answer.changes if change.field == "tpot_target")
-    assert flip.becomes == "Takes one replica fewer."
-    relaxed = float(flip.flips_at.split("\u00a0")[0])
+    flip = next(change for change in answer.flips if change.field == "tpot_target")
+    assert flip.verdict_after == "Takes one replica fewer."
+    relaxed = float(flip.flip_value.split("\u00a0")[0])
     assert 50 < relaxed < 52
     looser = ask("serving-capacity", **job, tpot_target=f"{relaxed} ms")
     assert number(looser, "replicas") == 1
@@ -974,12 +980,12 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
 
 
 def test_the_help_says_that_the_target_per_token_is_preset_and_how_to_go_without() -> None:
-    target = input_specs(require_estimate("serving-capacity").inputs)["tpot_target"]
+    target = input_specs(require_estimate("serving-capacity").inputs_type)["tpot_target"]
     assert target.help == (
         "The longest time per token, averaged over an answer; preset to 50 ms. "
         "Leave it empty for no target."
     )
-    slowest = input_specs(require_estimate("accelerator-choice").inputs)["slowest"]
+    slowest = input_specs(require_estimate("accelerator-choice").inputs_type)["slowest"]
     assert slowest.help.startswith("The longest time per token; preset to 50 ms.")
 
 
@@ -995,10 +1001,10 @@ def test_what_depends_on_the_failure_rate_has_one_range_everywhere() -> None:
     assert useful.high is not None
     assert useful.low < number(time, "goodput") < useful.high
     typed = ask("training-time", model="llama-3.1-70b", gpus=512, mtbf_per_gpu="20000 h")
-    assert typed["goodput"].exact
-    assert typed["checkpoint_interval"].exact
+    assert typed["goodput"].is_exact
+    assert typed["checkpoint_interval"].is_exact
     run = ask("training-run", model="llama-3.1-8b")
-    parts = {section.name: section.estimate for section in run.sections}
+    parts = {section.estimate_name: section.estimate for section in run.sections}
     of_time = parts["training-time"]["checkpoint_interval"]
     assert (of_time.low, of_time.high) == pytest.approx(
         (parts["storage"]["interval"].low, parts["storage"]["interval"].high), rel=0.02
@@ -1037,7 +1043,7 @@ def test_latency_says_that_it_leaves_out_reading_the_prompts_of_others() -> None
 
 def test_the_working_names_the_time_between_failures_and_the_restart() -> None:
     for name in ("storage", "training-time"):
-        lines = {step.figure: step.formula for step in ask(name, model="llama-3.1-8b").steps}
+        lines = {step.output_name: step.formula for step in ask(name, model="llama-3.1-8b").steps}
         assert "MTBF is the mean time between failures of the job" in lines["goodput"]
         assert "failures: the time between them" not in " ".join(lines.values())
     formulas = [step.formula for step in ask("storage", model="llama-3.1-8b").steps]
@@ -1061,7 +1067,7 @@ def test_a_given_time_between_saves_counts() -> None:
     best = ask("storage", model="llama-3.1-70b")
     given = ask("storage", model="llama-3.1-70b", save_every="30 min")
     assert number(given, "interval") == 1800
-    assert given["interval"].exact
+    assert given["interval"].is_exact
     assert number(given, "lost") > number(best, "lost")
     assert "Save every 30\u00a0min." in f"{given.verdict.lead} {given.verdict.text}"
     again = ask("storage", model="llama-3.1-70b", save_every=f"{number(best, 'interval')} s")
@@ -1072,6 +1078,6 @@ def test_a_given_time_between_saves_counts() -> None:
         for minutes in (5, 600):
             job = {"saving": saving, "save_every": f"{minutes} min"}
             answer = ask("storage", model="llama-3.1-70b", **job)
-            for change in answer.changes:
-                typed = {"model": "llama-3.1-70b", **job, **change.typed_values}
+            for change in answer.flips:
+                typed = {"model": "llama-3.1-70b", **job, **change.typed_values_by_field}
                 assert ask("storage", **typed)["fits"].value is not answer["fits"].value, change

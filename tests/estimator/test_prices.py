@@ -34,9 +34,9 @@ def written(folder: Path, text: str) -> Path:
 def test_a_price_names_part_money_way_and_day(tmp_path):
     rent, bought = read_price_file(written(tmp_path, GOOD))
 
-    assert (rent.part, rent.billing_period, rent.amount) == ("h100-sxm5-80", "hour", 4.2)
-    assert (rent.words, rent.day) == ("4.2\xa0USD/h", dt.date(2026, 11, 1))
-    assert (bought.part, bought.words) == ("dgx-h100", "300,000\xa0EUR")
+    assert (rent.part_id, rent.billing_period, rent.amount) == ("h100-sxm5-80", "hour", 4.2)
+    assert (rent.formatted_price, rent.day) == ("4.2\xa0USD/h", dt.date(2026, 11, 1))
+    assert (bought.part_id, bought.formatted_price) == ("dgx-h100", "300,000\xa0EUR")
 
 
 @pytest.mark.parametrize(

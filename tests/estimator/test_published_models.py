@@ -9,13 +9,13 @@ import pytest
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError, input_specs, inputs_to_query, parse_inputs
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.hf_loader import from_config
+from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.lookup import (
-    config_key,
-    expand_key,
+    compress_config_to_key,
+    drop_irrelevant_config_fields,
+    expand_config_key,
     find_model,
     normalize_model_name,
-    reduce_config,
 )
 from app.widgets.estimate_view import LONGEST_LINK
 
@@ -41,7 +41,9 @@ LONG = {
     },
 }
 WITH_MODEL = [
-    name for name in registry.NAMES if "model" in input_specs(registry.find_estimate(name).inputs)
+    name
+    for name in registry.NAMES
+    if "model" in input_specs(registry.find_estimate(name).inputs_type)
 ]
 
 
@@ -52,47 +54,55 @@ def test_every_calculator_takes_a_whole_file_and_has_it_in_its_link(name: str) -
     assert entry is not None
     assert len(text) > 10_000
 
-    inputs = parse_inputs(entry.inputs, {"model": text})
+    inputs = parse_inputs(entry.inputs_type, {"model": text})
     query = inputs_to_query(inputs)
 
     assert len(query["model"]) < LONGEST_LINK
-    assert parse_inputs(entry.inputs, query) == inputs
+    assert parse_inputs(entry.inputs_type, query) == inputs
 
 
 def test_a_reduced_configuration_has_the_same_counts() -> None:
-    whole, reduced = from_config(LONG), find_model(reduce_config(json.dumps(LONG)))
+    whole, reduced = (
+        build_architecture(LONG),
+        find_model(drop_irrelevant_config_fields(json.dumps(LONG))),
+    )
 
     assert (whole.parameters, whole.unread) == (reduced.parameters, reduced.unread)
     assert whole.quantization == reduced.quantization or reduced.quantization is not None
 
 
 def test_a_key_is_the_configuration_and_a_damaged_one_is_named() -> None:
-    key = config_key(json.dumps(SMALL))
+    key = compress_config_to_key(json.dumps(SMALL))
 
-    assert json.loads(expand_key(key)) == SMALL
-    for damaged in (key[:-9], "config:", "config:x", config_key("x" * 300_000)):
+    assert json.loads(expand_config_key(key)) == SMALL
+    for damaged in (key[:-9], "config:", "config:x", compress_config_to_key("x" * 300_000)):
         with pytest.raises(LookupError, match=r"damaged; paste config.json again"):
             normalize_model_name(damaged)
 
 
 def test_a_list_has_a_value_for_each_layer() -> None:
-    model = from_config(
+    model = build_architecture(
         {**SMALL, "num_key_value_heads": [8, 8, 4, 4], "intermediate_size": [1024, 1024, 512, 512]}
     )
 
-    assert [layer.mixer.cache for layer in model.decoder_layers] == [1024, 1024, 512, 512]
+    assert [layer.mixer.cache_elements_per_token for layer in model.decoder_layers] == [
+        1024,
+        1024,
+        512,
+        512,
+    ]
     assert [layer.mlp.width for layer in model.decoder_layers] == [1024, 1024, 512, 512]
 
 
 def test_a_list_that_is_too_short_or_in_the_wrong_place_is_refused() -> None:
     with pytest.raises(UnreadableConfigError, match="has 2 values and no one for layer 3"):
-        from_config({**SMALL, "num_key_value_heads": [8, 8]})
+        build_architecture({**SMALL, "num_key_value_heads": [8, 8]})
     with pytest.raises(UnreadableConfigError, match="hidden_size differs between layers"):
-        from_config({**SMALL, "hidden_size": [512, 256]})
+        build_architecture({**SMALL, "hidden_size": [512, 256]})
 
 
 def test_the_old_name_of_the_width_is_read() -> None:
-    model = from_config(
+    model = build_architecture(
         {"model_type": "bloom", "n_embed": 1024, "n_layer": 24, "num_attention_heads": 16}
         | {"n_inner": None, "vocab_size": 250880, "seq_length": 2048}
     )
@@ -164,7 +174,10 @@ def test_layers_that_cannot_be_counted_are_refused() -> None:
 
 def test_experts_on_a_narrower_vector_are_counted_there() -> None:
     routed = {**SMALL, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 256}
-    whole, narrow = from_config(routed), from_config({**routed, "routed_expert_hidden_size": 256})
+    whole, narrow = (
+        build_architecture(routed),
+        build_architecture({**routed, "routed_expert_hidden_size": 256}),
+    )
 
     assert narrow.routed_parameters * 2 == whole.routed_parameters
     assert not narrow.unread

@@ -7,8 +7,8 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory.inference_memory import hybrid_blocks
-from app.estimator.models.lookup import find_model, list_models, read_pasted_config
+from app.estimator.memory.inference_memory import build_hybrid_blocks
+from app.estimator.models.lookup import build_model_from_pasted_config, find_model, list_models
 from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
 
 GIB = 2.0**30
@@ -52,7 +52,9 @@ def weigh(table: dict[str, Any] | None, **more: Any) -> float:
     config = {**SMALL, **more}
     if table is not None:
         config["quantization_config"] = table
-    return weight_bytes_by_split(read_pasted_config(json.dumps(config)), "published").total
+    return weight_bytes_by_split(
+        build_model_from_pasted_config(json.dumps(config)), "published"
+    ).total_bytes
 
 
 def expected(
@@ -264,7 +266,9 @@ def test_the_table_is_found_at_the_top_and_in_the_part_of_the_language_model() -
     none = {"text_config": SMALL, "quantization_config": None}
     older = {**SMALL, "compression_config": {"config_groups": {"a": group(8)}}}
     sizes = [
-        weight_bytes_by_split(read_pasted_config(json.dumps(config)), "published").total
+        weight_bytes_by_split(
+            build_model_from_pasted_config(json.dumps(config)), "published"
+        ).total_bytes
         for config in (inner, outer, none, older)
     ]
     assert sizes[0] == sizes[1] == pytest.approx(expected(BLOCK, BLOCK))
@@ -301,7 +305,9 @@ def test_models_of_the_catalog_weigh_what_their_files_do(model: str, size: float
 
 def test_every_quantization_of_the_catalog_is_understood() -> None:
     quantized = {
-        key: how.problem for key, _ in list_models() if (how := find_model(key).quantization)
+        key: how.unsupported_reason
+        for key, _ in list_models()
+        if (how := find_model(key).quantization)
     }
     assert len(quantized) == 17
     assert not any(quantized.values())
@@ -366,7 +372,7 @@ def test_a_checkpoint_with_attention_in_16_bit_loads_as_much_as_its_log_says() -
             "modules_to_not_convert": [*attention, *ends],
         },
     }
-    table = weight_bytes_by_split(read_pasted_config(json.dumps(config)), "published")
+    table = weight_bytes_by_split(build_model_from_pasted_config(json.dumps(config)), "published")
     # Loading took 57.752 GiB on each of 8 GPUs.
     assert table.bytes_per_gpu(8) == pytest.approx(57.752 * GIB, rel=0.02)
 
@@ -379,12 +385,12 @@ def test_calibrated_formats_leave_linear_attention_in_16_bit() -> None:
     assert linear == 48 * (5120 * (2 * 2048 + 2 * 6144 + 2 * 48) + 6144 * 5120)
     for name in ("nvfp4", "awq-int4", "gptq-int4", "int8"):
         covered = hybrid.parameters_by_part()["attention"] + hybrid.parameters_by_part()["mlp"]
-        assert weight_bytes_by_split(hybrid, name).quantized == covered, name
+        assert weight_bytes_by_split(hybrid, name).quantized_weight_count == covered, name
         assert "linear attention" not in dense.parameters_by_part()
-    assert weight_bytes_by_split(hybrid, "fp8-block").quantized == covered + linear
-    assert weight_bytes_by_split(hybrid, "nf4").quantized == covered + linear
+    assert weight_bytes_by_split(hybrid, "fp8-block").quantized_weight_count == covered + linear
+    assert weight_bytes_by_split(hybrid, "nf4").quantized_weight_count == covered + linear
     named = weight_bytes_by_split(find_model("Qwen/Qwen3.5-27B-NVFP4"), "published")
-    assert named.quantized == covered
+    assert named.quantized_weight_count == covered
 
 
 def test_multi_token_prediction_is_said_to_be_in_the_files_alone() -> None:
@@ -417,12 +423,12 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
         "expert_dtype": "fp4",
         "quantization_config": FP8,
     }
-    model = read_pasted_config(json.dumps(config))
+    model = build_model_from_pasted_config(json.dumps(config))
     assert "expert_dtype" not in model.unread
     experts = 2 * 16 * 3 * 1024 * 512
-    plain = weight_bytes_by_split(model, "fp8-block").total
+    plain = weight_bytes_by_split(model, "fp8-block").total_bytes
     mixed = weight_bytes_by_split(model, "published")
-    assert mixed.total == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
+    assert mixed.total_bytes == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
     assert resolve_weight_format(model, "published").label.startswith("MXFP4 and FP8")
 
 
@@ -445,10 +451,10 @@ def test_every_calculator_takes_a_model_as_published_unless_asked(
                 assert plain.figures == asked.figures
     for name, gpus in (("serving-capacity", "6"), ("deployment", "16")):
         model = {"model": "llama-3.1-70b"}
-        flips = registry.run_estimate(name, model).changes
+        flips = registry.run_estimate(name, model).flips
         (flip,) = (flip for flip in flips if flip.field == "weights")
         assert (
-            flip.becomes.replace("\N{NO-BREAK SPACE}", " ")
+            flip.verdict_after.replace("\N{NO-BREAK SPACE}", " ")
             == f"{gpus} GPUs in all keep the targets."
         )
         narrow = [
@@ -581,7 +587,7 @@ def test_a_gguf_file_that_is_too_large_gets_a_smaller_one_named() -> None:
     typed = {"model": "llama-3.1-8b", "weights": "gguf-f16", "engine": "llama.cpp"}
     one = {"gpu": "rtx-5080", "tensor_parallel": 1, "context": 8192, "concurrent": 1}
     answer = registry.run_estimate("inference-memory", typed | one)
-    assert [c.flips_at for c in answer.changes if c.field == "weights"] == ["GGUF Q8_0"]
+    assert [c.flip_value for c in answer.flips if c.field == "weights"] == ["GGUF Q8_0"]
 
 
 def test_smaller_cards_sample_for_fewer_sequences() -> None:
@@ -687,8 +693,8 @@ def test_experts_published_in_mxfp4_stay_so_in_every_gguf_file() -> None:
         ("gpt-oss-120b", "f16", 60.88 * GIB),
     ):
         table = weight_bytes_by_split(find_model(model), f"gguf-{mixture}")
-        assert table.total == pytest.approx(size, rel=0.003)
-    mixture = weight_bytes_by_split(find_model("mixtral-8x7b"), "gguf-mxfp4-moe").total
+        assert table.total_bytes == pytest.approx(size, rel=0.003)
+    mixture = weight_bytes_by_split(find_model("mixtral-8x7b"), "gguf-mxfp4-moe").total_bytes
     assert mixture == pytest.approx(46.7e9 * 4.4 / 8, rel=0.01)
 
 
@@ -727,8 +733,8 @@ def test_a_table_that_was_read_is_not_called_unknown(where: str) -> None:
     outer = {"text_config": dict(SMALL)}
     part = outer if where == "top" else outer["text_config"]
     part["quantization_config"] = FP8  # type: ignore[assignment]
-    assert "quantization_config" not in read_pasted_config(json.dumps(outer)).unread
-    alone = read_pasted_config(json.dumps({**SMALL, "quantization_config": FP8}))
+    assert "quantization_config" not in build_model_from_pasted_config(json.dumps(outer)).unread
+    alone = build_model_from_pasted_config(json.dumps({**SMALL, "quantization_config": FP8}))
     assert "quantization_config" not in alone.unread
 
 
@@ -743,9 +749,9 @@ def test_more_patterns_and_formats_than_any_checkpoint_has_are_not_tried(
     table: dict[str, Any],
 ) -> None:
     words = json.dumps({**SMALL, "quantization_config": table})
-    how = read_pasted_config(words).quantization
+    how = build_model_from_pasted_config(words).quantization
     assert how is not None
-    assert how.problem
+    assert how.unsupported_reason
 
 
 def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Subtests) -> None:
@@ -760,16 +766,16 @@ def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Su
         ("qwen3.6-35b-a3b", 1.0, 1, 131_072, 300, 569_878),
     ):
         with subtests.test(published=published):
-            blocks = hybrid_blocks(find_model(model), width, gpus)
+            blocks = build_hybrid_blocks(find_model(model), width, gpus)
             assert blocks is not None
-            tokens = int(count / blocks.blocks_of_sequence(context) * context)
+            tokens = int(count / blocks.count_blocks_of_sequence(context) * context)
             assert tokens == published
     given = {"cache": "fp8", "cache_memory": "6.01 GiB", "context": 131_072, "concurrent": 1}
     one = {"model": "qwen3.6-35b-a3b", "weights": "nvfp4", "gpu": "rtx-pro-6000-bw-ws"}
     answer = registry.run_estimate("inference-memory", one | given | {"tensor_parallel": 1})
     assert answer["cache_tokens"].value == 569_878
     # SGLang has pools of its own, and a model without recurrent layers has plain blocks.
-    assert hybrid_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None
+    assert build_hybrid_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None
 
 
 def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> None:
@@ -783,16 +789,18 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
     refused = registry.run_estimate("inference-memory", asked)
     assert refused.verdict.lead == "It fits, but vLLM refuses to start."
     assert "--max-num-seqs 1024, its default" in refused.verdict.text
-    start = refused.changes[0]
-    assert start.typed_values == {"max_sequences": f"{refused['cache_blocks'].value}"}
-    started = registry.run_estimate("inference-memory", {**asked, **start.typed_values})
+    start = refused.flips[0]
+    assert start.typed_values_by_field == {"max_sequences": f"{refused['cache_blocks'].value}"}
+    started = registry.run_estimate("inference-memory", {**asked, **start.typed_values_by_field})
     assert started.verdict.status == "fits"
     # What fits with another load, cache or weights starts with what is named beside it.
     asked["concurrent"] = 8
-    changes = registry.run_estimate("inference-memory", asked).changes
+    changes = registry.run_estimate("inference-memory", asked).flips
     assert {"cache", "concurrent", "context", "weights"} <= {change.field for change in changes}
     for change in changes:
-        answer = registry.run_estimate("inference-memory", {**asked, **change.typed_values})
+        answer = registry.run_estimate(
+            "inference-memory", {**asked, **change.typed_values_by_field}
+        )
         assert answer["fits"].value, change.field
         assert "refuses" not in answer.verdict.lead, change.field
 
@@ -810,10 +818,12 @@ def test_a_change_that_needs_fewer_sequences_is_worked_out_with_them(
             change, once_started = refused.find_flip(field), started.find_flip(field)
             assert change
             assert once_started
-            assert change.typed_values["max_sequences"] == str(refused["cache_blocks"].value)
-            assert change.flips_at == once_started.flips_at
+            assert change.typed_values_by_field["max_sequences"] == str(
+                refused["cache_blocks"].value
+            )
+            assert change.flip_value == once_started.flip_value
             surely = "Fits." if field == "cache" else "Surely fits."
-            assert change.becomes == once_started.becomes == surely
+            assert change.verdict_after == once_started.verdict_after == surely
 
 
 def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
@@ -830,10 +840,10 @@ def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
             assert "vLLM refuses to start" in f"{answer.verdict.lead} {answer.verdict.text}"
             start = answer.find_flip("max_sequences")
             assert start
-            assert start.typed_values == {"max_sequences": f"{blocks}"}
+            assert start.typed_values_by_field == {"max_sequences": f"{blocks}"}
             sections = [section.estimate.verdict for section in answer.sections] or [answer.verdict]
             assert any(f"Set at most {blocks}." in verdict.text for verdict in sections)
-            started = registry.run_estimate(name, {**asked, **start.typed_values})
+            started = registry.run_estimate(name, {**asked, **start.typed_values_by_field})
             assert started.verdict.status != "no"
             assert "refuses" not in f"{started.verdict.lead} {started.verdict.text}"
             assert started.find_flip("max_sequences") is None
@@ -854,14 +864,14 @@ def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says
         ("serving-capacity", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
         ("deployment", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
     ):
-        changes = registry.run_estimate(name, asked).changes
+        changes = registry.run_estimate(name, asked).flips
         assert {change.field for change in changes} == {"max_sequences"} | expected
         for change in changes:
             with subtests.test(name, field=change.field, users=asked.get("concurrent")):
-                answer = registry.run_estimate(name, {**asked, **change.typed_values})
+                answer = registry.run_estimate(name, {**asked, **change.typed_values_by_field})
                 assert "refuses" not in f"{answer.verdict.lead} {answer.verdict.text}"
                 keeps = {"Meets the targets.", "Met with this hardware."}
-                if change.becomes in keeps or change.becomes.endswith("the targets."):
+                if change.verdict_after in keeps or change.verdict_after.endswith("the targets."):
                     assert answer["fits"].value
     short = registry.run_estimate("serving-capacity", {**long, "concurrent": 8})
     assert short.verdict.lead == "The model fits, but vLLM refuses to start."
@@ -869,7 +879,7 @@ def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says
     wider = registry.run_estimate("serving-capacity", {**long, "concurrent": 20})
     width = wider.find_flip("tensor_parallel")
     assert width
-    assert "max_sequences" not in width.typed_values
+    assert "max_sequences" not in width.typed_values_by_field
 
 
 def test_experts_in_fp8_are_advised_whole_with_and_without_blocks(
@@ -882,18 +892,18 @@ def test_experts_in_fp8_are_advised_whole_with_and_without_blocks(
             answer = registry.run_estimate("serving-capacity", asked | long | {"weights": weights})
             change = answer.find_flip("tensor_parallel")
             assert change
-            assert change.typed_values == {"tensor_parallel": "8", "expert_parallel": "8"}
-            assert change.becomes == "8 GPUs in all are enough."
+            assert change.typed_values_by_field == {"tensor_parallel": "8", "expert_parallel": "8"}
+            assert change.verdict_after == "8 GPUs in all are enough."
             full = {"weights": weights, "context": 32_768}
             memory = registry.run_estimate("inference-memory", asked | full)
             wider = memory.find_flip("tensor_parallel")
             assert wider
-            assert wider.becomes == "Fits, with expert parallelism."
+            assert wider.verdict_after == "Fits, with expert parallelism."
     # Experts of BF16 weights are divided within.
     wide = registry.run_estimate("serving-capacity", asked | long | {"weights": "bf16"})
     more = wide.find_flip("tensor_parallel")
     assert more
-    assert more.typed_values == {"tensor_parallel": "8"}
+    assert more.typed_values_by_field == {"tensor_parallel": "8"}
 
 
 def test_metas_fp8_checkpoint_keeps_attention_and_two_layers_in_16_bit() -> None:

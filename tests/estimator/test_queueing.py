@@ -13,7 +13,7 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.serving import queueing
 from app.estimator.serving.replica import (
-    max_rate_batch,
+    find_max_rate_batch,
     operating_point_at_batch,
     operating_point_at_rate,
 )
@@ -33,43 +33,46 @@ def test_examples_in_the_docstrings_hold() -> None:
     [(1, 0.5, 0.5), (2, 1.0, 1 / 3), (4, 3.0, 0.50943), (10, 8.0, 0.40918)],
 )
 def test_erlang_c_agrees_with_the_tables(count: int, load: float, waiting: float) -> None:
-    assert queueing.erlang_c(count, load) == pytest.approx(waiting, rel=1e-4)
+    assert queueing.erlang_c_waiting_probability(count, load) == pytest.approx(waiting, rel=1e-4)
 
 
 @given(servers, busy)
 def test_the_chance_of_waiting_is_between_that_of_loss_and_one(count: int, share: float) -> None:
     load = count * share
-    assert queueing.erlang_b(count, load) <= queueing.erlang_c(count, load) + 1e-12
-    assert 0 <= queueing.erlang_c(count, load) <= 1
+    assert (
+        queueing.erlang_b_blocking_probability(count, load)
+        <= queueing.erlang_c_waiting_probability(count, load) + 1e-12
+    )
+    assert 0 <= queueing.erlang_c_waiting_probability(count, load) <= 1
 
 
 @given(servers, busy)
 def test_one_more_server_never_lengthens_the_wait(count: int, share: float) -> None:
     rate = count * share
-    now = queueing.mean_wait(count, rate, 1.0)
-    assert queueing.mean_wait(count + 1, rate, 1.0) <= now + 1e-12
+    now = queueing.mean_queue_wait(count, rate, 1.0)
+    assert queueing.mean_queue_wait(count + 1, rate, 1.0) <= now + 1e-12
 
 
 def test_a_queue_without_room_grows_forever() -> None:
-    assert queueing.mean_wait(4, 4.0, 1.0) == math.inf
-    assert queueing.wait_quantile(4, 5.0, 1.0)(0.99) == math.inf
-    assert queueing.erlang_c(4, 4.0) == 1.0
+    assert queueing.mean_queue_wait(4, 4.0, 1.0) == math.inf
+    assert queueing.build_wait_quantile(4, 5.0, 1.0)(0.99) == math.inf
+    assert queueing.erlang_c_waiting_probability(4, 4.0) == 1.0
 
 
 @given(servers, busy)
 def test_the_mean_wait_is_the_integral_of_the_quantiles(count: int, share: float) -> None:
     rate = count * share
     steps = 2000
-    quantile = queueing.wait_quantile(count, rate, 1.0)
+    quantile = queueing.build_wait_quantile(count, rate, 1.0)
     waits = [quantile((i + 0.5) / steps) for i in range(steps)]
-    mean = queueing.mean_wait(count, rate, 1.0)
+    mean = queueing.mean_queue_wait(count, rate, 1.0)
     assert sum(waits) / steps == pytest.approx(mean, rel=0.02, abs=1e-3)
 
 
 @pytest.mark.parametrize(("count", "load"), [(0, 1.0), (3, -1.0)])
 def test_impossible_queues_are_refused(count: int, load: float) -> None:
     with pytest.raises(ValueError, match=r"server|load"):
-        queueing.erlang_b(count, load)
+        queueing.erlang_b_blocking_probability(count, load)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +98,7 @@ def test_random_arrivals_see_what_a_simulation_sees(
         requests_per_second=1.0,
     )
     profile = build_replica_profile(inputs)
-    most = profile.rate_at(max_rate_batch(profile))
+    most = profile.request_rate_at_batch(find_max_rate_batch(profile))
     for load in (0.05, 0.2, 0.4, 0.6, 0.8):
         point = operating_point_at_rate(profile, load * most)
         assert point is not None
@@ -106,7 +109,7 @@ def test_random_arrivals_see_what_a_simulation_sees(
             for name in ("ttft", "tpot"):
                 with subtests.test(load=load, share=share, name=name):
                     seen = [quantile(getattr(result, name), share) or 0.0 for result in drawn]
-                    formula = getattr(point, name)[share]
+                    formula = getattr(point, f"{name}_by_share")[share]
                     assert 0.8 < formula / (sum(seen) / len(seen)) < 1.25
 
 
@@ -121,16 +124,18 @@ def test_prompts_that_are_cached_share_a_step_in_the_simulation_too() -> None:
         requests_per_second=1.0,
     )
     profile = build_replica_profile(inputs)
-    point = operating_point_at_rate(profile, 0.8 * profile.rate_at(max_rate_batch(profile)))
+    point = operating_point_at_rate(
+        profile, 0.8 * profile.request_rate_at_batch(find_max_rate_batch(profile))
+    )
     assert point is not None
     drawn = simulate_replica(profile, point.requests_per_second, 2000)
-    assert quantile(drawn.ttft, 0.95) == pytest.approx(point.ttft[0.95], rel=0.25)
+    assert quantile(drawn.ttft, 0.95) == pytest.approx(point.ttft_by_share[0.95], rel=0.25)
 
 
 @pytest.mark.parametrize("users", [4, 16, 64])
 def test_a_fixed_number_of_users_sees_the_spread_of_a_simulation(users: int) -> None:
     profile = build_replica_profile(ServingCapacityInputs(tensor_parallel=4))
     point = operating_point_at_batch(profile, users)
-    drawn = simulate_replica(profile, point.requests_per_second, 2000, users=users)
+    drawn = simulate_replica(profile, point.requests_per_second, 2000, fixed_users=users)
     for share in (0.5, 0.95, 0.99):
-        assert point.tpot[share] == pytest.approx(quantile(drawn.tpot, share), rel=0.1)
+        assert point.tpot_by_share[share] == pytest.approx(quantile(drawn.tpot, share), rel=0.1)

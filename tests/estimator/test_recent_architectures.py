@@ -11,8 +11,8 @@ from app.estimator.memory.inference_memory import (
     kv_cache_elements_per_token,
 )
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.hf_loader import from_config
-from app.estimator.models.lookup import find_model, list_models, model_caveats
+from app.estimator.models.hf_loader import build_architecture
+from app.estimator.models.lookup import find_model, list_model_caveats, list_models
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
 from app.estimator.training.flops import (
@@ -179,7 +179,7 @@ def test_counts_are_those_of_the_card(subtests: pytest.Subtests) -> None:
         strict=True,
     ):
         with subtests.test(name):
-            model = from_config(config)
+            model = build_architecture(config)
             working = {
                 "both": model.active_parameters,
                 "one": model.active_parameters - model.embedding_parameters,
@@ -187,22 +187,22 @@ def test_counts_are_those_of_the_card(subtests: pytest.Subtests) -> None:
             }[tables]
             assert model.parameters / 1e9 == pytest.approx(total, rel=0.002)
             assert working / 1e9 == pytest.approx(active, rel=0.011)
-            assert not model_caveats(model)
+            assert not list_model_caveats(model)
 
 
 def test_only_attention_layers_of_a_hybrid_keep_a_growing_cache() -> None:
     # 10 of 80, 7 of 27 and 6 of 52 layers; 2·g·d or r_kv + d_r each.
-    assert from_config(_MINIMAX).cache_elements == 10 * 2 * 8 * 128
-    assert from_config(_KIMI).cache_elements == 7 * (512 + 64)
-    assert from_config(_NANO).cache_elements == 6 * 2 * 2 * 128
+    assert build_architecture(_MINIMAX).cache_elements == 10 * 2 * 8 * 128
+    assert build_architecture(_KIMI).cache_elements == 7 * (512 + 64)
+    assert build_architecture(_NANO).cache_elements == 6 * 2 * 2 * 128
 
 
 def test_states_are_those_of_the_engine() -> None:
     # Shapes of vLLM's MambaStateShapeCalculator: (heads, head_dim, state) for
     # Mamba-2, (heads, d, d) for lightning attention and delta rules.
-    assert from_config(_NANO).state_elements == 23 * 64 * 64 * 128
-    assert from_config(_MINIMAX).state_elements == 70 * 64 * 128 * 128
-    assert from_config(_KIMI).state_elements == 20 * 32 * 128 * 128
+    assert build_architecture(_NANO).state_elements == 23 * 64 * 64 * 128
+    assert build_architecture(_MINIMAX).state_elements == 70 * 64 * 128 * 128
+    assert build_architecture(_KIMI).state_elements == 20 * 32 * 128 * 128
     assert find_model("qwen3-next-80b-a3b").state_elements == 36 * 32 * 128 * 128
 
 
@@ -217,10 +217,10 @@ def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
 
 def test_a_layer_that_shares_an_index_keeps_none() -> None:
     sharing = {**_GLM, "index_topk_freq": 4, "index_skip_topk_offset": 2}
-    whole, shared = from_config(_GLM), from_config(sharing)
-    kept = sum(n for a, n in shared.layer_counts if a.mixer.index)
+    whole, shared = build_architecture(_GLM), build_architecture(sharing)
+    kept = sum(n for a, n in shared.layer_counts if a.mixer.indexer_cache_elements)
     assert kept == 21  # layers 0 and 1, and every fourth from 5 on
-    assert all(a.mixer.top == 2048 for a, _ in shared.layer_counts)
+    assert all(a.mixer.indexer_selected_tokens == 2048 for a, _ in shared.layer_counts)
     assert shared.parameters < whole.parameters
 
 
@@ -252,7 +252,7 @@ def test_delta_layers_take_the_operations_that_megatron_counts() -> None:
 
 
 def test_state_space_layers_take_the_operations_that_megatron_counts() -> None:
-    model = from_config(_NANO)
+    model = build_architecture(_NANO)
     h, s, inner, state = 2688, 8192, 64 * 64, 128
     # mamba_layer_flops of Megatron-LM: projections and seven per element of state
     mamba = 2 * h * (2 * inner + 2 * 8 * state + 64) + 7 * inner * state + 2 * inner * h
@@ -265,19 +265,19 @@ def test_state_space_layers_take_the_operations_that_megatron_counts() -> None:
 
 def test_attention_beside_a_state_space_counts_both() -> None:
     shape = next(s for s in _SHAPES if s["name"] == "falcon_h1")
-    model = from_config(shape["config"])
+    model = build_architecture(shape["config"])
     layer = model.decoder_layers[0]
     assert layer.second_mixer is not None
     alone = 2 * sum(m.active_parameters for m in layer.matrices)
-    assert layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state > 0
+    assert layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state_elements > 0
     counted = training_flops_per_token(model, 1) / 3 - 2 * model.embedding_parameters
     assert counted > model.layers * (
-        alone + layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state
+        alone + layer.second_mixer.scan_flops_per_state_element * layer.second_mixer.state_elements
     )
 
 
 def test_adapters_and_recomputation_count_both_mixers_of_a_hybrid() -> None:
-    model = from_config(next(s for s in _SHAPES if s["name"] == "falcon_h1")["config"])
+    model = build_architecture(next(s for s in _SHAPES if s["name"] == "falcon_h1")["config"])
     layers = [layer for layer, number in model.layer_counts for _ in range(number)]
     scores = sum(
         mixer_flops_outside_matrices(mixer, 4096)
@@ -297,8 +297,8 @@ def test_multi_token_prediction_is_counted_beside_the_model() -> None:
     config = {"num_nextn_predict_layers": 1}
     shape = next(s for s in _SHAPES if s["name"] == "deepseek_v3")["config"]
     plain = {k: v for k, v in shape.items() if "nextn" not in k and "mtp" not in k}
-    assert from_config(plain | config).parameters == from_config(plain).parameters
-    assert from_config(plain).prediction_module_parameters == 0
+    assert build_architecture(plain | config).parameters == build_architecture(plain).parameters
+    assert build_architecture(plain).prediction_module_parameters == 0
 
 
 def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
@@ -323,7 +323,7 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
         "vocab_size": 129280,
         "num_nextn_predict_layers": 1,
     }
-    model = from_config(config)
+    model = build_architecture(config)
     assert model.parameters == find_model("deepseek-v3").parameters
     assert model.prediction_module_parameters == pytest.approx(11.5e9, rel=0.01)
     training = training_flops_per_token(model, 4096)
@@ -334,7 +334,7 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
 
 def test_windows_beside_compressed_keys_are_cache_not_state() -> None:
     shape = next(s for s in _SHAPES if s["name"] == "deepseek_v4")
-    model = from_config(shape["config"])
+    model = build_architecture(shape["config"])
     assert model.state_elements == 0
     heavy, sparse = 64 // 128, 64 // 4 + 1.03125 * (32 // 4) / 2
     grown = 4 * heavy + 2 * sparse
@@ -356,16 +356,16 @@ def test_a_nested_configuration_has_the_defaults_of_its_class() -> None:
         "num_hidden_layers": 34,
         "sliding_window": 1024,
     }
-    model = from_config({"model_type": "gemma3", "text_config": text})
+    model = build_architecture({"model_type": "gemma3", "text_config": text})
     assert model.parameters == 3_880_263_168  # Gemma3ForCausalLM, Transformers 5.23
-    (said,) = model_caveats(model)
+    (said,) = list_model_caveats(model)
     assert "num_attention_heads" in said
     assert "num_key_value_heads" in said
 
 
 def test_every_field_of_a_known_family_is_understood() -> None:
     for shape in _SHAPES:
-        unread = set(from_config(shape["config"]).unread)
+        unread = set(build_architecture(shape["config"]).unread)
         assert unread <= {"decoder_vocab_size"}, shape["name"]
     for name, _ in list_models():
         assert not find_model(name).unread, name
@@ -388,7 +388,7 @@ _ODD = {
 
 
 def test_an_unknown_family_says_so_and_names_what_it_did_not_understand() -> None:
-    first, second = model_caveats(from_config(_ODD))
+    first, second = list_model_caveats(build_architecture(_ODD))
     assert "“unheard_of” is not known" in first
     assert second.endswith("not counted: hyper_streams, memory_slots, use_qk_norm.")
 
@@ -415,15 +415,15 @@ def test_every_number_of_an_unknown_family_is_read_or_named(
     for shape in [s for s in _SHAPES if s["config"].keys() >= _GIVEN]:
         with subtests.test(shape["name"]):
             config = {**shape["config"], "model_type": "unheard_of", "odd_width": 7}
-            model = from_config(config)
+            model = build_architecture(config)
             assert "odd_width" in model.unread
             for key in model.unread:
                 value = config[key]
                 if isinstance(value, int) and not isinstance(value, bool):
-                    doubled = from_config({**config, key: 2 * value + 1})
+                    doubled = build_architecture({**config, key: 2 * value + 1})
                     assert doubled.parameters == model.parameters, key
 
 
 def test_towers_that_are_not_counted_are_named() -> None:
     config = {"text_config": dict(_ODD), "vision_config": {"hidden_size": 32}}
-    assert "vision_config" in from_config(config).unread
+    assert "vision_config" in build_architecture(config).unread

@@ -23,14 +23,14 @@ from app.estimator.inputs import (
     inputs_to_query,
     parse_inputs,
 )
-from app.estimator.registry import NAMES, EstimateSpec, entries, find_estimate, run_estimate
+from app.estimator.registry import NAMES, EstimateSpec, find_estimate, list_estimates, run_estimate
 from app.estimator.result import Chart, Estimate, StackedBar, Timeline
 from tests.amounts import OF_EACH
 
-ENTRIES = entries()
+ENTRIES = list_estimates()
 SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"
 each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-FIELDS = [(entry, name) for entry in ENTRIES for name in input_specs(entry.inputs)]
+FIELDS = [(entry, name) for entry in ENTRIES for name in input_specs(entry.inputs_type)]
 
 # Further questions in which inputs count that do not count by default. They are asked after
 # the defaults, unless those are named here.
@@ -109,7 +109,7 @@ def terms() -> set[str]:
 
 
 def answered(entry: EstimateSpec) -> Estimate:
-    return entry.compute(entry.inputs())
+    return entry.compute(entry.inputs_type())
 
 
 def test_every_name_has_its_estimate() -> None:
@@ -147,7 +147,7 @@ def test_no_figure_is_infinite_or_nan(entry: EstimateSpec) -> None:
 
 def assert_finite(found: Estimate) -> None:
     for figure in found.figures:
-        assert figure.exact or figure.output.modeled, figure
+        assert figure.is_exact or figure.output.modeled, figure
         for value in (figure.value, figure.low, figure.high):
             if isinstance(value, float):
                 assert math.isfinite(value), figure
@@ -172,7 +172,7 @@ def test_the_working_leads_to_sources_and_topics_that_exist(entry: EstimateSpec)
     for step in found.steps:
         assert step.source == "" or step.source in SOURCES
         assert step.topic == "" or step.topic in topics()
-        assert step.figure == "" or step.figure in figures
+        assert step.output_name == "" or step.output_name in figures
         assert step.formula
         assert step.substituted
 
@@ -199,7 +199,7 @@ def test_tables_are_as_wide_as_their_head(entry: EstimateSpec) -> None:
 def test_an_input_carries_what_every_face_needs(subtests: pytest.Subtests) -> None:
     for entry, field in FIELDS:
         with subtests.test(f"{entry.name}.{field}"):
-            meaning = input_specs(entry.inputs)[field]
+            meaning = input_specs(entry.inputs_type)[field]
             assert meaning.label
             assert meaning.help.endswith(".")
             assert meaning.topic == "" or meaning.topic in topics()
@@ -256,7 +256,7 @@ def asked(
     entry: EstimateSpec, words: dict[str, Any]
 ) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
     try:
-        return entry.compute(parse_inputs(entry.inputs, words)), ()
+        return entry.compute(parse_inputs(entry.inputs_type, words)), ()
     except InvalidInputsError as refusal:
         return None, refusal.problems
 
@@ -265,13 +265,13 @@ def moved(entry: EstimateSpec, typed: dict[str, Any], fields: list[str]) -> list
     """Those fields another value of which gets another answer; a refusal is none."""
     before = asked(entry, typed)[0]
     assert before is not None, typed
-    inputs = parse_inputs(entry.inputs, typed)
+    inputs = parse_inputs(entry.inputs_type, typed)
     return [
         field
         for field in fields
         if any(
             asked(entry, {**typed, field: value})[0] not in (None, before)
-            for value in others(input_specs(entry.inputs)[field], getattr(inputs, field))
+            for value in others(input_specs(entry.inputs_type)[field], getattr(inputs, field))
         )
     ]
 
@@ -279,7 +279,7 @@ def moved(entry: EstimateSpec, typed: dict[str, Any], fields: list[str]) -> list
 @each_entry
 def test_every_input_moves_something(entry: EstimateSpec) -> None:
     contexts = CONTEXTS.get(entry.name, [])
-    still = list(input_specs(entry.inputs))
+    still = list(input_specs(entry.inputs_type))
     for context in contexts if {} in contexts else [{}, *contexts]:
         done = moved(entry, context, still)
         still = [field for field in still if field not in done]
@@ -288,19 +288,19 @@ def test_every_input_moves_something(entry: EstimateSpec) -> None:
 
 @each_entry
 def test_a_link_gives_the_inputs_back(entry: EstimateSpec) -> None:
-    defaults = entry.inputs()
+    defaults = entry.inputs_type()
     assert inputs_to_query(defaults) == {}
-    for name, meaning in input_specs(entry.inputs).items():
+    for name, meaning in input_specs(entry.inputs_type).items():
         for value in others(meaning, getattr(defaults, name))[:2]:
             changed = dataclasses.replace(defaults, **{name: value})
-            assert parse_inputs(entry.inputs, inputs_to_query(changed)) == changed
+            assert parse_inputs(entry.inputs_type, inputs_to_query(changed)) == changed
 
 
 def typed(entry: EstimateSpec) -> st.SearchStrategy[dict[str, Any]]:
     """Inputs as somebody might type them, sensible and not."""
     junk = st.sampled_from(["", "0", "-1", "nan", "1e400", "x", "9" * 40, "½", "70B"])
     fields = {}
-    for name, meaning in input_specs(entry.inputs).items():
+    for name, meaning in input_specs(entry.inputs_type).items():
         good = st.sampled_from(others(meaning, None) or [""])
         fields[name] = good | junk
     return st.dictionaries(st.sampled_from(sorted(fields)), st.none(), max_size=6).flatmap(
@@ -316,7 +316,7 @@ def test_any_input_has_an_answer_or_a_named_problem(
 ) -> None:
     words = data.draw(typed(entry))
     found, problems = asked(entry, words)
-    known = set(input_specs(entry.inputs)) | set(words)
+    known = set(input_specs(entry.inputs_type)) | set(words)
     assert {problem.field for problem in problems} <= known
     assert all(p.message.endswith((".", "?")) for p in problems)
     if found is None:

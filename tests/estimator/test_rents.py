@@ -15,13 +15,13 @@ _COSTS = {
 
 
 def test_every_price_is_of_an_accelerator_and_says_who_asks_it() -> None:
-    for name, row in catalogue.load_table("rents.toml", "rent").items():
+    for name, row in catalogue.load_table_entries_by_id("rents.toml", "rent").items():
         assert find_accelerator(name).id == name
         rent = find_rental_price(name)
         assert rent is not None
         assert 0.1 < rent.usd_per_hour < 30
         assert rent.source.startswith("https://")
-        assert row["provider"] in rent.words
+        assert row["provider"] in rent.provider_and_date
 
 
 @pytest.mark.parametrize("name", _COSTS)
@@ -35,8 +35,8 @@ def test_where_nobody_writes_a_price_the_list_price_counts_and_is_named(
     usual = registry.run_estimate(name, asked)
     typed = registry.run_estimate(name, {**asked, field: str(rent.usd_per_hour)})
     assert usual[_COSTS[name]].value == typed[_COSTS[name]].value
-    assert any(rent.words in note for note in usual.notes)
-    assert not any(rent.words in note for note in typed.notes)
+    assert any(rent.provider_and_date in note for note in usual.notes)
+    assert not any(rent.provider_and_date in note for note in typed.notes)
 
 
 @pytest.mark.parametrize("name", _COSTS)

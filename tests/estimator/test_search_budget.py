@@ -10,17 +10,17 @@ from app.estimator import registry
 from app.estimator.estimates import layout_search as search
 from app.estimator.estimates.layout_search import (
     MAX_WORK,
-    LayoutCosts,
+    LayoutCostCache,
     LayoutMemoryChecker,
     TrainingJob,
-    list_splits,
+    list_model_splits,
     search_layouts,
 )
 from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.models.lookup import find_model
-from app.estimator.training.step_time import step_time
+from app.estimator.training.step_time import optimizer_step_time
 from app.estimator.training.training_plan import fullest_stage_memory
 
 # Counts with many divisors, long sequences and many experts: all that makes layouts.
@@ -39,10 +39,10 @@ def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -
         ParallelismPlanInputs(global_batch=4 * int(str(typed["gpus"]))), **typed
     )
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    links = gpu_interconnect(gpu, gpus_per_domain=asked.domain or 0)
+    links = build_gpu_interconnect(gpu, gpus_per_domain=asked.domain or 0)
     job = TrainingJob(asked.gpus, asked.sequence, asked.global_batch or 1)
 
-    steps = search_layouts(model, gpu, job, links).work_done
+    steps = search_layouts(model, gpu, job, links).work_units_done
 
     # The family that was begun is finished: a handful of layouts.
     assert steps <= MAX_WORK * 1.05
@@ -73,7 +73,7 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
     job = TrainingJob(gpus=10080, sequence=131072, global_batch=40320)
 
-    early = search_layouts(model, gpu, job, gpu_interconnect(gpu), max_work=1)
+    early = search_layouts(model, gpu, job, build_gpu_interconnect(gpu), max_work_units=1)
 
     assert early.tried_count < early.legal_count
 
@@ -81,12 +81,12 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
 def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     model, gpu = find_model("mixtral-8x7b"), find_accelerator("H100")
     job = TrainingJob(gpus=48, sequence=16384, global_batch=96)
-    links = gpu_interconnect(gpu)
+    links = build_gpu_interconnect(gpu)
     slow = []
     every = [
         family.build_plan(job, size)
-        for split in list_splits(model, links, job)
-        for family in split.families()
+        for split in list_model_splits(model, links, job)
+        for family in split.list_families()
         for size in family.micro_batches
     ]
     for plan in every:
@@ -94,14 +94,14 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
             tried = dataclasses.replace(plan, recompute=recompute)
             load = fullest_stage_memory(model, tried)
             if load.total <= gpu.engine_visible_memory * job.usable_memory_share:
-                slow.append((step_time(model, gpu, links, tried).total, load.total))
+                slow.append((optimizer_step_time(model, gpu, links, tried).total, load.total))
                 break
 
     found = search_layouts(model, gpu, job, links)
 
     assert found.tried_count == found.legal_count == len(every)
     assert found.fitting_count == len(slow)
-    assert [(c.step.total, c.memory) for c in found.ranked] == sorted(slow)[:10]
+    assert [(c.step.total, c.memory) for c in found.candidates_best_first] == sorted(slow)[:10]
 
 
 def test_the_best_layout_alone_is_the_first_of_all(subtests: pytest.Subtests) -> None:
@@ -116,30 +116,32 @@ def test_the_best_layout_alone_is_the_first_of_all(subtests: pytest.Subtests) ->
             model, gpu = find_model(name), find_accelerator(gpu_id)
             for software in ("tuned", "compiled", "eager"):
                 job = TrainingJob(gpus, 4096, batch, software=software)
-                links = gpu_interconnect(gpu)
-                every = search_layouts(model, gpu, job, links).ranked
+                links = build_gpu_interconnect(gpu)
+                every = search_layouts(model, gpu, job, links).candidates_best_first
                 assert every
                 # What is known from another number of GPUs changes nothing, not even the work.
-                costs, alone = LayoutCosts(), search_layouts(model, gpu, job, links, 1)
+                costs, alone = LayoutCostCache(), search_layouts(model, gpu, job, links, 1)
                 twice = dataclasses.replace(job, gpus=2 * gpus, global_batch=2 * batch)
-                search_layouts(model, gpu, twice, links, 1, costs=costs)
-                assert alone.ranked == every[:1]
-                assert search_layouts(model, gpu, job, links, 1, costs=costs) == alone
+                search_layouts(model, gpu, twice, links, 1, cost_cache=costs)
+                assert alone.candidates_best_first == every[:1]
+                assert search_layouts(model, gpu, job, links, 1, cost_cache=costs) == alone
 
 
 def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=256, sequence=8192, global_batch=1024)
 
-    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), MAX_WORK)
+    fewest = search.find_fewest_gpus_with_layout(
+        model, gpu, job, build_gpu_interconnect(gpu), MAX_WORK
+    )
 
     assert fewest.gpus is not None
     by_trying = next(
         n
         for n in (2**k for k in range(9))
         if search.search_layouts(
-            model, gpu, dataclasses.replace(job, gpus=n), gpu_interconnect(gpu)
-        ).ranked
+            model, gpu, dataclasses.replace(job, gpus=n), build_gpu_interconnect(gpu)
+        ).candidates_best_first
     )
     assert fewest.gpus == by_trying
 
@@ -148,10 +150,12 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=4096, sequence=131072, global_batch=4096, usable_memory_share=0.3)
 
-    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), max_work=1)
+    fewest = search.find_fewest_gpus_with_layout(
+        model, gpu, job, build_gpu_interconnect(gpu), max_work_units=1
+    )
 
     assert fewest.gpus is None
-    assert not fewest.sure
+    assert not fewest.is_exact
 
 
 def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
@@ -160,9 +164,9 @@ def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
         model, job := TrainingJob(1024, 131072, 4096), gpu.engine_visible_memory * 0.95
     )
     layouts = 0
-    for split in list_splits(model, gpu_interconnect(gpu), job):
-        for family in split.families():
-            list(fits.fitting_micro_batches(family, lambda *_: False))
+    for split in list_model_splits(model, build_gpu_interconnect(gpu), job):
+        for family in split.list_families():
+            list(fits.find_fitting_micro_batches(family, lambda *_: False))
             layouts += len(family.micro_batches)
 
     assert fits.work_done < 3 * layouts

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.estimator import data_files, registry
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.parallel_layout import ReplicaPool, count_nodes
 from app.estimator.models.lookup import find_model
@@ -26,20 +26,20 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestLengths,
     RequestPattern,
-    idle_ttft,
     mean_step_time,
     median_ttft,
-    profile_replica,
-    saturated_rate,
+    median_ttft_on_idle_replica,
+    saturated_request_rate,
     time_mixed_steps,
+    time_replica_by_batch,
 )
-from app.estimator.serving.replica_memory import max_sequences, sequence_bytes_per_gpu
+from app.estimator.serving.replica_memory import max_sequences_in_memory, sequence_bytes_per_gpu
 from app.estimator.serving.step_time import (
     PlacedModel,
-    decode_time,
-    measurement_coverage,
+    decode_step_time,
+    find_measurement_coverage,
     place_model,
-    prefill_time,
+    prefill_step_time,
 )
 from app.estimator.units import parse_quantity
 
@@ -49,17 +49,17 @@ def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
     return place_model(
         find_model(model),
         card,
-        gpu_interconnect(card),
+        build_gpu_interconnect(card),
         ServingSetup(**serving),  # type: ignore[arg-type]
     )
 
 
 def profiled(one: PlacedModel, prompt: int, answer: int, usable: float = 0.9) -> ReplicaProfile:
-    return profile_replica(one, RequestPattern(RequestLengths(prompt, answer)), usable)
+    return time_replica_by_batch(one, RequestPattern(RequestLengths(prompt, answer)), usable)
 
 
-CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
-MIXTURE = placed("qwen3-235b-a22b", "h200-sxm5-141", weights="fp8-block", tensor=8)
+CHAT = placed("llama-3.1-70b", "H100", weight_format="fp8", cache_format="fp8", tensor_parallel=2)
+MIXTURE = placed("qwen3-235b-a22b", "h200-sxm5-141", weight_format="fp8-block", tensor_parallel=8)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_examples_in_the_docstrings_hold(module: object) -> None:
 @pytest.mark.parametrize(("gpus", "rate"), [(1, 104.9), (2, 168.84), (4, 254.02), (8, 328.43)])
 def test_llama_2_7b_decodes_at_its_published_rate(gpus: int, rate: float) -> None:
     # gpt-fast README: batch 1, A100 80 GB.
-    one = placed("llama-2-7b", "a100-sxm4-80", tensor=gpus, software="compiled")
-    seconds = decode_time(one, 1, 200).total
+    one = placed("llama-2-7b", "a100-sxm4-80", tensor_parallel=gpus, engine_id="compiled")
+    seconds = decode_step_time(one, 1, 200).total
     assert 1 / seconds == pytest.approx(rate, rel=0.15)
 
 
@@ -84,7 +84,7 @@ def test_tokens_under_load_come_at_their_published_pace(
     concurrent: int, milliseconds: float
 ) -> None:
     # InferenceX: Llama 70B in FP8 on two H100, vLLM, 1,024 in and out.
-    tpot = profiled(CHAT, 1024, 1024).tpot_at(concurrent)
+    tpot = profiled(CHAT, 1024, 1024).tpot_at_batch(concurrent)
     assert tpot * 1e3 == pytest.approx(milliseconds, rel=0.15)
 
 
@@ -100,27 +100,34 @@ def test_tokens_under_load_come_at_their_published_pace(
 def test_a_full_server_reaches_its_published_throughput(
     model: str, gpu: str, tensor: int, prompt: int, answer: int, rate: float
 ) -> None:
-    one = placed(model, gpu, tensor=tensor, weights="fp8", cache="fp8", software="trtllm")
+    one = placed(
+        model,
+        gpu,
+        tensor_parallel=tensor,
+        weight_format="fp8",
+        cache_format="fp8",
+        engine_id="trtllm",
+    )
     profile = profiled(one, prompt, answer, 0.95)
-    assert saturated_rate(profile) * answer == pytest.approx(rate, rel=0.25)
+    assert saturated_request_rate(profile) * answer == pytest.approx(rate, rel=0.25)
 
 
 @given(st.integers(1, 512), st.integers(1, 32768))
 def test_a_larger_batch_takes_longer_and_serves_more(batch: int, context: int) -> None:
-    small = decode_time(CHAT, batch, context).total
-    large = decode_time(CHAT, 2 * batch, context).total
+    small = decode_step_time(CHAT, batch, context).total
+    large = decode_step_time(CHAT, 2 * batch, context).total
     assert small <= large <= 2.2 * small
 
 
 @given(st.integers(1, 512), st.integers(1, 65536))
 def test_a_longer_context_never_speeds_up_decoding(batch: int, context: int) -> None:
-    now = decode_time(MIXTURE, batch, context).total
-    assert now <= decode_time(MIXTURE, batch, context + 1024).total
+    now = decode_step_time(MIXTURE, batch, context).total
+    assert now <= decode_step_time(MIXTURE, batch, context + 1024).total
 
 
 @given(st.integers(1, 65536))
 def test_decoding_never_beats_reading_the_weights(context: int) -> None:
-    step = decode_time(CHAT, 1, context)
+    step = decode_step_time(CHAT, 1, context)
     assert step.total > 70e9 / 2 / 3.35e12
     parts = (step.weights, step.compute, step.attention)
     others = (step.communication, step.launch, step.host)
@@ -129,54 +136,56 @@ def test_decoding_never_beats_reading_the_weights(context: int) -> None:
 
 @given(st.integers(1, 16384))
 def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
-    once = prefill_time(CHAT, prompt).total
-    assert prefill_time(CHAT, 2 * prompt).total >= once
+    once = prefill_step_time(CHAT, prompt).total
+    assert prefill_step_time(CHAT, 2 * prompt).total >= once
 
 
 @given(st.floats(1, 1e5), st.sampled_from([(8, 2), (128, 8), (512, 10)]))
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
 ) -> None:
-    hit = engine.expected_experts_hit(*experts, tokens)
+    hit = engine.expected_distinct_experts(*experts, tokens)
     assert experts[1] - 1e-9 <= hit <= experts[0]
 
 
 @given(st.integers(1, 256), st.integers(1, 4096), st.integers(1, 2048))
 def test_the_settled_load_keeps_littles_law(concurrent: int, prompt: int, answer: int) -> None:
     profile = profiled(CHAT, prompt, answer)
-    life = profile.ttft_at(concurrent) + answer * profile.tpot_at(concurrent)
-    assert profile.rate_at(concurrent) * life == pytest.approx(concurrent)
+    life = profile.median_ttft_at_batch(concurrent) + answer * profile.tpot_at_batch(concurrent)
+    assert profile.request_rate_at_batch(concurrent) * life == pytest.approx(concurrent)
 
 
 def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
-    split = {"replicas": 4, "expert": 4, "expert_tensor": 1}
-    groups = placed("qwen3-235b-a22b", "b200-sxm", weights="fp8-block", **split)
+    split = {"attention_replicas": 4, "expert_parallel": 4, "gpus_per_expert": 1}
+    groups = placed("qwen3-235b-a22b", "b200-sxm", weight_format="fp8-block", **split)
     profile = profiled(groups, 1024, 128)
-    assert profile.timing_at(64).batch == 16
-    assert profile.timing_at(64).step == decode_time(groups, 16, 1024 + 64).total
-    assert profile.max_batch <= max_sequences(groups, 1024 + 64)
+    assert profile.timing_at_batch(64).batch == 16
+    assert profile.timing_at_batch(64).step_seconds == decode_step_time(groups, 16, 1024 + 64).total
+    assert profile.max_batch <= max_sequences_in_memory(groups, 1024 + 64)
 
 
 def test_a_smaller_cache_holds_more_sequences() -> None:
-    wide = placed("llama-3.1-70b", "H100", weights="fp8", tensor=2)
-    assert max_sequences(CHAT, 8192) == pytest.approx(2 * max_sequences(wide, 8192))
+    wide = placed("llama-3.1-70b", "H100", weight_format="fp8", tensor_parallel=2)
+    assert max_sequences_in_memory(CHAT, 8192) == pytest.approx(
+        2 * max_sequences_in_memory(wide, 8192)
+    )
 
 
 def test_a_card_without_fp8_unpacks_it() -> None:
     card = find_accelerator("a100-sxm4-80")
-    fp8 = engine.kernel_rates(card, FORMATS["fp8"])
-    assert fp8.matmul == engine.kernel_rates(card, FORMATS["bf16"]).matmul
+    fp8 = engine.find_kernel_rates(card, FORMATS["fp8"])
+    assert fp8.matmul == engine.find_kernel_rates(card, FORMATS["bf16"]).matmul
 
 
 def test_integer_products_have_the_rate_of_integers() -> None:
     card = find_accelerator("b300-sxm")
-    whole = engine.kernel_rates(card, FORMATS["int8"]).matmul
-    assert whole < 0.1 * engine.kernel_rates(card, FORMATS["fp8"]).matmul
+    whole = engine.find_kernel_rates(card, FORMATS["int8"]).matmul
+    assert whole < 0.1 * engine.find_kernel_rates(card, FORMATS["fp8"]).matmul
 
 
 def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestPattern) -> float:
     timing = BatchTiming(0.01, cost, batch, 0.01, 0.0)
-    return median_ttft(one, timing, traffic, idle_ttft(one, traffic))
+    return median_ttft(one, timing, traffic, median_ttft_on_idle_replica(one, traffic))
 
 
 ALIKE = RequestPattern(RequestLengths(1000, 300))
@@ -185,7 +194,7 @@ ALIKE = RequestPattern(RequestLengths(1000, 300))
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
     common = CHAT.shared_constants
     assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(
-        idle_ttft(CHAT, ALIKE) + 0.01 * common.steps_before_first_token
+        median_ttft_on_idle_replica(CHAT, ALIKE) + 0.01 * common.steps_before_first_token
     )
     more = _first(CHAT, 0.1, 9, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert more == pytest.approx(0.1 * common.other_prompts_factor)
@@ -194,10 +203,12 @@ def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
 @pytest.mark.parametrize("load", [1.0, 16.0, 256.0])
 @pytest.mark.parametrize("variation", [0.0, 0.5])
 def test_a_loaded_replica_is_never_faster_than_an_idle_one(load: float, variation: float) -> None:
-    traffic = RequestPattern(RequestLengths(4096, 300), variation, variation, open_arrivals=True)
+    traffic = RequestPattern(
+        RequestLengths(4096, 300), variation, variation, has_open_arrivals=True
+    )
     median = round(4096 / (1 + variation) ** 0.5)
-    alone = CHAT.time_before_prompt + prefill_time(CHAT, median).total
-    assert profile_replica(CHAT, traffic).ttft_at(load) > 0.999 * alone
+    alone = CHAT.seconds_before_prompt + prefill_step_time(CHAT, median).total
+    assert time_replica_by_batch(CHAT, traffic).median_ttft_at_batch(load) > 0.999 * alone
 
 
 def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
@@ -209,13 +220,15 @@ def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
     nearly = wait(prompt_cv_squared=0.004, answer_cv_squared=0.004)
     spread = wait(prompt_cv_squared=0.33, answer_cv_squared=0.33)
     assert alike > 1.5 * nearly > 10 * spread
-    assert wait(open_arrivals=True) == 0.0
+    assert wait(has_open_arrivals=True) == 0.0
 
 
 def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
-    varied = RequestPattern(RequestLengths(1000, 300), prompt_cv_squared=3.0, open_arrivals=True)
-    half = CHAT.time_before_prompt + prefill_time(CHAT, 500).total
-    assert idle_ttft(CHAT, varied) == pytest.approx(half)
+    varied = RequestPattern(
+        RequestLengths(1000, 300), prompt_cv_squared=3.0, has_open_arrivals=True
+    )
+    half = CHAT.seconds_before_prompt + prefill_step_time(CHAT, 500).total
+    assert median_ttft_on_idle_replica(CHAT, varied) == pytest.approx(half)
 
 
 def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> None:
@@ -224,15 +237,19 @@ def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> N
         CHAT, engine=dataclasses.replace(mixed.engine, has_separate_prefill_steps=True)
     )
     for batch in (8, 64):
-        both, alone = (profile_replica(one, ALIKE).timing_at(batch) for one in (mixed, apart))
-        assert alone.prompt_cost > both.prompt_cost
-        assert alone.min_mixed_step == pytest.approx(both.min_mixed_step + both.step)
+        both, alone = (
+            time_replica_by_batch(one, ALIKE).timing_at_batch(batch) for one in (mixed, apart)
+        )
+        assert alone.added_prompt_seconds > both.added_prompt_seconds
+        assert alone.min_mixed_step_seconds == pytest.approx(
+            both.min_mixed_step_seconds + both.step_seconds
+        )
 
 
 def test_block_scaled_weights_take_longer_where_their_kernels_are_slow() -> None:
     def decode(gpu: str, weights: str) -> float:
-        one = placed("qwen3-235b-a22b", gpu, weights=weights, tensor=8)
-        return decode_time(one, 1, 1000).total
+        one = placed("qwen3-235b-a22b", gpu, weight_format=weights, tensor_parallel=8)
+        return decode_step_time(one, 1, 1000).total
 
     assert decode("mi300x", "fp8-block") > 1.3 * decode("mi300x", "fp8")
     assert decode("H200", "fp8-block") < 1.1 * decode("H200", "fp8")
@@ -240,77 +257,87 @@ def test_block_scaled_weights_take_longer_where_their_kernels_are_slow() -> None
 
 def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> None:
     seldom = dataclasses.replace(
-        CHAT, serving=dataclasses.replace(CHAT.serving, polling_interval_steps=31)
+        CHAT, setup=dataclasses.replace(CHAT.setup, polling_interval_steps=31)
     )
     later = _first(seldom, 0.1, 8, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert later == pytest.approx(15 * 0.01)
 
 
 def test_a_prompt_of_more_layers_takes_longer_to_launch() -> None:
-    assert CHAT.time_before_prompt > CHAT.engine.seconds_before_queue
-    small = placed("llama-3-8b", "H100", weights="fp8", tensor=2)
-    assert CHAT.time_before_prompt - CHAT.engine.seconds_before_queue == pytest.approx(
-        80 / 32 * (small.time_before_prompt - small.engine.seconds_before_queue)
+    assert CHAT.seconds_before_prompt > CHAT.engine.seconds_before_queue
+    small = placed("llama-3-8b", "H100", weight_format="fp8", tensor_parallel=2)
+    assert CHAT.seconds_before_prompt - CHAT.engine.seconds_before_queue == pytest.approx(
+        80 / 32 * (small.seconds_before_prompt - small.engine.seconds_before_queue)
     )
 
 
 def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
-    assert engine.max_experts_per_gpu(5.0, 8.0, 1) == 5.0
+    assert engine.expected_experts_on_fullest_gpu(5.0, 8.0, 1) == 5.0
     assert (
         5.0
-        < engine.max_experts_per_gpu(5.0, 8.0, 4)
-        < engine.max_experts_per_gpu(5.0, 8.0, 16)
+        < engine.expected_experts_on_fullest_gpu(5.0, 8.0, 4)
+        < engine.expected_experts_on_fullest_gpu(5.0, 8.0, 16)
         <= 8.0
     )
-    assert engine.max_experts_per_gpu(8.0, 8.0, 16) == 8.0  # all of them are chosen everywhere
+    assert (
+        engine.expected_experts_on_fullest_gpu(8.0, 8.0, 16) == 8.0
+    )  # all of them are chosen everywhere
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
-    profile = profile_replica(CHAT, RequestPattern(RequestLengths(1000, 1000)))
-    steady = saturated_rate(profile)
-    assert saturated_rate(profile, 3 * profile.max_reserved_batch) == pytest.approx(steady)
-    assert saturated_rate(profile, 1.1 * profile.max_reserved_batch) < 0.9 * steady
+    profile = time_replica_by_batch(CHAT, RequestPattern(RequestLengths(1000, 1000)))
+    steady = saturated_request_rate(profile)
+    assert saturated_request_rate(profile, 3 * profile.max_reserved_batch) == pytest.approx(steady)
+    assert saturated_request_rate(profile, 1.1 * profile.max_reserved_batch) < 0.9 * steady
     few = profile.max_reserved_batch / 10
-    assert saturated_rate(profile, few) == pytest.approx(profile.rate_at(few))
+    assert saturated_request_rate(profile, few) == pytest.approx(profile.request_rate_at_batch(few))
 
 
 def test_an_engine_may_keep_all_tokens_of_layers_that_look_back_over_a_window() -> None:
     kept, dropped = (
-        sequence_bytes_per_gpu(placed("gpt-oss-120b", "H100", software=name), 8192)
+        sequence_bytes_per_gpu(placed("gpt-oss-120b", "H100", engine_id=name), 8192)
         for name in ("trtllm", "vllm")
     )
     assert kept == pytest.approx(2 * dropped, rel=0.02), "half of the layers have 128"
 
 
 def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
-    full = profiled(placed("llama-3-8b", "H100", software="trtllm"), 1024, 1024)
-    there = full.timing_at(155)
-    assert there.step < there.recorded < full.timing_at(256).step
-    assert full.timing_at(256).recorded == full.timing_at(256).step
-    assert profiled(CHAT, 1024, 1024).timing_at(155).recorded == pytest.approx(
-        profiled(CHAT, 1024, 1024).timing_at(155).step
+    full = profiled(placed("llama-3-8b", "H100", engine_id="trtllm"), 1024, 1024)
+    there = full.timing_at_batch(155)
+    assert there.step_seconds < there.recorded_step_seconds < full.timing_at_batch(256).step_seconds
+    assert full.timing_at_batch(256).recorded_step_seconds == full.timing_at_batch(256).step_seconds
+    assert profiled(CHAT, 1024, 1024).timing_at_batch(155).recorded_step_seconds == pytest.approx(
+        profiled(CHAT, 1024, 1024).timing_at_batch(155).step_seconds
     )
 
 
 def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
-    slow = BatchTiming(step=0.01, prompt_cost=0.02, batch=11, recorded=0.01, min_mixed_step=0.05)
+    slow = BatchTiming(
+        step_seconds=0.01,
+        added_prompt_seconds=0.02,
+        batch=11,
+        recorded_step_seconds=0.01,
+        min_mixed_step_seconds=0.05,
+    )
     share, mixed = time_mixed_steps(slow, 0.1)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
     assert mean_step_time(slow, 0.1) == pytest.approx(0.01 + share * 0.04)
-    quick = slow._replace(min_mixed_step=0.0)
+    quick = slow._replace(min_mixed_step_seconds=0.0)
     assert mean_step_time(quick, 0.1) == pytest.approx(0.01 + 0.1 * 0.02)
 
 
 def test_an_arm_host_takes_longer_to_launch() -> None:
-    beside, arm = (placed("qwen3-30b-a3b", card, weights="nvfp4") for card in ("B200", "GB200"))
+    beside, arm = (
+        placed("qwen3-30b-a3b", card, weight_format="nvfp4") for card in ("B200", "GB200")
+    )
     assert arm.prompt_launch_seconds == pytest.approx(2.75 * beside.prompt_launch_seconds)
 
 
 def test_divided_experts_are_sent_all_tokens_however_few_they_choose() -> None:
     def sent(weights: str, parts: int) -> float:
-        split = {"replicas": parts, "expert": parts, "expert_tensor": 1}
-        one = placed("llama-4-maverick", "B200", weights=weights, **split)
-        return decode_time(one, 4096, 2048).communication
+        split = {"attention_replicas": parts, "expert_parallel": parts, "gpus_per_expert": 1}
+        one = placed("llama-4-maverick", "B200", weight_format=weights, **split)
+        return decode_step_time(one, 4096, 2048).communication
 
     # Each token chooses one expert, and goes to all GPUs all the same.
     assert sent("fp8", 8) > 1.8 * sent("fp8", 4)
@@ -355,7 +382,7 @@ def test_a_fixed_number_of_users_waits_as_long_as_little_says() -> None:
     assert "holds 8 of 20 requests with a cache in BF16; the others wait" in crowd.verdict.text
     assert crowd.verdict.lead == "Too little memory: most requests wait."
     assert crowd["fits"].value is False
-    flips = [(c.field, c.flips_at, c.becomes) for c in crowd.changes]
+    flips = [(c.field, c.flip_value, c.verdict_after) for c in crowd.flips]
     assert flips[0] == ("cache", "FP8", "17 of 20 requests are answered at a time.")
     assert flips[1] == ("concurrent", "8", "Nobody waits for memory; 7 surely fit.")
     assert "7 surely fit." in crowd["max_concurrent"].note
@@ -374,9 +401,9 @@ def test_formula_and_simulation_of_a_crowd_are_near_each_other(users: int) -> No
 
 def test_one_user_alone_waits_for_no_prompt_but_his() -> None:
     strict = _asked_of_235b(ttft_target="2 s", replicas="")
-    (change,) = strict.changes
+    (change,) = strict.flips
     alone = _asked_of_235b(concurrent=1)["ttft_p95"].value
-    assert alone == pytest.approx(float(change.flips_at.split()[0]), rel=0.01)
+    assert alone == pytest.approx(float(change.flip_value.split()[0]), rel=0.01)
     assert "whose prompts vary in length" in strict.verdict.text
     alike = {"prompt_variation": 0, "answer_variation": 0}
     same = _asked_of_235b(concurrent=1, **alike)
@@ -428,9 +455,9 @@ def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
     varied = RequestPattern(RequestLengths(1000, 1000), answer_cv_squared=0.5)
     # Drawn at random in time, an answer is longer than the mean by its squared variation.
     assert (alike.mean_context, varied.mean_context) == (1500, 1750)
-    fewer, more = (profile_replica(CHAT, t) for t in (varied, alike))
+    fewer, more = (time_replica_by_batch(CHAT, t) for t in (varied, alike))
     assert fewer.max_batch < more.max_batch
-    assert fewer.tpot_at(64) > more.tpot_at(64)
+    assert fewer.tpot_at_batch(64) > more.tpot_at_batch(64)
 
 
 def test_a_rack_of_72_is_named_like_a_card_and_counts_as_one_node() -> None:
@@ -447,23 +474,30 @@ def test_a_rack_of_72_is_named_like_a_card_and_counts_as_one_node() -> None:
 
 
 def test_pipeline_stages_add_sends_and_divide_the_batch() -> None:
-    plain = placed("llama-3.1-70b", "L40S", tensor=8, weights="fp8")
-    stages = placed("llama-3.1-70b", "L40S", tensor=1, pipeline=8, weights="fp8")
+    plain = placed("llama-3.1-70b", "L40S", tensor_parallel=8, weight_format="fp8")
+    stages = placed(
+        "llama-3.1-70b", "L40S", tensor_parallel=1, pipeline_stages=8, weight_format="fp8"
+    )
     # Without NVLink, vLLM recommends stages: they send two tensors at each of seven
     # boundaries, where each of 80 layers has two all-reduces.
-    assert decode_time(stages, 8, 1000).communication < decode_time(plain, 8, 1000).communication
+    assert (
+        decode_step_time(stages, 8, 1000).communication
+        < decode_step_time(plain, 8, 1000).communication
+    )
     divided = profiled(stages, 1000, 300)
     assert divided.concurrent_batches == 8
-    assert divided.timing_at(64).batch == 8
-    assert not measurement_coverage(stages).is_enough
-    assert "pipeline stages" in measurement_coverage(stages).setup_description
+    assert divided.timing_at_batch(64).batch == 8
+    assert not find_measurement_coverage(stages).is_enough
+    assert "pipeline stages" in find_measurement_coverage(stages).setup_description
 
 
 def test_the_fullest_stage_decides_how_many_sequences_fit() -> None:
-    one = placed("llama-3.1-405b", "H100", tensor=8, weights="fp8")
-    two = placed("llama-3.1-405b", "H100", tensor=8, pipeline=2, weights="fp8")
+    one = placed("llama-3.1-405b", "H100", tensor_parallel=8, weight_format="fp8")
+    two = placed(
+        "llama-3.1-405b", "H100", tensor_parallel=8, pipeline_stages=2, weight_format="fp8"
+    )
     # Weights and each cache halve on a GPU, so that the room for the cache more than doubles.
-    assert max_sequences(two, 4096) > 4 * max_sequences(one, 4096)
+    assert max_sequences_in_memory(two, 4096) > 4 * max_sequences_in_memory(one, 4096)
 
 
 def test_impossible_pipelines_are_refused_in_serving(subtests: pytest.Subtests) -> None:
@@ -498,14 +532,19 @@ def test_impossible_pipelines_are_refused_in_serving(subtests: pytest.Subtests) 
 def test_prefill_and_decode_apart_are_near_published_rates(
     gpu: str, weights: str, cache: str, gpus: int, batch: int, published: float
 ) -> None:
-    split = {"replicas": gpus, "expert": gpus, "software": "sglang", "dispatches_tokens": True}
-    one = placed("deepseek-v3", gpu, weights=weights, cache=cache, **split)
+    split = {
+        "attention_replicas": gpus,
+        "expert_parallel": gpus,
+        "engine_id": "sglang",
+        "dispatches_tokens": True,
+    }
+    one = placed("deepseek-v3", gpu, weight_format=weights, cache_format=cache, **split)
     if batch:
-        said = batch / decode_time(one, batch, 2100).total
+        said = batch / decode_step_time(one, batch, 2100).total
     else:
         traffic = RequestPattern(RequestLengths(2000, 100))
         said = profile.build_prefill_replica(one, traffic, gpus).prompts_per_second * 2000 / gpus
-    low, high = data_files.error_range("saturated-unmeasured", said)
+    low, high = data_files.error_bounds_around("saturated-unmeasured", said)
     assert low <= published <= high
 
 
@@ -633,11 +672,11 @@ def test_the_split_that_comes_closest_is_reported_where_none_keeps_the_targets(
 def _worst_lateness(typed: dict[str, Any]) -> float:
     """Return what one request alone takes, over its target."""
     answer = registry.run_estimate("serving-capacity", typed)
-    flips = [flip for flip in answer.changes if flip.field.endswith("_target")]
+    flips = [flip for flip in answer.flips if flip.field.endswith("_target")]
     times = [
         [
             parse_quantity(text.replace("\N{NO-BREAK SPACE}", " "), "s")
-            for text in (f.flips_at, f.now)
+            for text in (f.flip_value, f.current_value)
         ]
         for f in flips
     ]
@@ -664,8 +703,8 @@ def test_half_of_a_split_and_other_splits_beside_it_are_refused(
 
 
 def test_few_rows_of_experts_are_multiplied_as_vectors_without_padding() -> None:
-    one = placed("gpt-oss-20b", "RTX 5080", weights="gguf-mxfp4-moe", software="llama.cpp")
-    step = decode_time(one, 1, 128)
+    one = placed("gpt-oss-20b", "RTX 5080", weight_format="gguf-mxfp4-moe", engine_id="llama.cpp")
+    step = decode_step_time(one, 1, 128)
     work = 2 * find_model("gpt-oss-20b").active_parameters
-    assert step.compute < 4 * work / one.rates.matmul_16bit
+    assert step.compute < 4 * work / one.kernel_rates.matmul_16bit
     assert step.weights > 10 * step.compute

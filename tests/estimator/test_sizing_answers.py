@@ -6,7 +6,7 @@ import pytest
 
 from app.calculators.comparison import compare_if_all_have_results, compute_scenarios
 from app.estimator import registry
-from app.estimator.estimates.accelerator_choice import find_objection
+from app.estimator.estimates.accelerator_choice import find_exclusion_reason
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.models.lookup import find_model
@@ -41,14 +41,16 @@ def number(answer: Estimate, figure: str) -> float:
 
 def test_requests_that_wait_for_memory_are_offered_the_smallest_change_first() -> None:
     answer = ask("serving-capacity", CROWD, replicas="1")
-    flips = {flip.field: flip for flip in answer.changes}
+    flips = {flip.field: flip for flip in answer.flips}
     assert list(flips) == ["cache", "concurrent", "tensor_parallel", "replicas"]
-    assert flips["cache"].flips_at == "FP8"
+    assert flips["cache"].flip_value == "FP8"
     narrow = ask("serving-capacity", CROWD, replicas="1", cache="fp8")
-    assert f"{number(narrow, 'max_concurrent'):.0f} of 20" in flips["cache"].becomes
-    wide = ask("serving-capacity", CROWD, replicas="1", **flips["tensor_parallel"].typed_values)
+    assert f"{number(narrow, 'max_concurrent'):.0f} of 20" in flips["cache"].verdict_after
+    wide = ask(
+        "serving-capacity", CROWD, replicas="1", **flips["tensor_parallel"].typed_values_by_field
+    )
     assert wide["fits"].value is True
-    assert number(wide, "gpus") == 8 < 4 * float(flips["replicas"].flips_at)
+    assert number(wide, "gpus") == 8 < 4 * float(flips["replicas"].flip_value)
 
 
 def test_blocks_that_tensor_parallelism_cuts_are_named_with_expert_parallelism() -> None:
@@ -65,14 +67,14 @@ def test_blocks_that_tensor_parallelism_cuts_are_named_with_expert_parallelism()
     assert ask("serving-capacity", chosen, tensor_parallel="8")["fits"].value is False
     four = ask("inference-memory", QWEN, tensor_parallel="4", context="30000", concurrent="20")
     assert not any("each has" in note for note in four.notes)
-    gpus = next(flip for flip in four.changes if flip.field == "tensor_parallel")
-    assert (gpus.flips_at, gpus.becomes) == ("8", "Fits, with expert parallelism.")
+    gpus = next(flip for flip in four.flips if flip.field == "tensor_parallel")
+    assert (gpus.flip_value, gpus.verdict_after) == ("8", "Fits, with expert parallelism.")
 
 
 def test_expert_parallel_stays_on_the_gpus_that_share_the_model() -> None:
     refused = ask("serving-capacity", QWEN, tensor_parallel="8", spare="0")
-    change = next(flip for flip in refused.changes if flip.field == "expert_parallel")
-    assert change.typed_values == {"expert_parallel": "8"}
+    change = next(flip for flip in refused.flips if flip.field == "expert_parallel")
+    assert change.typed_values_by_field == {"expert_parallel": "8"}
     whole = ask("serving-capacity", QWEN, tensor_parallel="8", spare="0", expert_parallel="8")
     assert whole["fits"].value is True
     assert number(whole, "gpus") == 8
@@ -81,9 +83,11 @@ def test_expert_parallel_stays_on_the_gpus_that_share_the_model() -> None:
 def test_no_layout_is_offered_that_engines_refuse() -> None:
     for width in ("1", "2", "4"):
         answer = ask("serving-capacity", QWEN, tensor_parallel=width, concurrent="2000")
-        for change in answer.changes:
+        for change in answer.flips:
             if change.field == "tensor_parallel":
-                after = ask("serving-capacity", QWEN, concurrent="2000", **change.typed_values)
+                after = ask(
+                    "serving-capacity", QWEN, concurrent="2000", **change.typed_values_by_field
+                )
                 assert after.verdict.lead != "The engine refuses this layout."
 
 
@@ -95,7 +99,7 @@ def test_the_published_format_by_its_name_is_the_published_checkpoint() -> None:
     assert number(chosen, "weights") == number(published, "weights") > 480e9
     assert "Weights as published: FP8." in chosen.verdict.text
     for answer in (chosen, published):
-        assert all(change.now != change.flips_at for change in answer.changes)
+        assert all(change.current_value != change.flip_value for change in answer.flips)
 
 
 @pytest.mark.parametrize("cache", ["bf16", "fp8"])
@@ -143,9 +147,9 @@ RACK = {
 
 def test_the_most_of_prefill_apart_is_that_of_the_gpus_that_are_counted() -> None:
     answer = ask("serving-capacity", RACK, concurrent="3000")
-    users = next(flip for flip in answer.changes if flip.field == "concurrent")
-    assert users.becomes == "Takes one more prefill replica."
-    limit = int(users.flips_at.replace(",", ""))
+    users = next(flip for flip in answer.flips if flip.field == "concurrent")
+    assert users.verdict_after == "Takes one more prefill replica."
+    limit = int(users.flip_value.replace(",", ""))
     last, more = (ask("serving-capacity", RACK, concurrent=str(n)) for n in (limit - 1, limit + 5))
     assert last["prefill_replicas"].value == answer["prefill_replicas"].value
     assert number(last, "gpus") == number(answer, "gpus") == number(more, "gpus") - 8
@@ -199,7 +203,7 @@ def test_a_range_is_in_the_unit_of_its_value(
 def test_every_range_of_an_answer_is_in_the_unit_of_its_value() -> None:
     for figure in ask("serving-capacity", CROWD, replicas="1").figures:
         if figure.low is not None and figure.unit == "s":
-            unit = figure.words.partition("\u00a0")[2]
+            unit = figure.formatted_value.partition("\u00a0")[2]
             assert format_interval_or_exact(figure).endswith(f"\u00a0{unit}")
 
 
@@ -213,8 +217,8 @@ def test_an_engine_of_one_calculator_is_one_of_the_others() -> None:
 
 def test_export_versions_are_left_out_alike_and_all_rates_of_the_mi350x_are_known() -> None:
     gpus = [find_accelerator(name) for name in ("A800", "H800", "H20", "L20")]
-    job = registry.require_estimate("accelerator-choice").inputs()
-    assert {find_objection(job, gpu) for gpu in gpus} == {"An export version."}
+    job = registry.require_estimate("accelerator-choice").inputs_type()
+    assert {find_exclusion_reason(job, gpu) for gpu in gpus} == {"An export version."}
     mi350x, mi355x = find_accelerator("mi350x"), find_accelerator("mi355x")
     for rate in ("bf16", "fp16", "fp8", "int8", "fp4"):
         ratio = getattr(mi350x, rate) / getattr(mi355x, rate)
@@ -312,8 +316,8 @@ def test_llama_cpp_loads_the_usual_file_of_a_published_model() -> None:
     answer = ask("inference-memory", card, engine="llama.cpp")
     assert number(answer, "weights") == pytest.approx(12.1e9, rel=0.005)
     assert "GGUF files: MXFP4_MOE, the usual one, is counted" in answer.verdict.text
-    change = next(c for c in ask("inference-memory", card).changes if c.field == "engine")
-    assert change.typed_values["weights"] == "GGUF MXFP4_MOE"
+    change = next(c for c in ask("inference-memory", card).flips if c.field == "engine")
+    assert change.typed_values_by_field["weights"] == "GGUF MXFP4_MOE"
     dense = ask("latency", card, model="llama-3.1-8b", engine="llama.cpp")
     assert "Q4_K_M, the usual one" in dense.verdict.text
 
@@ -331,18 +335,18 @@ def test_no_context_beyond_that_of_the_model_is_offered() -> None:
     long = ask("inference-memory", card, context="200000")
     assert long.verdict.lead == "Longer than the model takes."
     assert "configured for 131,072\u00a0tokens" in long.verdict.text
-    (change,) = (c for c in long.changes if c.field == "context")
-    assert change.flips_at == "131,072\u00a0tokens"
+    (change,) = (c for c in long.flips if c.field == "context")
+    assert change.flip_value == "131,072\u00a0tokens"
     for answer in (long, ask("inference-memory", card)):
         assert number(answer, "max_context") == 131_072
-    assert not any(c.field == "context" for c in ask("inference-memory", card).changes)
+    assert not any(c.field == "context" for c in ask("inference-memory", card).flips)
 
 
 def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
     typed = {"model": "llama-3.1-70b", "gpu": "H200", "tensor_parallel": "2"}
     answer = ask("serving-capacity", typed, requests_per_second="20", spare="0")
     for name in ("requests_per_second", "throughput"):
-        assert answer[name].exact
+        assert answer[name].is_exact
     for name in ("replicas", "gpus", "nodes", "cost_per_month", "cost_per_million_tokens"):
         figure = answer[name]
         assert figure.low is not None
@@ -350,7 +354,7 @@ def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
         assert figure.low <= number(answer, name) <= figure.high
     assert answer["replicas"].high > 1.3 * number(answer, "replicas")
     given = ask("serving-capacity", typed, requests_per_second="20", replicas="9")
-    assert given["replicas"].exact
+    assert given["replicas"].is_exact
     assert given["concurrent"].low < given["concurrent"].value < given["concurrent"].high
 
 
@@ -394,17 +398,17 @@ def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) 
     instance = {"model": "7B", "gpu": "H100", "context": "4000", "concurrent": "4"}
     instance |= {"tensor_parallel": "1", "shown_memory": "9.75 GiB"}
     answer = ask("inference-memory", instance)
-    assert not any(change.field == "tensor_parallel" for change in answer.changes)
+    assert not any(change.field == "tensor_parallel" for change in answer.flips)
     assert not answer["fewest_gpus"].applies
     assert "on the label" not in answer.verdict.text
     loads = ({"model": "70B", "gpu": "2x H100"}, {"model": "gpt-oss-20b", "gpu": "1x RTX 5080"})
     for typed in (instance, *loads, {"model": "8B", "gpu": "l4", "engine": "transformers"}):
-        changes = ask("inference-memory", typed).changes
+        changes = ask("inference-memory", typed).flips
         assert changes
         for change in changes:
             with subtests.test(typed=typed, change=change):
-                lead = ask("inference-memory", typed | change.typed_values).verdict.lead
-                is_sure = change.becomes in {"Fits.", "Surely fits."}
+                lead = ask("inference-memory", typed | change.typed_values_by_field).verdict.lead
+                is_sure = change.verdict_after in {"Fits.", "Surely fits."}
                 assert is_sure is (lead in {"Fits.", "Tight."})
 
 
@@ -441,7 +445,7 @@ def test_what_rests_on_modeled_values_is_never_called_exact(subtests) -> None:
         answer = ask(name, typed)
         for figure in figures:
             with subtests.test(name=name, figure=figure):
-                assert not answer[figure].exact
+                assert not answer[figure].is_exact
                 assert format_interval_or_exact(answer[figure]) != "exact"
     assert "Too much if" in ask("serving-capacity", small)["utilisation"].note
     load = ask("serving-capacity", {"replicas": "30", "tensor_parallel": "4"})["utilisation"]
@@ -482,10 +486,10 @@ def test_a_full_card_is_told_its_parts_and_settings_before_a_second_card() -> No
     typed = {"model": "qwen3-30b-a3b", "gpu": "H100", "memory_utilization": "76%"} | one
     full = ask("serving-capacity", typed)
     assert "weights take 61.1\u00a0GB, and its start-up and libraries" in full.verdict.text
-    fields = [change.field for change in full.changes]
+    fields = [change.field for change in full.flips]
     assert fields == ["max_sequences", "memory_utilization", "tensor_parallel", "weights"]
-    for change in full.changes:
-        after = ask("serving-capacity", typed, **change.typed_values)
+    for change in full.flips:
+        after = ask("serving-capacity", typed, **change.typed_values_by_field)
         assert number(after, "max_concurrent") >= 1
 
 
@@ -619,7 +623,7 @@ def test_more_gpus_are_advised_only_where_the_engine_loads_the_model() -> None:
     typed = {"model": "stepfun-ai/Step-3.5-Flash-FP8", "gpu": "h100"}
     narrow = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": 2})
     assert narrow.verdict.lead == "Does not fit."
-    assert not any(flip.field == "tensor_parallel" for flip in narrow.changes)
+    assert not any(flip.field == "tensor_parallel" for flip in narrow.flips)
     assert "refuses" in registry.run_estimate("serving-capacity", typed).verdict.lead
     refusal = registry.run_estimate("serving-capacity", typed).verdict.text
     assert "expert-parallel" not in refusal

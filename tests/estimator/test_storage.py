@@ -13,7 +13,7 @@ from app.estimator.estimates import storage_report as entry
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.inputs import InvalidInputsError, parse_inputs
 from app.estimator.registry import run_estimate
-from app.estimator.training.run_costs import goodput, young_interval
+from app.estimator.training.run_costs import first_order_goodput, young_checkpoint_interval
 
 HOUR = 3600.0
 
@@ -81,9 +81,11 @@ def test_llama_3_keeps_more_than_nine_tenths_of_its_time():
 def test_short_saves_follow_young_and_the_first_order():
     of = found(stall=1.0, mtbf=1e7 * HOUR, restart=0.0, read_bandwidth=1e15)
     mtbf = 1e7 * HOUR / 1024
-    assert of["young"] == pytest.approx(young_interval(1.0, mtbf))
+    assert of["young"] == pytest.approx(young_checkpoint_interval(1.0, mtbf))
     assert of["interval"] == pytest.approx(of["young"], rel=0.01)
-    assert of["goodput"] == pytest.approx(goodput(of["interval"], 1.0, 0.0, mtbf), rel=1e-3)
+    assert of["goodput"] == pytest.approx(
+        first_order_goodput(of["interval"], 1.0, 0.0, mtbf), rel=1e-3
+    )
 
 
 def test_the_wait_for_saves_and_the_failures_are_named_apart():
@@ -106,12 +108,13 @@ def test_the_wait_for_saves_and_the_failures_are_named_apart():
     assert "waiting for saves costs 0.98%, failures 0.72%: 1.7% of the time." in text
     assert text.endswith("From 53.9 GB/s on, waiting alone costs at most 1%.")
     # 16 B × 70.6e9 of training states do not fit on 7 GPUs.
-    assert "gpus" not in [change.field for change in answer.changes]
+    assert "gpus" not in [change.field for change in answer.flips]
 
 
 def test_a_restart_takes_the_same_time_wherever_it_is_shown():
     steps = {
-        step.figure: step.substituted for step in estimate(gpus=512, duration=60 * 86400.0).steps
+        step.output_name: step.substituted
+        for step in estimate(gpus=512, duration=60 * 86400.0).steps
     }
     restart = "10.082\u00a0min"
     assert f"exp({restart} ÷ " in steps["goodput"]
@@ -168,7 +171,7 @@ def test_the_verdict_says_how_often_to_save():
 
 
 def test_failures_that_are_given_leave_no_interval():
-    assert estimate(mtbf=50_000 * HOUR)["interval"].exact
+    assert estimate(mtbf=50_000 * HOUR)["interval"].is_exact
     modeled = estimate()["interval"]
     assert modeled.low < modeled.value < modeled.high
 
@@ -201,8 +204,8 @@ def test_no_other_interval_loses_less(gpus):
 @example(15_002, "wait")  # where the loss hardly depends on the bandwidth
 def test_the_changes_turn_the_verdict(gpus, saving):
     answer = estimate(gpus=gpus, saving=saving)
-    for change in answer.changes:
-        words = {"gpus": str(gpus), "saving": saving, **change.typed_values}
+    for change in answer.flips:
+        words = {"gpus": str(gpus), "saving": saving, **change.typed_values_by_field}
         turned = entry.estimate(parse_inputs(StorageInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
@@ -213,23 +216,23 @@ def test_a_time_between_saves_is_named_where_it_turns_the_verdict(minutes, savin
     every = None if minutes is None else minutes * 60.0
     typed = {"saving": saving, "gpus": 4096, "save_every": every, "acceptable": 0.1}
     answer = estimate(**typed)
-    (flip,) = (change for change in answer.changes if change.field == "save_every")
-    turned = 60 * float(flip.flips_at.removesuffix(" min").replace(",", ""))
+    (flip,) = (change for change in answer.flips if change.field == "save_every")
+    turned = 60 * float(flip.flip_value.removesuffix(" min").replace(",", ""))
     fits, lost = found(**typed)["fits"], found(**typed | {"save_every": turned})["lost"]
     assert found(**typed | {"save_every": turned})["fits"] != fits
     assert lost == pytest.approx(0.1, rel=0.02)
     # A given time that loses too much is the first to be changed.
-    assert fits or answer.changes[0] == flip
+    assert fits or answer.flips[0] == flip
 
 
 def test_a_restart_that_decides_is_named_before_fewer_gpus():
     # Llama 3 405B: 419 failures in 54 days on 16,384 GPUs, three hours between them.
     answer = estimate(model="llama-3.1-405b", gpus=16_384, saving="beside", mtbf=LLAMA_3)
     assert answer.verdict.status == "no"
-    assert [c.field for c in answer.changes] == ["restart", "gpus"]
+    assert [c.field for c in answer.flips] == ["restart", "gpus"]
     # By the first order: 5% of 10,986 s between failures are 549 s; 1.36% of them go
     # into saves of a second every 150 s and work done twice, and 28 s into reading.
-    minutes = float(answer.changes[0].flips_at.removesuffix(" min"))
+    minutes = float(answer.flips[0].flip_value.removesuffix(" min"))
     assert minutes == pytest.approx((549 - 0.0136 * 10_986 - 28) / 60, rel=0.06)
     assert "Restarts alone cost 5.6%, more than the 5%" in answer.verdict.text
 
@@ -240,17 +243,22 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
         "Restarts alone cost 5.6%, more than the 5% that are acceptable: "
         "with saves beside the training, a restart within 6.4\u00a0min would do."
     )
-    pair, gpus = answer.changes
-    assert (pair.field, pair.becomes, gpus.field) == ("saving", "Fits.", "gpus")
-    assert pair.values_text == "Training goes on, restart 6.42 min"
-    words = {"model": "llama-3.1-405b", "gpus": "16384", "mtbf": LLAMA_3, **pair.typed_values}
+    pair, gpus = answer.flips
+    assert (pair.field, pair.verdict_after, gpus.field) == ("saving", "Fits.", "gpus")
+    assert pair.flip_values_text == "Training goes on, restart 6.42 min"
+    words = {
+        "model": "llama-3.1-405b",
+        "gpus": "16384",
+        "mtbf": LLAMA_3,
+        **pair.typed_values_by_field,
+    }
     assert entry.estimate(parse_inputs(StorageInputs, words))["fits"].value is True
 
 
 def test_saves_that_decide_are_moved_beside_the_training_first():
     answer = estimate(model="llama-3.1-405b", gpus=4096)
     assert answer.verdict.status == "no"
-    assert answer.changes[0].field == "saving"
+    assert answer.flips[0].field == "saving"
 
 
 def test_capacity_holds_what_is_kept():

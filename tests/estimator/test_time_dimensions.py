@@ -32,7 +32,7 @@ def units() -> pint.UnitRegistry:
 
 
 def test_bytes_over_a_link_take_time(units: pint.UnitRegistry) -> None:
-    sent = traffic.bytes_sent("all_reduce", 8, 1e9 * units.byte)
+    sent = traffic.bytes_sent_per_rank("all_reduce", 8, 1e9 * units.byte)
     assert sent.check("[information]")
     rate = networks.bus_bandwidth("all_reduce", 8, 1e9 * units.byte, 1 * units.second)
     assert rate.check("[information]/[time]")
@@ -75,7 +75,7 @@ def test_the_crossover_is_a_number_of_tokens(units: pint.UnitRegistry) -> None:
 
 
 def test_a_roofline_is_a_rate(units: pint.UnitRegistry) -> None:
-    reached = rates.roofline(
+    reached = rates.roofline_rate(
         100 * units.flop / units.byte,
         1e15 * units.flop / units.second,
         3e12 * units.byte / units.second,

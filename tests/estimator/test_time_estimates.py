@@ -8,7 +8,7 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.estimates import parallelism_plan
-from app.estimator.estimates.layout_search import TrainingJob, list_splits, search_layouts
+from app.estimator.estimates.layout_search import TrainingJob, list_model_splits, search_layouts
 from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
 from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import find_accelerator
@@ -100,14 +100,14 @@ def said(estimate: object) -> object:
 def test_no_input_is_without_effect(name: str) -> None:
     entry = registry.find_estimate(name)
     assert entry is not None
-    silent = set(input_specs(entry.inputs))
+    silent = set(input_specs(entry.inputs_type))
     for setting in ({}, *_SETTINGS[name]):
         try:
             first = registry.run_estimate(name, setting)
         except InvalidInputsError:
             continue
         for field in sorted(silent):
-            other = changed(entry.inputs(**setting), field)
+            other = changed(entry.inputs_type(**setting), field)
             try:
                 second = registry.run_estimate(name, {**setting, field: other})
             except InvalidInputsError:
@@ -217,9 +217,9 @@ def test_the_value_that_is_said_to_flip_the_verdict_does(
         with subtests.test(name=name, setting=setting):
             before = registry.run_estimate(name, setting)
             assert before.verdict.status == "no"
-            field = "replicas" if "replicas" in setting else before.changes[0].field
-            change = next(c for c in before.changes if c.field == field)
-            after = registry.run_estimate(name, {**setting, change.field: change.flips_at})
+            field = "replicas" if "replicas" in setting else before.flips[0].field
+            change = next(c for c in before.flips if c.field == field)
+            after = registry.run_estimate(name, {**setting, change.field: change.flip_value})
             assert after.verdict.status != "no"
 
 
@@ -237,7 +237,7 @@ def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
 ) -> None:
     before = registry.run_estimate("latency", setting)
     assert before["bound"].value == "memory"
-    said_at = int(before.changes[0].flips_at.replace(",", ""))
+    said_at = int(before.flips[0].flip_value.replace(",", ""))
     below = registry.run_estimate("latency", {**setting, "batch": said_at - 1})
     after = registry.run_estimate("latency", {**setting, "batch": said_at})
     assert below["bound"].value == "memory"
@@ -256,8 +256,10 @@ def test_gpus_can_share_the_batch_that_nobody_typed(subtests: pytest.Subtests) -
                     model=model, gpus=gpus, sequence=sequence, tokens=tokens
                 )
                 shape, gpu = find_model(model), find_accelerator(inputs.gpu)
-                job = parallelism_plan.requested_job(inputs, shape)
-                assert any(list_splits(shape, collectives.gpu_interconnect(gpu), job)), job
+                job = parallelism_plan.build_requested_job(inputs, shape)
+                assert any(
+                    list_model_splits(shape, collectives.build_gpu_interconnect(gpu), job)
+                ), job
                 # Two thirds are left where it is rounded, as a short run has one for each GPU.
                 assert job.global_batch >= parallelism_plan.choose_default_batch(inputs) * 2 / 3
 
@@ -266,7 +268,7 @@ def test_a_large_cluster_has_as_many_tokens_for_each_gpu_as_published_runs() -> 
     run = {"model": "llama-3.1-405b", "tokens": "15.6T", "gpus": "16384"}
     for sequence, batch in (("4096", 4096), ("8192", 2048)):
         whole = registry.run_estimate("training-run", {**run, "sequence": sequence})
-        plan = next(s.estimate for s in whole.sections if s.name == "parallelism-plan")
+        plan = next(s.estimate for s in whole.sections if s.estimate_name == "parallelism-plan")
         assert plan["global_batch"].value == batch
         note = f"{batch:,} sequences with 16,777,216 tokens per step, by default: about 17,000,000"
         assert any(n.replace("\u00a0", " ").startswith(note) for n in plan.notes)
@@ -289,18 +291,18 @@ def test_a_large_cluster_has_as_many_tokens_for_each_gpu_as_published_runs() -> 
 def test_a_faster_network_never_slows_a_plan() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=64, sequence=8192, global_batch=512)
-    slow = collectives.gpu_interconnect(gpu, nic_rate=6e9)
-    links = collectives.gpu_interconnect(gpu)
-    fast = search_layouts(model, gpu, job, links).ranked[0]
-    worse = search_layouts(model, gpu, job, slow).ranked[0]
+    slow = collectives.build_gpu_interconnect(gpu, nic_rate=6e9)
+    links = collectives.build_gpu_interconnect(gpu)
+    fast = search_layouts(model, gpu, job, links).candidates_best_first[0]
+    worse = search_layouts(model, gpu, job, slow).candidates_best_first[0]
     assert fast.tokens_per_second >= worse.tokens_per_second
 
 
 def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
-    links = collectives.gpu_interconnect(gpu)
-    ranked = search_layouts(model, gpu, job, links, max_ranked=50).ranked
+    links = collectives.build_gpu_interconnect(gpu)
+    ranked = search_layouts(model, gpu, job, links, max_ranked=50).candidates_best_first
     assert ranked
     rates = [c.tokens_per_second for c in ranked]
     assert rates == sorted(rates, reverse=True)
@@ -317,8 +319,8 @@ def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
 
     every = [
         family.build_plan(job, size)
-        for split in list_splits(model, collectives.gpu_interconnect(gpu), job)
-        for family in split.families()
+        for split in list_model_splits(model, collectives.build_gpu_interconnect(gpu), job)
+        for family in split.list_families()
         for size in family.micro_batches
     ]
 
@@ -460,7 +462,7 @@ def test_the_roofline_divides_by_the_experts_that_a_step_reads(setup, intensity)
 def test_the_time_for_weights_is_said_to_be_what_computing_does_not_hide():
     setup = {"model": "mixtral-8x7b", "gpu": "a100-sxm4-80", "tensor_parallel": 2}
     result = registry.run_estimate("latency", setup)
-    line = next(step for step in result.steps if step.figure == "memory_time")
+    line = next(step for step in result.steps if step.output_name == "memory_time")
     assert line.label == "Waiting for weights and cache"
     assert "without what is hidden behind computing" in line.formula
     sentence = "Their bytes divided by this time are not a bandwidth."
@@ -469,7 +471,7 @@ def test_the_time_for_weights_is_said_to_be_what_computing_does_not_hide():
 
 def test_the_target_per_token_is_said_to_hold_for_the_mean_of_an_answer():
     for name in ("serving-capacity", "deployment"):
-        field = input_specs(registry.require_estimate(name).inputs)["tpot_target"]
+        field = input_specs(registry.require_estimate(name).inputs_type)["tpot_target"]
         assert "averaged over an answer" in field.help
 
 
@@ -509,12 +511,12 @@ def test_every_second_matrix_product_is_recomputed_in_pytorch_alone():
     too_large = {"model": "llama-3.1-70b", "gpus": 8, "recompute": "none", "zero": "3"}
     for framework in ("transformers", "megatron"):
         answer = registry.run_estimate("training-memory", too_large | {"framework": framework})
-        assert "Every second matrix product" not in {flip.flips_at for flip in answer.changes}
+        assert "Every second matrix product" not in {flip.flip_value for flip in answer.flips}
 
 
 def test_a_value_is_written_alike_in_the_sentence_the_figures_and_the_working():
     plan = registry.run_estimate("parallelism-plan", {"model": "llama-3.1-8b", "gpus": 64})
-    assert plan["tokens_per_second_per_gpu"].words in plan.verdict.text
+    assert plan["tokens_per_second_per_gpu"].formatted_value in plan.verdict.text
     time = registry.run_estimate("training-time", {"gpus": 64})
     mtbf = next(step for step in time.steps if "MTBF" in step.label)
     assert mtbf.formula.startswith("hours ")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.hf_loader import from_config
-from app.estimator.models.lookup import find_model, model_caveats
-from app.estimator.models.number_formats import gpu_weight_bytes, weight_bytes_by_split
+from app.estimator.models.hf_loader import build_architecture
+from app.estimator.models.lookup import find_model, list_model_caveats
+from app.estimator.models.number_formats import weight_bytes_by_split, weight_bytes_per_gpu
 from app.estimator.models.vision_tower import KINDS, SIDE_CONFIGS
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
@@ -49,7 +49,7 @@ def _figure(found: Estimate, name: str) -> Any:
 def test_the_language_model_is_counted_as_if_it_stood_alone() -> None:
     for name, config in SEEING.items():
         alone = {key: value for key, value in config.items() if key not in SIDE_CONFIGS}
-        seeing, blind = from_config(config), from_config(alone)
+        seeing, blind = build_architecture(config), build_architecture(alone)
         assert seeing.tower is not None, name
         assert blind.tower is None, name
         assert seeing.parameters == blind.parameters, name
@@ -60,7 +60,7 @@ def test_the_language_model_is_counted_as_if_it_stood_alone() -> None:
 def test_a_model_card_counts_the_tower() -> None:
     model = find_model("gemma-3-4b")
     assert model.tower is not None
-    assert model.tower.encoder == 416_866_032
+    assert model.tower.encoder_parameters == 416_866_032
     assert model.loaded_parameters == 4_300_079_472  # google/gemma-3-4b-it
 
 
@@ -87,15 +87,15 @@ def test_what_is_not_known_is_named_and_not_counted(subtests: pytest.Subtests) -
         ),
     ]:
         with subtests.test(change=change, named=named):
-            model = from_config({**QWEN, **change})
+            model = build_architecture({**QWEN, **change})
             assert named in model.unread
             if named == "vision_config":
                 assert model.tower is None
-            assert any(named in said for said in model_caveats(model))
+            assert any(named in said for said in list_model_caveats(model))
 
 
 def test_what_a_tower_leaves_out_is_that_of_its_class_and_named() -> None:
-    model = from_config(SEEING["pixtral-12b"])
+    model = build_architecture(SEEING["pixtral-12b"])
     assert "vision_config.num_hidden_layers" in model.defaulted_fields
     assert model.tower_parameters == 434_957_312
 
@@ -104,11 +104,11 @@ def test_a_tower_is_in_memory_and_keeps_its_width() -> None:
     model = find_model("gemma-3-27b")
     for form in ("bf16", "fp8", "awq-int4"):
         table = weight_bytes_by_split(model, form)
-        assert table.tower == 2 * model.tower_parameters
-        alone = weight_bytes_by_split(from_config(BLIND), form)
-        assert table.total == alone.total + table.tower
-        assert gpu_weight_bytes(model, form, 4) == pytest.approx(
-            alone.bytes_per_gpu(4) + table.tower / 4
+        assert table.tower_bytes == 2 * model.tower_parameters
+        alone = weight_bytes_by_split(build_architecture(BLIND), form)
+        assert table.total_bytes == alone.total_bytes + table.tower_bytes
+        assert weight_bytes_per_gpu(model, form, 4) == pytest.approx(
+            alone.bytes_per_gpu(4) + table.tower_bytes / 4
         )
 
 
@@ -166,7 +166,7 @@ def test_any_values_are_counted_or_named(name: str, inner: dict, outer: dict) ->
     config = SEEING[name]
     vision = {**config["vision_config"], **inner}
     try:
-        model = from_config({**config, **outer, "vision_config": vision})
+        model = build_architecture({**config, **outer, "vision_config": vision})
     except UnreadableConfigError:  # a flat configuration shares its fields
         return
     assert model.tower_parameters >= 0

@@ -148,19 +148,19 @@ def test_the_layout_of_llama_3_405b_fits_its_cards() -> None:
 
 def test_a_batch_that_fills_the_pipeline_is_named_before_interleaving() -> None:
     found = run_estimate("training-time", {**META, "global_batch": 512})
-    first = found.changes[0]
+    first = found.flips[0]
     assert first.field == "global_batch"
     better = run_estimate(
-        "training-time", {**META, "global_batch": first.flips_at.replace(",", "")}
+        "training-time", {**META, "global_batch": first.flip_value.replace(",", "")}
     )
     assert better["mfu"].value > 2 * found["mfu"].value
-    assert first.becomes == f"{better['mfu'].value:.0%} of the peak."
+    assert first.verdict_after == f"{better['mfu'].value:.0%} of the peak."
 
 
 def test_what_helps_a_pipeline_is_ordered_by_its_gain() -> None:
     run = {"model": "70B", "gpus": 512, "tensor_parallel": 4, "pipeline_parallel": 8}
     found = run_estimate("training-time", {**run, "gpu": "b200", "global_batch": 128})
-    gains = [c.becomes for c in found.changes if c.becomes.endswith("of the peak.")]
+    gains = [c.verdict_after for c in found.flips if c.verdict_after.endswith("of the peak.")]
     assert len(gains) == 2
     assert gains == sorted(gains, reverse=True)
 
@@ -178,10 +178,10 @@ def test_a_suggestion_for_training_leads_to_the_verdict_that_it_names(
     jobs += [{"model": "70B", "gpus": "16", "recompute": "none"}]
     for job in jobs:
         answer = run_estimate("training-memory", job)
-        for change in answer.changes:
+        for change in answer.flips:
             with subtests.test(job=job, change=change):
-                turned = run_estimate("training-memory", job | change.typed_values)
-                surely = change.becomes.startswith(("Fits", "The fewest"))
+                turned = run_estimate("training-memory", job | change.typed_values_by_field)
+                surely = change.verdict_after.startswith(("Fits", "The fewest"))
                 assert (turned.verdict.lead in ("Fits.", "Tight.")) is surely
         fewest = answer["fewest_gpus"]
         if fewest.value and not fewest.note.startswith("May not fit"):
@@ -198,19 +198,19 @@ def test_a_job_that_may_not_fit_is_told_what_surely_does() -> None:
         fewest = answer["fewest_gpus"]
         assert (fewest.low, fewest.value, fewest.high) == (2, 4, 4)
         assert fewest.note == "2 may fit."
-        change = answer.changes[0]
-        assert (change.field, change.flips_at) == ("gpus", "4")
-        assert change.becomes == "Fits even at the high end of the range."
+        change = answer.flips[0]
+        assert (change.field, change.flip_value) == ("gpus", "4")
+        assert change.verdict_after == "Fits even at the high end of the range."
     # On three GPUs recomputing more is enough.
-    assert [change.field for change in three.changes][1:3] == ["zero", "recompute"]
+    assert [change.field for change in three.flips][1:3] == ["zero", "recompute"]
 
 
 def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:
-    change = run_estimate("training-memory", {"gpus": "32"}).changes[0]
+    change = run_estimate("training-memory", {"gpus": "32"}).flips[0]
     there, fewer = (
         run_estimate("training-memory", {"gpus": gpus}).verdict.lead in ("Fits.", "Tight.")
-        for gpus in (change.flips_at, str(int(change.flips_at) - 1))
+        for gpus in (change.flip_value, str(int(change.flip_value) - 1))
     )
 
-    assert change.becomes == "The fewest that fit."
+    assert change.verdict_after == "The fewest that fit."
     assert (there, fewer) == (True, False)

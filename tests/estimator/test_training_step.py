@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from app.estimator.hardware import throughput as rates
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.training import step_time as step
 from app.estimator.training import training_plan
 from app.estimator.training.flops import narayanan_flops_per_token
-from app.estimator.training.step_time import step_time
+from app.estimator.training.step_time import optimizer_step_time
 from app.estimator.training.training_plan import SOFTWARE, TrainingPlan
 
 H100 = find_accelerator("H100")
 A100 = find_accelerator("a100-sxm4-80")
-FABRIC = gpu_interconnect(H100)
+FABRIC = build_gpu_interconnect(H100)
 LLAMA = find_model("llama-3-8b")
 powers = st.sampled_from([1, 2, 4, 8])
 
@@ -38,13 +38,13 @@ def test_llama_3_405b_trains_near_its_published_rate() -> None:
         pipeline=8,
         context=2,
         data=8,
-        chunks=8,
+        chunks_per_stage=8,
         sequence=8192,
         micro_batches=192,
         number_format="fp8",
     )
-    step = step_time(find_model("llama-3.1-405b"), H100, FABRIC, plan)
-    assert plan.tokens / step.total / plan.gpus == pytest.approx(326, rel=0.15)
+    step = optimizer_step_time(find_model("llama-3.1-405b"), H100, FABRIC, plan)
+    assert plan.tokens_per_step / step.total / plan.gpus == pytest.approx(326, rel=0.15)
 
 
 def test_deepseek_v3_keeps_its_published_pace_on_gb200() -> None:
@@ -54,12 +54,12 @@ def test_deepseek_v3_keeps_its_published_pace_on_gb200() -> None:
         pipeline=4,
         data=64,
         expert=64,
-        chunks=4,
+        chunks_per_stage=4,
         micro_batches=64,
         number_format="mxfp8",
     )
-    step = step_time(find_model("deepseek-v3"), gpu, gpu_interconnect(gpu), plan)
-    assert plan.tokens / step.total / plan.gpus == pytest.approx(4928, rel=0.3)
+    step = optimizer_step_time(find_model("deepseek-v3"), gpu, build_gpu_interconnect(gpu), plan)
+    assert plan.tokens_per_step / step.total / plan.gpus == pytest.approx(4928, rel=0.3)
 
 
 def gpt(layers: int, heads: int, hidden: int) -> Architecture:
@@ -93,10 +93,10 @@ def test_small_models_lose_time_to_written_scores(
         sequence_parallel=False,
         software=OLDEST,
     )
-    step = step_time(gpt(*shape), A100, gpu_interconnect(A100, 25e9), plan)
+    step = optimizer_step_time(gpt(*shape), A100, build_gpu_interconnect(A100, 25e9), plan)
     again = layers * (24 * hidden**2 + 4 * hidden * 2048)
     flops = narayanan_flops_per_token(layers, hidden, 51200, 2048) + again
-    reached = plan.tokens / step.total / plan.gpus * flops / 1e12
+    reached = plan.tokens_per_step / step.total / plan.gpus * flops / 1e12
     assert reached == pytest.approx(published, rel=0.15)
 
 
@@ -107,7 +107,9 @@ def test_written_scores_cost_by_their_number(sequence: int, heads: int) -> None:
     fused = dataclasses.replace(plan, software=now)
 
     def attention(heads: int, plan: TrainingPlan) -> float:
-        return step_time(gpt(4, heads, 4096), A100, gpu_interconnect(A100), plan).attention
+        return optimizer_step_time(
+            gpt(4, heads, 4096), A100, build_gpu_interconnect(A100), plan
+        ).attention
 
     assert attention(heads, plan) > attention(heads, fused)
     assert attention(2 * heads, plan) > 1.3 * attention(heads, plan)
@@ -116,7 +118,7 @@ def test_written_scores_cost_by_their_number(sequence: int, heads: int) -> None:
 
 def test_the_parts_of_a_step_sum_to_the_whole() -> None:
     plan = TrainingPlan(tensor=2, pipeline=2, data=4, micro_batches=8, zero=1)
-    step = step_time(LLAMA, H100, FABRIC, plan)
+    step = optimizer_step_time(LLAMA, H100, FABRIC, plan)
     parts = (getattr(step, name) for name in step._fields)
     assert sum(parts) == pytest.approx(step.total)
 
@@ -124,8 +126,8 @@ def test_the_parts_of_a_step_sum_to_the_whole() -> None:
 @given(powers, powers, powers, st.integers(1, 64))
 def test_no_step_beats_its_peak(tensor: int, pipeline: int, data: int, batches: int) -> None:
     plan = TrainingPlan(tensor=tensor, pipeline=pipeline, data=data, micro_batches=batches)
-    step = step_time(LLAMA, H100, FABRIC, plan)
-    needed = 6 * (LLAMA.parameters - LLAMA.embedding_parameters) * plan.tokens
+    step = optimizer_step_time(LLAMA, H100, FABRIC, plan)
+    needed = 6 * (LLAMA.parameters - LLAMA.embedding_parameters) * plan.tokens_per_step
     assert step.total > needed / plan.gpus / 989.4e12
 
 
@@ -133,8 +135,8 @@ def test_no_step_beats_its_peak(tensor: int, pipeline: int, data: int, batches: 
 def test_more_microbatches_take_longer_and_idle_less(pipeline: int, batches: int) -> None:
     few = TrainingPlan(pipeline=pipeline, micro_batches=batches)
     many = dataclasses.replace(few, micro_batches=2 * batches)
-    one = step_time(LLAMA, H100, FABRIC, few)
-    two = step_time(LLAMA, H100, FABRIC, many)
+    one = optimizer_step_time(LLAMA, H100, FABRIC, few)
+    two = optimizer_step_time(LLAMA, H100, FABRIC, many)
     assert one.total < two.total
     assert two.bubble / two.total <= one.bubble / one.total
 
@@ -143,29 +145,29 @@ def test_more_microbatches_take_longer_and_idle_less(pipeline: int, batches: int
 def test_recomputation_costs_time(software: str) -> None:
     plan = TrainingPlan(micro_batches=4, software=SOFTWARE[software])
     full = dataclasses.replace(plan, recompute="full")
-    kept = step_time(LLAMA, H100, FABRIC, plan)
-    assert kept.total < step_time(LLAMA, H100, FABRIC, full).total
+    kept = optimizer_step_time(LLAMA, H100, FABRIC, plan)
+    assert kept.total < optimizer_step_time(LLAMA, H100, FABRIC, full).total
 
 
 def test_fp8_beats_bf16_where_the_card_has_it() -> None:
     plan = TrainingPlan(micro_batches=4)
     fp8 = dataclasses.replace(plan, number_format="fp8")
-    slow = step_time(LLAMA, H100, FABRIC, plan).total
-    assert step_time(LLAMA, H100, FABRIC, fp8).total < slow
+    slow = optimizer_step_time(LLAMA, H100, FABRIC, plan).total
+    assert optimizer_step_time(LLAMA, H100, FABRIC, fp8).total < slow
     with pytest.raises(ValueError, match="does not compute in fp8"):
-        step_time(LLAMA, A100, gpu_interconnect(A100), fp8)
+        optimizer_step_time(LLAMA, A100, build_gpu_interconnect(A100), fp8)
 
 
 def test_a_capped_card_is_slower() -> None:
     capped = dataclasses.replace(H100, tdp=400.0)
     plan = TrainingPlan(micro_batches=4)
-    now = step_time(LLAMA, H100, FABRIC, plan).total
-    assert step_time(LLAMA, capped, FABRIC, plan).total > now
+    now = optimizer_step_time(LLAMA, H100, FABRIC, plan).total
+    assert optimizer_step_time(LLAMA, capped, FABRIC, plan).total > now
 
 
 @given(st.floats(1, 1e6))
 def test_the_roofline_has_two_sides(flops_per_byte: float) -> None:
-    reached = rates.roofline(flops_per_byte, 989e12, 3.35e12)
+    reached = rates.roofline_rate(flops_per_byte, 989e12, 3.35e12)
     assert reached <= 989e12
     assert reached <= 3.35e12 * flops_per_byte
 
@@ -196,12 +198,16 @@ def _hybrid(**changes: int) -> Architecture:
 
 def test_a_recurrent_layer_costs_the_traffic_of_its_state_and_its_scan() -> None:
     plan = TrainingPlan(data=8, expert=8, sequence=4096)
-    small, large = (step_time(_hybrid(ssm_state_size=n), H100, FABRIC, plan) for n in (128, 1024))
+    small, large = (
+        optimizer_step_time(_hybrid(ssm_state_size=n), H100, FABRIC, plan) for n in (128, 1024)
+    )
     assert large.traffic > 1.3 * small.traffic
     assert large.attention > 3 * small.attention
 
 
 def test_experts_of_a_latent_width_are_sent_that_width() -> None:
     plan = TrainingPlan(data=64, expert=64, sequence=4096)
-    wide, narrow = (step_time(_hybrid(moe_latent_size=n), H100, FABRIC, plan) for n in (4096, 1024))
+    wide, narrow = (
+        optimizer_step_time(_hybrid(moe_latent_size=n), H100, FABRIC, plan) for n in (4096, 1024)
+    )
     assert 3 < wide.expert / narrow.expert <= 4

@@ -141,10 +141,10 @@ def test_a_modeled_figure_has_three_digits_and_an_exact_one_all_of_them() -> Non
     assert hours.low is not None
     assert cost.low is not None
     for figure in (hours, cost):
-        digits = figure.words.partition(NBSP)[0].replace(",", "").rstrip("0")
-        assert len(digits) <= 3, figure.words
+        digits = figure.formatted_value.partition(NBSP)[0].replace(",", "").rstrip("0")
+        assert len(digits) <= 3, figure.formatted_value
     model = run_estimate("model", {})
-    assert model["parameters"].words == f"70,553,706,496{NBSP}parameters"
+    assert model["parameters"].formatted_value == f"70,553,706,496{NBSP}parameters"
 
 
 def test_prose_may_quote_the_digits_that_pages_show() -> None:
@@ -161,6 +161,6 @@ def test_a_target_that_one_request_keeps_is_rounded_up() -> None:
         "serving-capacity", tight | {"ttft_target": "10 ms", "tpot_target": "3 ms"}
     )
     assert first.verdict.lead == "Targets cannot be met."
-    typed = {change.field: change.flips_at for change in first.changes}
+    typed = {change.field: change.flip_value for change in first.flips}
     relaxed = run_estimate("serving-capacity", tight | typed | {"concurrent": 1})
     assert relaxed["fits"].value is True

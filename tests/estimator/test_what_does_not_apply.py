@@ -27,7 +27,7 @@ def test_what_a_job_without_a_solution_has_not_does_not_apply(
         with subtests.test(name=name, given=given):
             figures = ask(name, **given).figures
             known = {"Fewest GPUs"}  # a search that ended early does not know it
-            assert [f.label for f in figures if f.words == "unknown"] in (
+            assert [f.label for f in figures if f.formatted_value == "unknown"] in (
                 [],
                 list(known),
             )
@@ -35,9 +35,9 @@ def test_what_a_job_without_a_solution_has_not_does_not_apply(
 
 
 def test_air_alone_needs_no_coolant() -> None:
-    assert ask("power-cooling")["coolant"].words == "does not apply"
+    assert ask("power-cooling")["coolant"].formatted_value == "does not apply"
     liquid = ask("power-cooling", system="gb200-nvl72")["coolant"]
-    assert liquid.words.endswith("m³/s")
+    assert liquid.formatted_value.endswith("m³/s")
 
 
 def test_a_site_that_is_nearly_full_is_told_what_it_has() -> None:
@@ -65,7 +65,7 @@ def test_one_stage_of_a_pipeline_is_no_table() -> None:
 
 def test_a_ratio_is_written_as_one() -> None:
     answer = ask("quantization")
-    assert [answer[n].words for n in ("decode_speedup", "peak_ratio")] == [
+    assert [answer[n].formatted_value for n in ("decode_speedup", "peak_ratio")] == [
         "3.55×",
         "1×",
     ]
@@ -73,7 +73,7 @@ def test_a_ratio_is_written_as_one() -> None:
 
 def test_no_rate_is_told_of_replicas_that_do_not_exist() -> None:
     answer = ask("serving-capacity", ttft_target=1)
-    assert answer["throughput"].words == "does not apply"
+    assert answer["throughput"].formatted_value == "does not apply"
 
 
 def test_one_switch_joins_alone() -> None:

@@ -13,7 +13,7 @@ import pytest
 from app.estimator.hardware.catalog import list_accelerators, list_systems
 from app.estimator.inputs import InputSpec, InvalidInputsError, input_specs
 from app.estimator.models.lookup import list_models
-from app.estimator.registry import EstimateSpec, entries, find_estimate, run_estimate
+from app.estimator.registry import EstimateSpec, find_estimate, list_estimates, run_estimate
 from app.estimator.result import FormulaStep
 from app.estimator.units import format_value
 from tests.amounts import FACTOR
@@ -52,8 +52,8 @@ def asked(entry: EstimateSpec, most: int) -> Iterator[dict[str, Any]]:
     turns = {
         kind: itertools.cycle(luck.sample(values, len(values))) for kind, values in names.items()
     }
-    fields = input_specs(entry.inputs)
-    defaults = entry.inputs()
+    fields = input_specs(entry.inputs_type)
+    defaults = entry.inputs_type()
     yield {}
     for _ in range(6 * most):
         words = {}
@@ -106,7 +106,7 @@ def undefined(formula: str) -> list[str]:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", list_estimates(), ids=lambda entry: entry.name)
 def test_every_line_computes_and_says_it_in_words(entry: EstimateSpec) -> None:
     seen: dict[str, str] = {}
     for words, steps in answered(entry.name):
@@ -123,8 +123,8 @@ def test_every_line_computes_and_says_it_in_words(entry: EstimateSpec) -> None:
 def test_every_model_and_every_card_is_asked_for() -> None:
     given: dict[str, set[str]] = {"model": set(), "gpu": set()}
     count = 0
-    for entry in entries():
-        fields = input_specs(entry.inputs)
+    for entry in list_estimates():
+        fields = input_specs(entry.inputs_type)
         for words, _ in answered(entry.name):
             count += 1
             for name, kind in ((n, fields[n].kind) for n in words):
@@ -141,7 +141,7 @@ _STEEP = re.compile(r"[⌈⌊]|exp\(")
 _SUM = re.compile(r"[^×÷√^()⌈⌊]+")
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", list_estimates(), ids=lambda entry: entry.name)
 def test_what_rounding_leaves_open_is_little(entry: EstimateSpec) -> None:
     for words, steps in answered(entry.name):
         for step in steps:
@@ -153,7 +153,7 @@ def test_what_rounding_leaves_open_is_little(entry: EstimateSpec) -> None:
 
 
 def test_a_printed_sum_comes_to_what_is_printed(subtests: pytest.Subtests) -> None:
-    for entry in entries():
+    for entry in list_estimates():
         with subtests.test(entry.name):
             for words, steps in answered(entry.name):
                 for step in steps:
@@ -238,6 +238,6 @@ def test_lines_that_once_did_not_compute(name: str, given: dict[str, Any]) -> No
 
 def test_the_line_of_a_whole_cache_starts_from_one_token() -> None:
     steps = run_estimate("kv-cache", {"model": "llama-3.1-8b", "context": 2048}).steps
-    line = next(step for step in steps if step.figure == "total")
+    line = next(step for step in steps if step.output_name == "total")
     assert line.formula == "bytes per token × tokens kept × sequences"
     assert line.substituted.replace("\u00a0", " ").startswith("131.07 kB × 2,048 × ")

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from app.estimator.data_files import load_table
+from app.estimator.data_files import load_table_entries_by_id
 from evidence.accuracy.cases import read_cases
 from evidence.accuracy.held_out import load_refit_errors
 from evidence.fit_serving import (
@@ -37,8 +37,8 @@ def _rows() -> tuple[FitCase, ...]:
 def _written() -> dict[str, float]:
     """The constants that the file has."""
     rows = {
-        "all": load_table("engines.toml", "steps")["all"],
-        **load_table("engines.toml", "engine"),
+        "all": load_table_entries_by_id("engines.toml", "steps")["all"],
+        **load_table_entries_by_id("engines.toml", "engine"),
     }
     return {name: rows[name.split(".")[0]][name.split(".")[1]] for name in PRIORS}
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from app.estimator.data_files import error_range
+from app.estimator.data_files import error_bounds_around
 from evidence.accuracy.held_out import CaseGroups, HeldOutErrors, cross_validate
 from evidence.accuracy.report import (
     compute_project_report,
@@ -75,7 +75,7 @@ def test_the_range_of_an_answer_covers_what_was_left_out(
 ) -> None:
     for kind, (name, rate) in _KINDS.items():
         with subtests.test(kind=kind):
-            low, high = error_range(name, 1.0)
+            low, high = error_bounds_around(name, 1.0)
             if rate:
                 low, high = 1 / high, 1 / low
             for left in _left():
@@ -86,7 +86,7 @@ def test_the_range_of_an_answer_covers_what_was_left_out(
 
 @pytest.mark.parametrize("name", ["run", "gpu-hours"])
 def test_nine_in_ten_published_runs_are_in_the_range(name: str) -> None:
-    low, high = error_range(name, 1.0)
+    low, high = error_bounds_around(name, 1.0)
     hours = [c for c in compute_project_report().results if c.kind == "train_gpu_hours"]
     inside = [low <= case.expected / (case.predicted or 0.0) <= high for case in hours]
     if name == "run":

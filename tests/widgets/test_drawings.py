@@ -244,7 +244,7 @@ def test_a_timeline_has_a_lane_for_each_worker_and_hatches_hidden_work():
         (
             TimelineSpan("Compute", "forward", 0.0, 0.4),
             TimelineSpan("Compute", "backward", 0.4, 1.2),
-            TimelineSpan("Network", "all-reduce", 0.5, 1.2, exposed=False),
+            TimelineSpan("Network", "all-reduce", 0.5, 1.2, is_exposed=False),
         ),
     )
     drawing = draw_timeline(timeline)

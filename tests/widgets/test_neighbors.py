@@ -5,15 +5,15 @@ import itertools
 import pytest
 
 from app.estimator.inputs import parse_inputs
-from app.estimator.registry import entries, run_estimate
+from app.estimator.registry import list_estimates, run_estimate
 from app.estimator.result import StackedBar
 from app.widgets.bar_charts import segment_styles
 
 
 def test_no_two_neighbors_have_one_color(subtests: pytest.Subtests) -> None:
-    for entry in entries():
+    for entry in list_estimates():
         with subtests.test(entry.name):
-            for picture in entry.compute(parse_inputs(entry.inputs, {})).pictures:
+            for picture in entry.compute(parse_inputs(entry.inputs_type, {})).pictures:
                 if isinstance(picture, StackedBar):
                     looks = zip(picture.segments, segment_styles(picture), strict=True)
                     colors = [look.legend_class for part, look in looks if part.value]

@@ -10,7 +10,7 @@ from app.estimator.common_inputs import (
     LOAD,
     cache_input,
     context_input,
-    input_error,
+    impossible_input_error,
     model_input,
     number_format_input,
     sequence_input,
@@ -22,31 +22,37 @@ from app.estimator.estimates.composition import first_system_with_gpu
 from app.estimator.estimates.inference_memory import (
     GpuMemoryUse,
     InferenceMemoryInputs,
-    gpu_memory_use,
+    compute_gpu_memory_use,
     plausible_memory_range,
 )
-from app.estimator.estimates.layout_search import LayoutCosts
-from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs, compute_sure_run
+from app.estimator.estimates.layout_search import LayoutCostCache
+from app.estimator.estimates.parallelism_plan import (
+    ParallelismPlanInputs,
+    compute_run_in_sure_layout,
+)
 from app.estimator.estimates.serving_capacity import PRESET_TPOT
 from app.estimator.estimates.training_run import (
     GpuCounts,
-    guess_gpus,
+    guess_gpus_for_run_time,
     search_plan_for_deadline,
 )
 from app.estimator.hardware.catalog import (
     Accelerator,
-    accelerator_id,
     describe_gpu_count,
     find_accelerator,
+    find_accelerator_id,
     find_gpu_cooling,
     is_pcie_card,
     largest_sales_unit_size,
     list_accelerators,
 )
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
 from app.estimator.memory.inference_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
-from app.estimator.memory.parallel_layout import loadable_gpu_counts, tensor_parallel_choices
+from app.estimator.memory.parallel_layout import (
+    filter_loadable_gpu_counts,
+    list_tensor_parallel_sizes,
+)
 from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -56,9 +62,9 @@ from app.estimator.serving.engine import (
     PaddingShares,
     ServingSetup,
     expert_padding_shares,
-    fp8_problem,
+    find_fp8_problem,
 )
-from app.estimator.serving.step_time import decode_time, place_model
+from app.estimator.serving.step_time import decode_step_time, place_model
 from app.estimator.units import format_number, format_value, split_number_and_unit
 
 _TRAINING = InputGroup("Training", "training-memory")
@@ -236,7 +242,7 @@ _RARE = {
 
 
 @functools.cache
-def list_gpus() -> tuple[Accelerator, ...]:
+def list_rankable_gpus() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
 
 
@@ -244,18 +250,18 @@ def list_non_gpu_accelerators() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
-def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def find_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
     checks = (
-        _find_product_or_cooling_objection,
-        _power_or_memory_objection,
-        _number_format_objection,
+        _product_or_cooling_exclusion_reason,
+        _power_or_memory_exclusion_reason,
+        _number_format_exclusion_reason,
     )
     return next((why for check in checks if (why := check(inputs, gpu))), "")
 
 
-def _find_product_or_cooling_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _product_or_cooling_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
     rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
@@ -270,7 +276,7 @@ def _find_product_or_cooling_objection(inputs: AcceleratorChoiceInputs, gpu: Acc
     return ""
 
 
-def _power_or_memory_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _power_or_memory_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.most_power is not None:
         if gpu.tdp is None:
             return "Its power is not known."
@@ -283,11 +289,11 @@ def _power_or_memory_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator
     return ""
 
 
-def _number_format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _number_format_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     form, model, reason = FORMATS["bf16"], find_model(inputs.model), None
     if inputs.job != "training":
         form = resolve_weight_format(model, inputs.weights)
-        reason = fp8_problem(gpu, form, "vllm", has_experts=model.is_routed)
+        reason = find_fp8_problem(gpu, form, "vllm", has_experts=model.is_routed)
     if not reason and (form.math == "fp8" or not gpu.lacks_format(form.id)):
         return ""
     return f"Cannot compute in {form.label}. {reason or ''}".strip()
@@ -304,16 +310,18 @@ def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
     ):
         name, _, price = part.rpartition(" ") if " " in part else part.rpartition("=")
         try:
-            key = accelerator_id(name.strip(" =:"))
+            key = find_accelerator_id(name.strip(" =:"))
             prices[key] = split_number_and_unit(price.strip(" =:$")).number
         except (LookupError, ValueError) as error:
             message = f"“{part}” is not an accelerator and its price: {error.args[0]}"
-            raise input_error("prices", part, f"{message.rstrip('.')}.") from None
+            raise impossible_input_error("prices", part, f"{message.rstrip('.')}.") from None
         if not 0 < prices[key] < 1e6:
-            raise input_error("prices", part, f"The price in “{part}” must lie above 0.")
+            raise impossible_input_error("prices", part, f"The price in “{part}” must lie above 0.")
     if not prices and (inputs.budget is not None or inputs.rank == "cost"):
         what = "Ranking by cost" if inputs.rank == "cost" else "A budget"
-        raise input_error("prices", inputs.prices, f"{what} needs prices, such as h100 4.")
+        raise impossible_input_error(
+            "prices", inputs.prices, f"{what} needs prices, such as h100 4."
+        )
     return prices
 
 
@@ -322,31 +330,35 @@ class GpuCandidate:
     """An accelerator that can do the job.
 
     The time per output token is that of serving, the GPU-hours are those of a whole training;
-    each is None for the other job, and if the rates of the GPU are not known. `useful_share` is
+    each is None for the other job, and if the rates of the GPU are not known. `productive_time_share` is
     the share of the time of a training that is progress.
     """
 
     gpu: Accelerator
-    count: int
+    gpu_count: int
     needed_bytes_per_gpu: float
     seconds_per_token: float | None
     gpu_hours: float | None
-    price: float | None
-    useful_share: float = 1.0
+    hourly_price_per_gpu: float | None
+    productive_time_share: float = 1.0
 
     @property
-    def total_power(self) -> float | None:
+    def power_of_all_gpus(self) -> float | None:
         """Return the highest power of all GPUs [W]."""
-        return None if self.gpu.tdp is None else self.gpu.tdp * self.count
+        return None if self.gpu.tdp is None else self.gpu.tdp * self.gpu_count
 
     @property
-    def time(self) -> float | None:
+    def compared_time(self) -> float | None:
         """Return the time to compare: GPU-hours of training, or seconds of a token in serving."""
         return self.seconds_per_token if self.gpu_hours is None else self.gpu_hours
 
     @property
     def hourly_cost(self) -> float | None:
-        return None if self.price is None else self.price * self.count
+        return (
+            None
+            if self.hourly_price_per_gpu is None
+            else self.hourly_price_per_gpu * self.gpu_count
+        )
 
     @property
     def ranking_cost(self) -> float | None:
@@ -354,9 +366,9 @@ class GpuCandidate:
 
         An hour on few slow GPUs is cheap, but the training needs more of those hours.
         """
-        if self.price is None or self.gpu_hours is None:
+        if self.hourly_price_per_gpu is None or self.gpu_hours is None:
             return self.hourly_cost
-        return self.price * self.gpu_hours
+        return self.hourly_price_per_gpu * self.gpu_hours
 
 
 class ExcludedGpu(NamedTuple):
@@ -368,19 +380,19 @@ class ExcludedGpu(NamedTuple):
 class GpuRanking:
     """Candidates, best first, the excluded GPUs, and the memory use of the best by their number.
 
-    `misses_preset`: no GPU keeps the preset time per token, so that slower ones are candidates.
+    `all_miss_preset_token_time`: no GPU keeps the preset time per token, so that slower ones are candidates.
     """
 
     inputs: AcceleratorChoiceInputs
     model: Architecture
-    candidates: tuple[GpuCandidate, ...]
+    candidates_best_first: tuple[GpuCandidate, ...]
     excluded: tuple[ExcludedGpu, ...]
     memory_by_gpu_count: Mapping[int, GpuMemoryUse]
-    misses_preset: bool = False
+    all_miss_preset_token_time: bool = False
 
     @property
     def best(self) -> GpuCandidate | None:
-        return self.candidates[0] if self.candidates else None
+        return self.candidates_best_first[0] if self.candidates_best_first else None
 
 
 USABLE_MEMORY_SHARE = 0.9  # What an engine may use.
@@ -399,36 +411,44 @@ def rank_gpus(
 
     A time per token that nobody set leaves out no GPU if none keeps it.
     """
-    ranking = _rank_gpus(inputs, gpus)
+    ranking = _rank_gpus_with_given_targets(inputs, gpus)
     if ranking.best or inputs.job != "serving" or inputs.slowest != PRESET_TPOT:
         return ranking
-    slower = _rank_gpus(dataclasses.replace(inputs, slowest=math.inf), gpus)
+    slower = _rank_gpus_with_given_targets(dataclasses.replace(inputs, slowest=math.inf), gpus)
     if not slower.best:
         return ranking
-    return dataclasses.replace(slower, inputs=inputs, misses_preset=True)
+    return dataclasses.replace(slower, inputs=inputs, all_miss_preset_token_time=True)
 
 
-def _rank_gpus(inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | None) -> GpuRanking:
+def _rank_gpus_with_given_targets(
+    inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | None
+) -> GpuRanking:
     model = find_model(inputs.model)
     prices = parse_prices_by_gpu(inputs)
-    memory_by_group = _memory_by_group(inputs, model) if inputs.job == "serving" else {}
+    memory_by_group = (
+        _memory_by_group_and_gpu_count(inputs, model) if inputs.job == "serving" else {}
+    )
     form = resolve_weight_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[ExcludedGpu] = []
-    for gpu in list_gpus() if gpus is None else gpus:
-        why = find_objection(inputs, gpu)
-        memory = memory_by_group.get(_memory_group_key(gpu, form), {})
-        tried = why or _find_candidate(inputs, model, gpu, memory, prices.get(gpu.id))
+    for gpu in list_rankable_gpus() if gpus is None else gpus:
+        why = find_exclusion_reason(inputs, gpu)
+        memory = memory_by_group.get(_memory_group_of_gpu(gpu, form), {})
+        tried = why or _find_candidate_or_exclusion_reason(
+            inputs, model, gpu, memory, prices.get(gpu.id)
+        )
         if isinstance(tried, str):
             excluded.append(ExcludedGpu(gpu, tried))
         else:
             candidates.append(tried)
     candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
-    best = memory_by_group.get(_memory_group_key(candidates[0].gpu, form), {}) if candidates else {}
+    best = (
+        memory_by_group.get(_memory_group_of_gpu(candidates[0].gpu, form), {}) if candidates else {}
+    )
     return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
-class MemoryGroup(NamedTuple):
+class GpuMemoryGroup(NamedTuple):
     """What of a GPU decides how much of its memory a model takes.
 
     What the engine adds to experts on it, and what the engine's defaults on it use.
@@ -438,17 +458,17 @@ class MemoryGroup(NamedTuple):
     engine: EngineMemory
 
 
-def _memory_group_key(gpu: Accelerator, weight_format: WeightFormat) -> MemoryGroup:
+def _memory_group_of_gpu(gpu: Accelerator, weight_format: WeightFormat) -> GpuMemoryGroup:
     engine = ENGINES[DEFAULT_ENGINE].with_defaults_for_gpu(gpu.name, gpu.capacity)
-    return MemoryGroup(expert_padding_shares(gpu, weight_format, DEFAULT_ENGINE), engine)
+    return GpuMemoryGroup(expert_padding_shares(gpu, weight_format, DEFAULT_ENGINE), engine)
 
 
-def _memory_by_group(
+def _memory_by_group_and_gpu_count(
     inputs: AcceleratorChoiceInputs, model: Architecture
-) -> dict[MemoryGroup, dict[int, GpuMemoryUse]]:
+) -> dict[GpuMemoryGroup, dict[int, GpuMemoryUse]]:
     """Return the memory use on an example of each kind of GPU."""
     form = resolve_weight_format(model, inputs.weights)
-    examples = {_memory_group_key(gpu, form): gpu for gpu in list_gpus()}
+    examples = {_memory_group_of_gpu(gpu, form): gpu for gpu in list_rankable_gpus()}
     return {kind: _memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()}
 
 
@@ -463,71 +483,83 @@ def _memory_by_gpu_count(
         context=inputs.context,
         concurrent=inputs.concurrent,
     )
-    counts = loadable_gpu_counts(model, inputs.weights, tensor_parallel_choices(model, 72))
-    return {n: gpu_memory_use(model, memory, n) for n in counts}
+    counts = filter_loadable_gpu_counts(
+        model, inputs.weights, list_tensor_parallel_sizes(model, 72)
+    )
+    return {n: compute_gpu_memory_use(model, memory, n) for n in counts}
 
 
-def most_lacking_bytes(result: GpuRanking) -> float:
+def lacking_bytes_of_best_at_upper_bound(result: GpuRanking) -> float:
     """Return what each of the best GPUs lacks by the upper end of the memory; 0 if nothing [B]."""
     best = result.best
     if best is None or result.inputs.job == "training":
         return 0.0
     inputs = InferenceMemoryInputs(model=result.inputs.model, gpu=best.gpu.id)
-    _, most = plausible_memory_range(inputs, result.memory_by_gpu_count[best.count])
+    _, most = plausible_memory_range(inputs, result.memory_by_gpu_count[best.gpu_count])
     return max(0.0, most - best.gpu.capacity * USABLE_MEMORY_SHARE)
 
 
 def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:
     """Return the sort key of the ranking; unknown values come last, NVIDIA's first of equals."""
-    power = math.inf if candidate.total_power is None else candidate.total_power
-    time = math.inf if candidate.time is None else candidate.time
+    power = math.inf if candidate.power_of_all_gpus is None else candidate.power_of_all_gpus
+    time = math.inf if candidate.compared_time is None else candidate.compared_time
     cost = math.inf if candidate.ranking_cost is None else candidate.ranking_cost
-    first = {"gpus": candidate.count, "power": power, "speed": time, "cost": cost}[criterion]
+    first = {"gpus": candidate.gpu_count, "power": power, "speed": time, "cost": cost}[criterion]
     maker = 0 if candidate.gpu.vendor == "NVIDIA" else 1
     unknown = float(math.isinf(time))
-    return (unknown, first, candidate.count, maker, power, time, -(candidate.gpu.launch_year or 0))
+    return (
+        unknown,
+        first,
+        candidate.gpu_count,
+        maker,
+        power,
+        time,
+        -(candidate.gpu.launch_year or 0),
+    )
 
 
-def _find_candidate(
+def _find_candidate_or_exclusion_reason(
     inputs: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
     memory_by_gpu_count: Mapping[int, GpuMemoryUse],
-    price: float | None,
+    hourly_price_per_gpu: float | None,
 ) -> GpuCandidate | str:
     """Return the fewest GPUs that can do the job, or the reason why none can."""
-    if inputs.budget is not None and price is None:
+    if inputs.budget is not None and hourly_price_per_gpu is None:
         return "No price was given for it."
     if inputs.job == "training":
-        tried = _find_training_candidate(inputs, gpu, price)
+        tried = _find_training_candidate_or_reason(inputs, gpu, hourly_price_per_gpu)
     else:
-        tried = _find_serving_candidate(inputs, model, gpu, memory_by_gpu_count, price)
+        tried = _find_serving_candidate_or_reason(
+            inputs, model, gpu, memory_by_gpu_count, hourly_price_per_gpu
+        )
     if isinstance(tried, str):
         return tried
-    return _total_power_or_budget_objection(inputs, tried) or tried
+    return _power_or_budget_exclusion_reason(inputs, tried) or tried
 
 
-def _total_power_or_budget_objection(
+def _power_or_budget_exclusion_reason(
     inputs: AcceleratorChoiceInputs, candidate: GpuCandidate
 ) -> str:
-    count = format_value(candidate.count, "GPU")
+    count = format_value(candidate.gpu_count, "GPU")
     if inputs.total_power is not None:
-        if candidate.total_power is None:
+        if candidate.power_of_all_gpus is None:
             return "Its power is not known."
-        if candidate.total_power > inputs.total_power:
-            return f"{count} draw {format_value(candidate.total_power, 'W')}."
+        if candidate.power_of_all_gpus > inputs.total_power:
+            return f"{count} draw {format_value(candidate.power_of_all_gpus, 'W')}."
     cost = candidate.hourly_cost
     if inputs.budget is not None and cost is not None and cost > inputs.budget:
         return f"{count} cost {format_value(cost, 'USD/h')}."
     return ""
 
 
-def _find_serving_candidate(
+def _find_serving_candidate_or_reason(
     inputs: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
     memory_by_gpu_count: Mapping[int, GpuMemoryUse],
-    price: float | None,
+    hourly_price_per_gpu: float | None,
 ) -> GpuCandidate | str:
     limit = gpu.capacity * USABLE_MEMORY_SHARE
     most = 72 if "72" in gpu.interconnect else _GPUS_OF_SERVER  # With fast links.
@@ -538,8 +570,8 @@ def _find_serving_candidate(
             break
         if memory_use.total > limit:
             continue
-        seconds = time_per_token_on_gpus(inputs, model, gpu, count)
-        candidate = GpuCandidate(gpu, count, memory_use.total, seconds, None, price)
+        seconds = seconds_per_token_on_gpus(inputs, model, gpu, count)
+        candidate = GpuCandidate(gpu, count, memory_use.total, seconds, None, hourly_price_per_gpu)
         if seconds is None or (seconds <= inputs.slowest < math.inf):
             return candidate
         slower.append(candidate)
@@ -551,72 +583,79 @@ def _find_serving_candidate(
     return why or f"Does not fit on {most} in one domain."
 
 
-def time_per_token_on_gpus(
+def seconds_per_token_on_gpus(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
     """Time for one token of every sequence [s]; None if rates are unknown."""
     serving = ServingSetup(
-        weights=inputs.weights, cache=inputs.cache, tensor=count, expert_tensor=count
+        weight_format=inputs.weights,
+        cache_format=inputs.cache,
+        tensor_parallel=count,
+        gpus_per_expert=count,
     )
     try:
-        placed = place_model(model, gpu, gpu_interconnect(gpu), serving)
+        placed = place_model(model, gpu, build_gpu_interconnect(gpu), serving)
     except ValueError:
         return None
-    return decode_time(placed, inputs.concurrent, inputs.context).total
+    return decode_step_time(placed, inputs.concurrent, inputs.context).total
 
 
-class TrainingOnGpus(NamedTuple):
+class TimedTrainingOnGpus(NamedTuple):
     """The training in the layout that a training run has on this number of GPUs.
 
-    `run_time` is that of the whole run, infinite if no layout fits; `lossless_time` is without
+    `run_time` is that of the whole run, infinite if no layout fits; `run_time_without_losses` is without
     what is lost.
     """
 
     gpus: int
-    memory: float = 0.0
+    memory_per_gpu: float = 0.0
     run_time: float = math.inf
-    lossless_time: float = math.inf
+    run_time_without_losses: float = math.inf
 
 
-def _train_on_gpus(inputs: ParallelismPlanInputs, costs: LayoutCosts) -> TrainingOnGpus:
+def _time_training_on_gpus(
+    inputs: ParallelismPlanInputs, cost_cache: LayoutCostCache
+) -> TimedTrainingOnGpus:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     try:
-        run = compute_sure_run(inputs, model, gpu, costs)
+        run = compute_run_in_sure_layout(inputs, model, gpu, cost_cache)
     except InvalidInputsError:  # Failures leave no time to work.
         run = None
     if run is None:
-        return TrainingOnGpus(inputs.gpus)
-    return TrainingOnGpus(inputs.gpus, run.memory, run.seconds, run.lossless_seconds)
+        return TimedTrainingOnGpus(inputs.gpus)
+    return TimedTrainingOnGpus(
+        inputs.gpus, run.memory_per_gpu, run.run_seconds, run.run_seconds_without_losses
+    )
 
 
 @functools.lru_cache(maxsize=256)
-def _find_training_in_time(
-    inputs: ParallelismPlanInputs, limit: float, lost: float | None
-) -> TrainingOnGpus:
+def _find_training_on_fewest_gpus(
+    inputs: ParallelismPlanInputs, max_run_seconds: float, typed_lost_share: float | None
+) -> TimedTrainingOnGpus:
     """Return the training on the fewest GPUs that take no longer than the limit [s].
 
-    `lost` is the typed share of time that is no progress. Raises ValueError or TypeError if the
+    `typed_lost_share` is the typed share of time that is no progress. Raises ValueError or TypeError if the
     rates of the GPU are not known.
     """
-    model, gpu, costs = find_model(inputs.model), find_accelerator(inputs.gpu), LayoutCosts()
+    model, gpu, costs = find_model(inputs.model), find_accelerator(inputs.gpu), LayoutCostCache()
 
-    def train(gpus: int) -> TrainingOnGpus:
-        training = _train_on_gpus(dataclasses.replace(inputs, gpus=gpus), costs)
-        if lost is None:
+    def train(gpus: int) -> TimedTrainingOnGpus:
+        training = _time_training_on_gpus(dataclasses.replace(inputs, gpus=gpus), costs)
+        if typed_lost_share is None:
             return training
-        return training._replace(run_time=training.lossless_time / (1 - lost))
+        return training._replace(run_time=training.run_time_without_losses / (1 - typed_lost_share))
 
     system = first_system_with_gpu(gpu)
     counts = GpuCounts(
         system.gpus if system else largest_sales_unit_size(gpu),
-        least=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
+        minimum=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
     )
-    first = counts.round_up(guess_gpus(inputs, limit))
-    return search_plan_for_deadline(train, {first: train(first)}, first, counts, limit)
+    first = counts.round_up_to_count(guess_gpus_for_run_time(inputs, max_run_seconds))
+    return search_plan_for_deadline(train, {first: train(first)}, first, counts, max_run_seconds)
 
 
-def _find_training_candidate(
-    inputs: AcceleratorChoiceInputs, gpu: Accelerator, price: float | None
+def _find_training_candidate_or_reason(
+    inputs: AcceleratorChoiceInputs, gpu: Accelerator, hourly_price_per_gpu: float | None
 ) -> GpuCandidate | str:
     """Return the fewest GPUs that train in time, found as a training run finds them."""
     if gpu.peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
@@ -631,7 +670,7 @@ def _find_training_candidate(
     )
 
     try:
-        found = _find_training_in_time(plan_inputs, inputs.days, inputs.lost)
+        found = _find_training_on_fewest_gpus(plan_inputs, inputs.days, inputs.lost)
     except (ValueError, TypeError):
         return "Its 16-bit rate is not published, so its speed is not known."
     count = format_value(found.gpus, "GPU")
@@ -641,8 +680,10 @@ def _find_training_candidate(
         verb = "take" if found.gpus > 1 else "takes"
         return f"{count} {verb} {format_value(found.run_time, 's')}."
     hours = found.run_time * found.gpus / 3600
-    useful_share = found.lossless_time / found.run_time
-    return GpuCandidate(gpu, found.gpus, found.memory, None, hours, price, useful_share)
+    useful_share = found.run_time_without_losses / found.run_time
+    return GpuCandidate(
+        gpu, found.gpus, found.memory_per_gpu, None, hours, hourly_price_per_gpu, useful_share
+    )
 
 
 def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
@@ -653,8 +694,8 @@ def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
     changes = []
     gpus = None
     if result.inputs.job == "training":
-        gpus = [candidate.gpu for candidate in result.candidates[:_FRONT_RUNNERS]]
-    for variation in _list_variations(result):
+        gpus = [candidate.gpu for candidate in result.candidates_best_first[:_FRONT_RUNNERS]]
+    for variation in _list_input_variations(result):
         changed: dict[str, Any] = {variation.field: variation.value}
         try:
             other = rank_gpus(dataclasses.replace(result.inputs, **changed), gpus)
@@ -675,7 +716,7 @@ NO_GPU = "No GPU of the catalog does it."
 
 def _describe_best(result: GpuRanking) -> str:
     best = result.best
-    return f"{describe_gpu_count(best.gpu, best.count)}." if best else NO_GPU
+    return f"{describe_gpu_count(best.gpu, best.gpu_count)}." if best else NO_GPU
 
 
 class InputVariation(NamedTuple):
@@ -687,7 +728,7 @@ class InputVariation(NamedTuple):
     varied_text: str
 
 
-def _list_variations(result: GpuRanking) -> tuple[InputVariation, ...]:
+def _list_input_variations(result: GpuRanking) -> tuple[InputVariation, ...]:
     inputs = result.inputs
     best = result.best
     if inputs.job == "training":
@@ -722,7 +763,7 @@ def _find_unfit_concurrency_variation(
 ) -> tuple[InputVariation, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
     inputs = result.inputs
-    memory_use = result.memory_by_gpu_count[best.count]
+    memory_use = result.memory_by_gpu_count[best.gpu_count]
     free = best.gpu.capacity * USABLE_MEMORY_SHARE - memory_use.bytes_without_cache
     each = memory_use.cache / inputs.concurrent
     if each <= 0 or free <= 0:

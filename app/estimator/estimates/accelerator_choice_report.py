@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from app.estimator.data_files import modeled_time
+from app.estimator.data_files import time_with_error_range
 from app.estimator.estimates.accelerator_choice import (
     MEMORY_SHARE_FOR_STATES,
     NO_GPU,
@@ -16,8 +16,8 @@ from app.estimator.estimates.accelerator_choice import (
     GpuCandidate,
     GpuRanking,
     find_flips,
+    lacking_bytes_of_best_at_upper_bound,
     list_non_gpu_accelerators,
-    most_lacking_bytes,
     rank_gpus,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
@@ -31,7 +31,7 @@ from app.estimator.hardware.catalog import (
     round_up_to_sales_unit,
 )
 from app.estimator.hardware.part_values import FIELDS, RATES
-from app.estimator.memory_verdict import capacity_note, lacking_memory_text
+from app.estimator.memory_verdict import lacking_memory_text, real_capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
@@ -49,29 +49,29 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import weight_only_notes
+from app.estimator.serving.engine import fp8_weight_only_notes
 from app.estimator.units import format_number, format_value
 
 
 def build_ranking_table(result: GpuRanking) -> ResultTable:
-    best = result.candidates[0]
+    best = result.candidates_best_first[0]
     training = result.inputs.job == "training"
     work_column = "GPU-hours" if training else "Time per token"
     cost_unit = "USD" if training else "USD/h"
-    has_prices = any(candidate.price for candidate in result.candidates)
+    has_prices = any(candidate.hourly_price_per_gpu for candidate in result.candidates_best_first)
     rows = tuple(
         (
             format_number(rank),
             candidate.gpu.name,
-            (float(candidate.count), ""),
-            (float(round_up_to_sales_unit(candidate.gpu, candidate.count).gpus), ""),
+            (float(candidate.gpu_count), ""),
+            (float(round_up_to_sales_unit(candidate.gpu, candidate.gpu_count).gpus), ""),
             (candidate.needed_bytes_per_gpu, "B"),
-            _cell_or_unknown(candidate.time, "GPU-h" if training else "s"),
-            _cell_or_unknown(candidate.total_power, "W"),
+            _cell_or_unknown(candidate.compared_time, "GPU-h" if training else "s"),
+            _cell_or_unknown(candidate.power_of_all_gpus, "W"),
             *((_cell_or_unknown(candidate.ranking_cost, cost_unit),) if has_prices else ()),
             _rank_reason(result.inputs, best, candidate),
         )
-        for rank, candidate in enumerate(result.candidates, 1)
+        for rank, candidate in enumerate(result.candidates_best_first, 1)
     )
     cost_column = (("Training" if training else "Hour"),) if has_prices else ()
     first_columns = ("Place", "GPU", "Number", "Bought")
@@ -93,18 +93,24 @@ def _rank_reason(
     if inputs.rank == "cost" and candidate.hourly_cost is None:
         return "No price given."
     reasons = []
-    if candidate.count != best.count:
-        needs_more = candidate.count > best.count
-        number = format_number(abs(candidate.count - best.count))
+    if candidate.gpu_count != best.gpu_count:
+        needs_more = candidate.gpu_count > best.gpu_count
+        number = format_number(abs(candidate.gpu_count - best.gpu_count))
         reasons.append(f"{number} {'more' if needs_more else 'fewer'}")
     if (
-        candidate.total_power is not None
-        and best.total_power is not None
-        and candidate.total_power != best.total_power
+        candidate.power_of_all_gpus is not None
+        and best.power_of_all_gpus is not None
+        and candidate.power_of_all_gpus != best.power_of_all_gpus
     ):
-        gap = format_value(abs(candidate.total_power - best.total_power), "W")
-        reasons.append(f"{gap} {'more' if candidate.total_power > best.total_power else 'less'}")
-    ratio = candidate.time / best.time if candidate.time and best.time else 1.0
+        gap = format_value(abs(candidate.power_of_all_gpus - best.power_of_all_gpus), "W")
+        reasons.append(
+            f"{gap} {'more' if candidate.power_of_all_gpus > best.power_of_all_gpus else 'less'}"
+        )
+    ratio = (
+        candidate.compared_time / best.compared_time
+        if candidate.compared_time and best.compared_time
+        else 1.0
+    )
     if abs(ratio - 1) > 0.02:
         share = format_value(abs(ratio - 1), "%")
         reasons.append(f"{share} {'more' if ratio > 1 else 'less'} time")
@@ -129,7 +135,7 @@ def build_non_gpu_table(result: GpuRanking) -> ResultTable:
     if result.inputs.job == "training":
         needed_bytes = result.model.parameters * STATE_BYTES
     else:
-        needed_bytes = weight_bytes_by_split(result.model, result.inputs.weights).total
+        needed_bytes = weight_bytes_by_split(result.model, result.inputs.weights).total_bytes
     rows = tuple(_non_gpu_cells(chip, needed_bytes) for chip in list_non_gpu_accelerators())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
@@ -176,21 +182,21 @@ def _read_best(
 
 
 def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    bought = round_up_to_sales_unit(best.gpu, best.count)
+    bought = round_up_to_sales_unit(best.gpu, best.gpu_count)
     return OutputValue(bought.gpus, note=f"Sold by the {bought.kind}; clouds rent fewer.")
 
 
 def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     return OutputValue(
-        best.total_power,
-        note="At most, without their servers." if best.total_power else "Not known.",
+        best.power_of_all_gpus,
+        note="At most, without their servers." if best.power_of_all_gpus else "Not known.",
     )
 
 
 def _token_time_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is not None:
         return OutputValue(None, note="For serving.", applies=False)
-    return modeled_time(
+    return time_with_error_range(
         "tpot" if _has_measured_kernels(best) else "tpot-unmeasured", best.seconds_per_token or 0.0
     )
 
@@ -208,7 +214,7 @@ def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> 
 def _gpu_hours_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    return modeled_time(_training_error_interval(inputs, best), best.gpu_hours)
+    return time_with_error_range(_training_error_interval(inputs, best), best.gpu_hours)
 
 
 def _training_error_interval(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> str:
@@ -217,7 +223,7 @@ def _training_error_interval(inputs: AcceleratorChoiceInputs, best: GpuCandidate
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    hours, seconds_per_gpu_hour = _gpu_hours_of_best(inputs, best), 3600 / best.count
+    hours, seconds_per_gpu_hour = _gpu_hours_of_best(inputs, best), 3600 / best.gpu_count
     if best.gpu_hours is None or hours.low is None or hours.high is None:
         return hours
     return OutputValue(
@@ -230,7 +236,9 @@ def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -
 def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if not inputs.prices:
         return OutputValue(None, note="Write prices of a GPU-hour to see it.", applies=False)
-    return OutputValue(best.hourly_cost, note="" if best.price else "No price was given for it.")
+    return OutputValue(
+        best.hourly_cost, note="" if best.hourly_price_per_gpu else "No price was given for it."
+    )
 
 
 def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -238,21 +246,21 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
         return _hourly_cost(inputs, best)
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    if best.price is None:
+    if best.hourly_price_per_gpu is None:
         return _hourly_cost(inputs, best)
-    cost = best.gpu_hours * best.price
-    return modeled_time(_training_error_interval(inputs, best), cost)
+    cost = best.gpu_hours * best.hourly_price_per_gpu
+    return time_with_error_range(_training_error_interval(inputs, best), cost)
 
 
 OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
     OutputSpec("choice", "Best", read=_read_best(lambda _, best: best.gpu.name), primary=True),
-    ModeledOutput("gpus", "GPUs", "GPU", "less", _read_best(lambda _, best: best.count)),
+    ModeledOutput("gpus", "GPUs", "GPU", "less", _read_best(lambda _, best: best.gpu_count)),
     ModeledOutput("bought", "GPUs bought", "GPU", "less", _read_best(_purchased_gpu_count)),
     ModeledOutput(
         "memory",
         "Memory of all",
         "B",
-        read=_read_best(lambda _, best: best.count * best.gpu.capacity),
+        read=_read_best(lambda _, best: best.gpu_count * best.gpu.capacity),
     ),
     ModeledOutput(
         "need", "Needed on each", "B", "less", _read_best(lambda _, best: best.needed_bytes_per_gpu)
@@ -264,7 +272,7 @@ OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
     ModeledOutput("duration", "Duration", "s", "less", _read_best(_run_duration_of_best)),
     ModeledOutput("cost", "Cost of an hour", "USD/h", "less", _read_best(_hourly_cost)),
     ModeledOutput("run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost)),
-    OutputSpec("candidates", "That do it", read=lambda r: len(r.candidates)),
+    OutputSpec("candidates", "That do it", read=lambda r: len(r.candidates_best_first)),
     OutputSpec("excluded", "That do not", read=lambda r: len(r.excluded)),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
@@ -282,28 +290,28 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
         pictures=(_build_bar(result, best),) if best else (),
         tables=(*tables, build_exclusion_table(result), build_non_gpu_table(result)),
         notes=_build_notes(inputs, best),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
 def _build_verdict(result: GpuRanking) -> Verdict:
-    gpu_count = len(result.candidates) + len(result.excluded)
-    if not result.candidates:
+    gpu_count = len(result.candidates_best_first) + len(result.excluded)
+    if not result.candidates_best_first:
         return Verdict("no", NO_GPU, f"All {gpu_count} are left out; the table says why each.")
-    best, *runners_up = result.candidates
+    best, *runners_up = result.candidates_best_first
     job = "train" if result.inputs.job == "training" else "serve"
     text = f"It can {job} {result.model.name}"
     if runners_up:
         text = (
-            f"Of the {len(result.candidates)} GPUs of the catalog that can {job} "
+            f"Of the {len(result.candidates_best_first)} GPUs of the catalog that can {job} "
             f"{result.model.name}, it comes first by {_ranking_criterion(result.inputs)}; next comes "
-            f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].count)}"
+            f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].gpu_count)}"
         )
-    lacking = lacking_memory_text(most_lacking_bytes(result))
-    status: Status = "tight" if lacking or result.misses_preset else "fits"
-    lead = f"{describe_gpu_count(best.gpu, best.count)}."
+    lacking = lacking_memory_text(lacking_bytes_of_best_at_upper_bound(result))
+    status: Status = "tight" if lacking or result.all_miss_preset_token_time else "fits"
+    lead = f"{describe_gpu_count(best.gpu, best.gpu_count)}."
     text = f"{text}. {lacking}".strip()
-    if result.misses_preset and best.seconds_per_token:
+    if result.all_miss_preset_token_time and best.seconds_per_token:
         reached, limit = (
             format_value(seconds, "s")
             for seconds in (best.seconds_per_token, result.inputs.slowest)
@@ -331,7 +339,7 @@ def _has_measured_kernels(best: GpuCandidate) -> bool:
 def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     if best.gpu_hours is None:
-        return _serving_steps(inputs, best, result.memory_by_gpu_count[best.count])
+        return _serving_steps(inputs, best, result.memory_by_gpu_count[best.gpu_count])
     states = (
         f"{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
         f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})"
@@ -347,22 +355,22 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
             "training-memory",
             "need",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "gpu_hours",
             "[tokens] ÷ ([tokens per second of a GPU] × (1 − [time lost])) ÷ 3,600",
             (
                 inputs.tokens,
-                inputs.tokens / (best.gpu_hours * 3600 * best.useful_share),
-                (1 - best.useful_share, "%"),
+                inputs.tokens / (best.gpu_hours * 3600 * best.productive_time_share),
+                (1 - best.productive_time_share, "%"),
             ),
             best.gpu_hours,
             "megatron-2021",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "duration",
             "[GPU-hours] ÷ [GPUs, the fewest whole systems that are in time] × 3,600",
-            (best.gpu_hours, best.count),
-            best.gpu_hours / best.count * 3600,
+            (best.gpu_hours, best.gpu_count),
+            best.gpu_hours / best.gpu_count * 3600,
             "megatron-2021",
         ),
         *_power_steps(best),
@@ -373,7 +381,7 @@ def _serving_steps(
     inputs: AcceleratorChoiceInputs, best: GpuCandidate, memory_use: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if memory_use.padding else ""),
@@ -382,7 +390,7 @@ def _serving_steps(
             "vllm-memory",
             topic="inference-memory",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "need",
             "[memory] × [usable share]",
             ((best.gpu.capacity, "B"), (USABLE_MEMORY_SHARE, "%")),
@@ -391,7 +399,7 @@ def _serving_steps(
             label="Usable on each",
             topic="cluster-components",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "token_time",
             "[sequences at once] ÷ [tokens per second of all]",
             (inputs.concurrent, inputs.concurrent / (best.seconds_per_token or 1.0)),
@@ -404,14 +412,14 @@ def _serving_steps(
 
 
 def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
-    if best.total_power is None:
+    if best.power_of_all_gpus is None:
         return ()
     return (
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "power",
             "[GPUs] × [TDP]",
-            (best.count, (best.gpu.tdp or 0.0, "W")),
-            best.total_power,
+            (best.gpu_count, (best.gpu.tdp or 0.0, "W")),
+            best.power_of_all_gpus,
             "catalogue",
             topic="power-and-cooling",
         ),
@@ -420,7 +428,7 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
 
 def _build_exclusion_count_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "excluded",
             "GPUs of the catalog left out",
             format_term(len(result.excluded)),
@@ -439,7 +447,7 @@ def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
             BarSegment("optimizer", "States and activations", best.needed_bytes_per_gpu),
         )
     else:
-        memory_use = result.memory_by_gpu_count[best.count]
+        memory_use = result.memory_by_gpu_count[best.gpu_count]
         limit, text = memory * USABLE_MEMORY_SHARE, "usable"
         padded = dataclasses.replace(memory_use, overhead=memory_use.overhead + memory_use.padding)
         parts = tuple(
@@ -483,9 +491,9 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
         )
     if best is not None and inputs.job == "serving":
         form = resolve_weight_format(find_model(inputs.model), inputs.weights)
-        notes += weight_only_notes(best.gpu, form)
+        notes += fp8_weight_only_notes(best.gpu, form)
     if best is not None:
-        notes.append(capacity_note(best.gpu))
+        notes.append(real_capacity_note(best.gpu))
     if best is not None and (doubtful := _unsourced_values(best.gpu)):
         notes.append(
             f"The catalog has no primary source for these values of the "
@@ -512,11 +520,11 @@ ENTRY = EstimateSpec(
     title="Accelerator choice",
     summary="Which accelerators do a job, best first, and why the others do not.",
     group="Hardware",
-    inputs=AcceleratorChoiceInputs,
-    answer=estimate,
+    inputs_type=AcceleratorChoiceInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("gpus", "need", "token_time", "gpu_hours"),
-    main=("job", "model", "rank"),
+    most_important_outputs=("gpus", "need", "token_time", "gpu_hours"),
+    main_inputs=("job", "model", "rank"),
     topic=TOPIC,
     is_search=True,
 )

@@ -11,12 +11,12 @@ from app.estimator.common_inputs import (
     counted_gpu_input,
     domain_input,
     gpus_input,
-    input_error,
+    impossible_input_error,
     model_input,
     network_input,
     network_rate_input,
 )
-from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.data_files import rate_with_error_range, time_with_error_range
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
@@ -26,12 +26,12 @@ from app.estimator.hardware.collectives import (
     Collective,
     InnerLink,
     Interconnect,
+    build_gpu_interconnect,
     bus_bandwidth,
-    bytes_sent,
+    bytes_sent_per_rank,
     collective_time,
-    gpu_interconnect,
-    inter_domain_time,
-    link_time_within_domain,
+    time_between_domains,
+    time_within_domain,
 )
 from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import round_past_limit
@@ -130,7 +130,7 @@ class CollectivesResult:
     @property
     def bytes_sent(self) -> float:
         """Return the bytes that one GPU sends [B]."""
-        return bytes_sent(self.inputs.collective, self.inputs.gpus, self.inputs.message)
+        return bytes_sent_per_rank(self.inputs.collective, self.inputs.gpus, self.inputs.message)
 
     @property
     def bytes_across(self) -> float:
@@ -141,7 +141,7 @@ class CollectivesResult:
             return 0.0
         if inputs.operation == "alltoall":
             return inputs.message * (groups - 1) / groups
-        adapter_bytes = bytes_sent(inputs.collective, groups, inputs.message / domain)
+        adapter_bytes = bytes_sent_per_rank(inputs.collective, groups, inputs.message / domain)
         is_halved = inputs.in_network and inputs.operation == "all_reduce"
         return adapter_bytes / 2 if is_halved else adapter_bytes
 
@@ -161,8 +161,8 @@ def requested_interconnect(inputs: CollectivesInputs, gpu: Accelerator) -> Inter
     """Return the links of a GPU; raises InvalidInputsError if the catalog has none."""
     if not gpu.nvlink and not gpu.pcie_bandwidth:
         message = f"The links of the {gpu.name} are not known."
-        raise input_error("gpu", inputs.gpu, message)
-    return gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
+        raise impossible_input_error("gpu", inputs.gpu, message)
+    return build_gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
 
 
 def compute_collectives(inputs: CollectivesInputs, fabric: Interconnect) -> CollectivesResult:
@@ -198,7 +198,7 @@ def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
         size = _smallest_message_bound_by_bandwidth(result)
         now, flips = (
             format_value(inputs.message, "B"),
-            f"{round_past_limit(size / 1e6, up=True)} MB",
+            f"{round_past_limit(size / 1e6, rounds_up=True)} MB",
         )
         changes.append(VerdictFlip("message", "Message", now, flips, "Bound by bandwidth."))
     now, bridged_gpus = format_number(inputs.gpus), fabric.bridged_gpus
@@ -225,7 +225,7 @@ def _smallest_message_bound_by_bandwidth(result: CollectivesResult) -> float:
 
 
 def _link_share(result: CollectivesResult) -> OutputValue:
-    share = modeled_rate("collective", result.link_share)
+    share = rate_with_error_range("collective", result.link_share)
     return dataclasses.replace(share, note=_describe_limiting_link(result))
 
 
@@ -235,7 +235,7 @@ OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
         "Time",
         "s",
         "less",
-        lambda r: modeled_time("collective", r.seconds),
+        lambda r: time_with_error_range("collective", r.seconds),
         modeled=True,
         primary=True,
     ),
@@ -246,7 +246,7 @@ OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
         "Bus bandwidth",
         "B/s",
         "more",
-        lambda r: modeled_rate("collective", r.transfer_rate(r.bytes_sent)),
+        lambda r: rate_with_error_range("collective", r.transfer_rate(r.bytes_sent)),
         modeled=True,
     ),
     OutputSpec(
@@ -254,7 +254,7 @@ OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
         "Message over time",
         "B/s",
         "more",
-        lambda r: modeled_rate("collective", r.transfer_rate(r.inputs.message)),
+        lambda r: rate_with_error_range("collective", r.transfer_rate(r.inputs.message)),
         modeled=True,
     ),
     OutputSpec(
@@ -262,7 +262,7 @@ OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
         "Latency floor",
         "s",
         "less",
-        lambda r: modeled_time("collective", r.latency_floor),
+        lambda r: time_with_error_range("collective", r.latency_floor),
         modeled=True,
     ),
     OutputSpec("link_share", "Share of the link", "%", read=_link_share, modeled=True),
@@ -285,7 +285,7 @@ def estimate(inputs: CollectivesInputs) -> Estimate:
         pictures=(_build_bandwidth_curve(inputs, fabric),),
         tables=(_build_traffic_table(inputs, fabric),),
         notes=_build_notes(result),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
@@ -334,7 +334,7 @@ def _bytes_sent_formula(operation: collectives.Collective, ranks: str, size: str
 
 def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     domain_ranks = min(inputs.gpus, fabric.domain)
-    parts = link_time_within_domain(inputs.collective, domain_ranks, message, fabric)
+    parts = time_within_domain(inputs.collective, domain_ranks, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
@@ -347,7 +347,7 @@ def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message
     groups = math.ceil(inputs.gpus / domain_ranks)
     inner = collective_time(operation, domain_ranks, message, fabric)
     used_fabric = with_network_reduction(fabric, operation, inputs)
-    outer = inter_domain_time(operation, domain_ranks, groups, message, used_fabric)
+    outer = time_between_domains(operation, domain_ranks, groups, message, used_fabric)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 
@@ -373,11 +373,13 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     source = "aiconfigurator"
     inside = ("Inside the link domain", _INSIDE, domain_formula, result.seconds_within_domain, "s")
     return (
-        _STEPS.line("bytes_sent", bytes_formula, bytes_numbers, result.bytes_sent, "nccl-tests"),
-        _STEPS.line("latency", floor, latency_formula, result.latency_floor, source),
+        _STEPS.build_step(
+            "bytes_sent", bytes_formula, bytes_numbers, result.bytes_sent, "nccl-tests"
+        ),
+        _STEPS.build_step("latency", floor, latency_formula, result.latency_floor, source),
         FormulaStep(*inside, source, "interconnects"),
         *((_build_bytes_across_step(result),) if crosses else ()),
-        _STEPS.line("time", time_rule, total_formula, result.seconds, "ml-engineering"),
+        _STEPS.build_step("time", time_rule, total_formula, result.seconds, "ml-engineering"),
     )
 
 
@@ -393,7 +395,9 @@ def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
     numbers = _bytes_sent_formula(operation, format_number(groups), size)
     if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
-    return _STEPS.line("bytes_across", formula, numbers, result.bytes_across, "ml-engineering")
+    return _STEPS.build_step(
+        "bytes_across", formula, numbers, result.bytes_across, "ml-engineering"
+    )
 
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
@@ -454,7 +458,7 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
             continue
         exchange = traffic.operation, traffic.participants, traffic.size
         used_fabric = with_network_reduction(fabric, traffic.operation, inputs)
-        seconds, sent = collective_time(*exchange, used_fabric), bytes_sent(*exchange)
+        seconds, sent = collective_time(*exchange, used_fabric), bytes_sent_per_rank(*exchange)
         rows.append(
             (traffic.label, format_number(traffic.participants), (sent, "B"), (seconds, "s"))
         )
@@ -491,10 +495,10 @@ ENTRY = EstimateSpec(
     title="Collectives",
     summary="How long GPUs take to exchange data, and which links decide it.",
     group="Network",
-    inputs=CollectivesInputs,
-    answer=estimate,
+    inputs_type=CollectivesInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("time", "bus_bandwidth", "link_share"),
-    main=("message", "gpu", "gpus"),
+    most_important_outputs=("time", "bus_bandwidth", "link_share"),
+    main_inputs=("message", "gpu", "gpus"),
     topic="interconnects",
 )

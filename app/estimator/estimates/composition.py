@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.estimator.common_inputs import HARDWARE, input_error
+from app.estimator.common_inputs import HARDWARE, impossible_input_error
 from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
 from app.estimator.hardware.catalog import (
     Accelerator,
@@ -54,27 +54,29 @@ class ComposedResult:
     """What each calculator says, and the sections that are left out, with the reason."""
 
     sections: tuple[SubEstimate, ...]
-    missing: Mapping[str, str]
+    omission_reason_by_section: Mapping[str, str]
 
-    def find_section(self, estimate: str) -> SubEstimate | None:
+    def find_section(self, estimate_name: str) -> SubEstimate | None:
         """Return the section that an estimate computed; None if it is left out."""
-        return next((section for section in self.sections if section.name == estimate), None)
+        return next(
+            (section for section in self.sections if section.estimate_name == estimate_name), None
+        )
 
-    def find_figure(self, estimate: str, figure: str) -> Figure | None:
-        section = self.find_section(estimate)
-        return section.estimate.find_figure(figure) if section else None
+    def find_figure(self, estimate_name: str, figure_name: str) -> Figure | None:
+        section = self.find_section(estimate_name)
+        return section.estimate.find_figure(figure_name) if section else None
 
     @property
-    def missing_notes(self) -> tuple[str, ...]:
+    def omission_notes(self) -> tuple[str, ...]:
         """Return one note for each reason why sections are left out."""
         headings: dict[str, list[str]] = {}
-        for heading, reason in self.missing.items():
+        for heading, reason in self.omission_reason_by_section.items():
             headings.setdefault(reason, []).append(heading)
         return tuple(
             f"Left out: {', '.join(names)}. {reason}" for reason, names in headings.items()
         )
 
-    def collect_objections(self, ignored_heading: str = "") -> SectionObjections:
+    def collect_worst_section_verdicts(self, ignored_heading: str = "") -> SectionObjections:
         """Return what the sections object; a tight verdict under `ignored_heading` is none."""
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
@@ -89,21 +91,21 @@ class ComposedResult:
 LEFT_OUT = OutputValue(None, note="This section is left out.", applies=False)
 
 
-def section_output(
+def declare_section_output(
     name: str,
     label: str,
     unit: str,
     better: Better,
-    estimate: str,
-    figure: str = "",
+    section_estimate: str,
+    section_figure: str = "",
     *,
-    modeled: bool = False,
-    primary: bool = False,
+    is_modeled: bool = False,
+    is_primary: bool = False,
 ) -> OutputSpec[Any]:
     """Declare an output that repeats a figure of a section, the one of its own name by default."""
 
     def read(result: ComposedResult) -> OutputValue:
-        repeated = result.find_figure(estimate, figure or name)
+        repeated = result.find_figure(section_estimate, section_figure or name)
         if repeated is None:
             return LEFT_OUT
         return OutputValue(
@@ -115,7 +117,7 @@ def section_output(
             repeated.unbounded,
         )
 
-    return OutputSpec(name, label, unit, better, read, modeled=modeled, primary=primary)
+    return OutputSpec(name, label, unit, better, read, modeled=is_modeled, primary=is_primary)
 
 
 class SectionComposer:
@@ -125,35 +127,41 @@ class SectionComposer:
         self.inputs = inputs
         self._values = {f.name: getattr(inputs, f.name) for f in dataclasses.fields(inputs)}
         self.sections: list[SubEstimate] = []
-        self.missing: dict[str, str] = {}
+        self.omission_reason_by_section: dict[str, str] = {}
 
-    def add(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate:
+    def add_section(
+        self, heading: str, estimate_name: str, typed_values: Mapping[str, Any]
+    ) -> SubEstimate:
         """Add a section; raises InvalidInputsError that names an input of the composed estimate."""
-        section = self.compute_section(heading, name, values)
+        section = self.compute_section(heading, estimate_name, typed_values)
         self.sections.append(section)
         return section
 
-    def try_to_add(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate | None:
+    def add_section_or_note_omission(
+        self, heading: str, estimate_name: str, typed_values: Mapping[str, Any]
+    ) -> SubEstimate | None:
         try:
-            return self.add(heading, name, values)
+            return self.add_section(heading, estimate_name, typed_values)
         except InvalidInputsError as error:
-            self.missing[heading] = error.problems[0].message
+            self.omission_reason_by_section[heading] = error.problems[0].message
             return None
 
-    def compute_section(self, heading: str, name: str, values: Mapping[str, Any]) -> SubEstimate:
+    def compute_section(
+        self, heading: str, estimate_name: str, typed_values: Mapping[str, Any]
+    ) -> SubEstimate:
         """Return a section without adding it.
 
         Inputs that it has under the same name as the composed estimate are those of the latter;
-        `values` are the others, and those that differ.
+        `typed_values` are the others, and those that differ.
         """
-        entry = require_estimate(name)
-        with self.name_own_inputs():
-            inputs = self.parse_section_inputs(name, values)
-            return SubEstimate(heading, name, inputs, entry.compute(inputs))
+        entry = require_estimate(estimate_name)
+        with self.name_own_inputs_in_errors():
+            inputs = self.parse_section_inputs(estimate_name, typed_values)
+            return SubEstimate(heading, estimate_name, inputs, entry.compute(inputs))
 
     def parse_section_inputs(self, name: str, values: Mapping[str, Any]) -> Any:
         """Return the inputs of a section; see `compute_section`."""
-        inputs_type = require_estimate(name).inputs
+        inputs_type = require_estimate(name).inputs_type
         own_type: type = type(self.inputs)
         specs, own = input_specs(inputs_type), input_specs(own_type)
         shared = {
@@ -166,34 +174,34 @@ class SectionComposer:
         return parse_inputs(inputs_type, {**shared, **emptied, **values})
 
     @contextlib.contextmanager
-    def name_own_inputs(self) -> Iterator[None]:
+    def name_own_inputs_in_errors(self) -> Iterator[None]:
         """Raise the errors of a section anew, with an input of the composed estimate."""
         try:
             yield
         except InvalidInputsError as error:
             problem = error.problems[0]
             field = problem.field if problem.field in self._values else "gpu"
-            raise input_error(field, problem.value, problem.message) from None
+            raise impossible_input_error(field, problem.value, problem.message) from None
 
 
-def choose_system(gpu: Accelerator, name: str | None) -> System | None:
-    """Return the system `name`, the first with the GPU without one; None if none has the GPU.
+def find_requested_system(gpu: Accelerator, typed_system: str | None) -> System | None:
+    """Return the system `typed_system`, the first with the GPU without one; None if none has the GPU.
 
     Raises InvalidInputsError if the GPUs of the named system are others.
     """
-    if not name:
+    if not typed_system:
         return first_system_with_gpu(gpu)
-    system = find_system(name)
-    if not _holds(system, gpu):
+    system = find_system(typed_system)
+    if not _contains_gpu(system, gpu):
         own = find_accelerator(system.accelerator).name
-        usable = [s.name for s in list_systems() if _holds(s, gpu)]
+        usable = [s.name for s in list_systems() if _contains_gpu(s, gpu)]
         choice = f"{', '.join(usable)}, or none" if usable else "none, as no system here has it"
         message = f"The {system.name} has the {own}, not the {gpu.name}: choose {choice}."
-        raise input_error("system", name, message)
+        raise impossible_input_error("system", typed_system, message)
     return system
 
 
-def _holds(system: System, gpu: Accelerator) -> bool:
+def _contains_gpu(system: System, gpu: Accelerator) -> bool:
     return gpu.id in {system.accelerator, *system.other_accelerators}
 
 
@@ -201,7 +209,7 @@ def first_system_with_gpu(gpu: Accelerator) -> System | None:
     return next((s for s in list_systems() if s.accelerator == gpu.id), None)
 
 
-def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str:
+def find_reason_for_no_cluster(gpu: Accelerator, system: System | None, gpus: int) -> str:
     """Return why no cluster is planned: the job fits one system, or none is known; else empty."""
     if system is None:
         unknown = f"No system of the catalog has the {gpu.name}, so its servers are not known."
@@ -215,11 +223,11 @@ def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str
 
 
 def add_power_section(
-    composer: SectionComposer, system: System, nodes: int, **changed: Any
+    composer: SectionComposer, system: System, nodes: int, **changed_inputs: Any
 ) -> SubEstimate | None:
     """Add power and racks of whole systems."""
-    values = {"system": system.id, "nodes": nodes, **changed}
-    return composer.try_to_add("Power", "power-cooling", values)
+    values = {"system": system.id, "nodes": nodes, **changed_inputs}
+    return composer.add_section_or_note_omission("Power", "power-cooling", values)
 
 
 def add_cost_section(
@@ -229,14 +237,16 @@ def add_cost_section(
     gpu = find_accelerator(composer.inputs.gpu)
     rent = typed_or_list_price(gpu, composer.inputs.usd_per_gpu_hour)
     if rent is None:
-        composer.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
+        composer.omission_reason_by_section["Cost"] = (
+            f"No list price of the {gpu.name} is known: write a price."
+        )
         return
     if composer.inputs.price == EXAMPLE_PRICE and gpu.id != EXAMPLE_GPU:
-        composer.missing["Cost"] = (
+        composer.omission_reason_by_section["Cost"] = (
             f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
         )
         return
     values = {**workload_inputs, "gpus": gpus, "rent": rent}
     if system.power:
         values["power"] = system.power / system.gpus
-    composer.try_to_add("Cost", "cost", values)
+    composer.add_section_or_note_omission("Cost", "cost", values)

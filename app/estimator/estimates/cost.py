@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from app.estimator.common_inputs import gpus_input, input_error, pue_input
+from app.estimator.common_inputs import gpus_input, impossible_input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.memory_verdict import (
@@ -14,7 +14,7 @@ from app.estimator.memory_verdict import (
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
-    annuity,
+    annuity_factor,
     average_power,
     break_even_utilization,
     capital_cost_per_year,
@@ -60,7 +60,7 @@ class CostInputs:
         "Rent of a GPU-hour",
         unit="USD/h",
         limits=(0.001, 10_000.0),
-        help=f"Write your offer; {_LISTED.usd_per_hour:g} is {_LISTED.words} for an "
+        help=f"Write your offer; {_LISTED.usd_per_hour:g} is {_LISTED.provider_and_date} for an "
         "H100. DeepSeek reckoned with 2 for an H800 in December 2024.",
     )
     commitment: str = _RENTING.add_input(
@@ -98,7 +98,7 @@ class CostInputs:
         limits=(0.0, 1e10),
         help="People who run the machines, beyond those that renting needs; left empty, as an "
         "example: one for 64 GPUs at 250,000 USD, a third of one for 8, four for 1,024.",
-        usual=lambda inputs: round(usual_staff_cost(inputs.gpus)),
+        compute_usual_value=lambda inputs: round(usual_staff_cost(inputs.gpus)),
     )
     discount: float = _RENTING.add_folded_input(
         0.0,
@@ -245,11 +245,14 @@ class YearlyOwnershipCost:
 class CostByUtilization(NamedTuple):
     """The cost of a year without any use and with full use; it is linear between them [USD/year]."""
 
-    idle: float
-    full: float
+    yearly_cost_idle: float
+    yearly_cost_fully_used: float
 
-    def at(self, utilization: float) -> float:
-        return self.idle + (self.full - self.idle) * utilization
+    def yearly_cost_at(self, utilization: float) -> float:
+        return (
+            self.yearly_cost_idle
+            + (self.yearly_cost_fully_used - self.yearly_cost_idle) * utilization
+        )
 
 
 class GpuHourCosts(NamedTuple):
@@ -269,36 +272,36 @@ class CostResult:
     ownership_cost: YearlyOwnershipCost
     yearly_rental_cost: float
     yearly_egress_cost: float
-    used_hours: float
-    owned_by_utilization: CostByUtilization
-    rented_by_utilization: CostByUtilization
+    used_gpu_hours: float
+    owned_cost_by_utilization: CostByUtilization
+    rented_cost_by_utilization: CostByUtilization
     break_even_utilization: float | None
 
     @property
     def owned_hour(self) -> float:
         """Return the cost of a used hour of an owned GPU [USD/h]."""
-        return self.ownership_cost.total / self.used_hours
+        return self.ownership_cost.total / self.used_gpu_hours
 
     @property
-    def rented_hour(self) -> float:
+    def rented_hour_with_egress(self) -> float:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
-        return self.yearly_rental_cost / self.used_hours
+        return self.yearly_rental_cost / self.used_gpu_hours
 
     def gpu_hour_costs(self, utilization: float) -> GpuHourCosts:
         used_hours = self.inputs.gpus * HOURS_PER_YEAR * utilization
         return GpuHourCosts(
-            self.owned_by_utilization.at(utilization) / used_hours,
-            self.rented_by_utilization.at(utilization) / used_hours,
+            self.owned_cost_by_utilization.yearly_cost_at(utilization) / used_hours,
+            self.rented_cost_by_utilization.yearly_cost_at(utilization) / used_hours,
         )
 
     @property
     def buying(self) -> bool:
-        return self.owned_hour < self.rented_hour
+        return self.owned_hour < self.rented_hour_with_egress
 
     @property
-    def rent_of_used_hour(self) -> float:
+    def rented_hour_without_egress(self) -> float:
         """Return what is paid for a used hour of a rented GPU, without data egress [USD/h]."""
-        return (self.yearly_rental_cost - self.yearly_egress_cost) / self.used_hours
+        return (self.yearly_rental_cost - self.yearly_egress_cost) / self.used_gpu_hours
 
     def million_tokens_cost(self, gpu_hour_cost: float) -> float:
         """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
@@ -312,7 +315,7 @@ def compute_cost(inputs: CostInputs) -> CostResult:
             f"GPUs that are up {format_value(inputs.availability, '%')} of the time "
             f"cannot work {format_value(inputs.utilisation, '%')} of it."
         )
-        raise input_error("utilisation", inputs.utilisation, message)
+        raise impossible_input_error("utilisation", inputs.utilisation, message)
     owned = CostByUtilization(
         yearly_ownership_cost(inputs, 0.0).total, yearly_ownership_cost(inputs, 1.0).total
     )
@@ -320,24 +323,24 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     return CostResult(
         inputs=inputs,
         life_years=inputs.life / YEAR,
-        purchase=initial_payment(inputs),
+        purchase=purchase_price(inputs),
         ownership_cost=yearly_ownership_cost(inputs, inputs.utilisation),
         yearly_rental_cost=yearly_rental_cost(inputs, inputs.utilisation),
         yearly_egress_cost=_yearly_egress_cost(inputs),
-        used_hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
-        owned_by_utilization=owned,
-        rented_by_utilization=rented,
+        used_gpu_hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
+        owned_cost_by_utilization=owned,
+        rented_cost_by_utilization=rented,
         break_even_utilization=_break_even_utilization(owned, rented),
     )
 
 
-def initial_payment(inputs: CostInputs) -> float:
+def purchase_price(inputs: CostInputs) -> float:
     """Return the price of the machines with their network, storage and racks [USD]."""
     return inputs.gpus * inputs.price * (1 + inputs.infrastructure)
 
 
 def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwnershipCost:
-    purchase = initial_payment(inputs)
+    purchase = purchase_price(inputs)
     resale_price = inputs.gpus * inputs.price * inputs.resale
     max_power = inputs.gpus * inputs.power
     mean_power = average_power(max_power, inputs.idle, utilization)
@@ -346,7 +349,7 @@ def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwner
         upkeep=purchase * inputs.upkeep,
         electricity=electricity_cost_per_year(mean_power, inputs.pue, inputs.electricity),
         place=max_power / 1000 * inputs.place * 12,
-        staff=requested_staff_cost(inputs),
+        staff=typed_or_usual_staff_cost(inputs),
     )
 
 
@@ -368,7 +371,7 @@ def _yearly_egress_cost(inputs: CostInputs) -> float:
 _USUAL_GPUS, _USUAL_STAFF, _USUAL_EGRESS = 64, 250_000.0, 10e12
 
 
-def requested_staff_cost(inputs: CostInputs) -> float:
+def typed_or_usual_staff_cost(inputs: CostInputs) -> float:
     """Return the typed or the usual cost of staff [USD/year]."""
     return usual_staff_cost(inputs.gpus) if inputs.staff is None else inputs.staff
 
@@ -384,14 +387,16 @@ def usual_staff_cost(gpus: int) -> float:
 def _break_even_utilization(owned: CostByUtilization, rented: CostByUtilization) -> float | None:
     """Return the utilization at which both cost the same; None if there is none."""
     utilization = break_even_utilization(
-        owned.idle - rented.idle, owned.full - owned.idle, rented.full - rented.idle
+        owned.yearly_cost_idle - rented.yearly_cost_idle,
+        owned.yearly_cost_fully_used - owned.yearly_cost_idle,
+        rented.yearly_cost_fully_used - rented.yearly_cost_idle,
     )
     return utilization if utilization is not None and 0 < utilization <= 1 else None
 
 
 def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent, price and staff at which the cheaper option changes."""
-    staff = round(requested_staff_cost(result.inputs))
+    staff = round(typed_or_usual_staff_cost(result.inputs))
     inputs = dataclasses.replace(result.inputs, staff=staff)
     is_buying = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
@@ -408,7 +413,7 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
         flip
         for field, value, factor, unit, up in tried
         for flip in build_number_flip(
-            inputs, field, value, outcome, unit=unit, factor=factor, up=up
+            inputs, field, value, outcome, unit=unit, unit_factor=factor, rounds_up=up
         )
     ]
     return (*changes, *_commitment_flips(result))
@@ -444,12 +449,12 @@ def _break_even_staff_cost(result: CostResult) -> float:
 def _break_even_purchase_price(result: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
     inputs = result.inputs
-    purchase_factor = initial_payment(inputs) / inputs.price
+    purchase_factor = purchase_price(inputs) / inputs.price
     resale_factor = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.life_years
-    annuity_factor = annuity(inputs.interest, result.life_years)
+    capital_factor = annuity_factor(inputs.interest, result.life_years)
     yearly_cost_factor = (
         purchase_factor - resale_factor
-    ) * annuity_factor + purchase_factor * inputs.upkeep
+    ) * capital_factor + purchase_factor * inputs.upkeep
     other_costs = result.ownership_cost.total - yearly_cost_factor * inputs.price
     return (
         (result.yearly_rental_cost - other_costs) / yearly_cost_factor

@@ -43,9 +43,12 @@ def _payback_time(result: CostResult) -> OutputValue:
 
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
-    rent, egress = result.rent_of_used_hour, result.yearly_egress_cost / result.used_hours
+    rent, egress = (
+        result.rented_hour_without_egress,
+        result.yearly_egress_cost / result.used_gpu_hours,
+    )
     note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress, 'USD/h')} for data moved out."
-    return OutputValue(result.rented_hour, note=note if egress else "")
+    return OutputValue(result.rented_hour_with_egress, note=note if egress else "")
 
 
 def _break_even_utilization_value(result: CostResult) -> OutputValue:
@@ -88,7 +91,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
         "Training run, rented",
         "USD",
         "less",
-        lambda r: r.inputs.run * r.rent_of_used_hour,
+        lambda r: r.inputs.run * r.rented_hour_without_egress,
     ),
     OutputSpec(
         "tokens_owned",
@@ -102,7 +105,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
         "Million tokens, rented",
         "USD/Mtoken",
         "less",
-        lambda r: r.million_tokens_cost(r.rented_hour),
+        lambda r: r.million_tokens_cost(r.rented_hour_with_egress),
     ),
     OutputSpec("buying", "Owning is cheaper"),
 )
@@ -122,14 +125,14 @@ def estimate(inputs: CostInputs) -> Estimate:
         pictures=(_build_utilization_chart(result), _build_owned_hour_bar(result)),
         tables=(_build_utilization_table(result),),
         notes=_build_notes(result),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
 def _build_verdict(result: CostResult) -> Verdict:
     if result.inputs.run != ANY_RUN:
         return _build_run_verdict(result)
-    owned, rented = result.owned_hour, result.rented_hour
+    owned, rented = result.owned_hour, result.rented_hour_with_egress
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
         lead = "About the same."
@@ -157,7 +160,7 @@ def _describe_largest_parts(result: CostResult) -> str:
 def _build_run_verdict(result: CostResult) -> Verdict:
     """Return what one run costs. Machines that are bought for it outlast it."""
     inputs = result.inputs
-    rented = format_value(inputs.run * result.rent_of_used_hour, "USD")
+    rented = format_value(inputs.run * result.rented_hour_without_egress, "USD")
     owned = format_value(inputs.run * result.owned_hour, "USD")
     return Verdict(
         "info",
@@ -173,7 +176,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     gpus = format_term(inputs.gpus)
     share = format_term(inputs.utilisation, "%")
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "purchase",
             "GPUs × price × (1 + network, storage and racks)",
             f"{gpus} × {format_term(inputs.price, 'USD')} × {format_term(1 + inputs.infrastructure)}",
@@ -181,7 +184,7 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "barroso-2018",
         ),
         *_owned_steps(result),
-        _STEPS.line(
+        _STEPS.build_step(
             "owned_hour",
             "a year of owning ÷ used GPU-hours",
             f"{format_term(result.ownership_cost.total, 'USD/year')} ÷ "
@@ -191,14 +194,14 @@ def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         ),
         *_rented_steps(result),
         *_break_even_steps(result),
-        _STEPS.line(
+        _STEPS.build_step(
             "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
             f"{format_term(result.owned_hour, 'USD/h')} ÷ (3,600 × {format_term(inputs.token_rate)}) × 1,000,000",
             result.million_tokens_cost(result.owned_hour),
             "barroso-2018",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "run_owned",
             "[hours of the run] × [owned GPU-hour]",
             (inputs.run, (result.owned_hour, "USD/h")),
@@ -214,7 +217,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     resale_price = inputs.gpus * inputs.price * inputs.resale
     kilowatts = inputs.gpus * inputs.power / 1000
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "owned_year",
             "(purchase − resale ÷ growth^years) × interest ÷ (1 − growth^(−years)), "
             "growth: 1 + interest"
@@ -225,7 +228,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "barroso-2018",
             label="Machines, a year",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "owned_year",
             "kW × (idle + (1 − idle) × utilization) × hours × PUE × price",
             f"{format_term(kilowatts)} kW × ({format_term(inputs.idle)} + "
@@ -236,7 +239,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "barroso-2018",
             label="Electricity, a year",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "owned_year",
             "machines + support + electricity + place + staff",
             format_exact_sum(owned.by_label.values(), "USD"),
@@ -263,7 +266,7 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     is_reserved = inputs.commitment == "all"
     share = "" if is_reserved else f" × {format_term(inputs.utilisation, '%')}"
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "rented_year",
             f"GPUs × {'all' if is_reserved else 'used'} hours × rent × (1 − discount) + data moved out",
             f"{format_term(inputs.gpus)} × {format_term(HOURS_PER_YEAR)} h{share} × "
@@ -273,11 +276,11 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             "barroso-2018",
             label="A year of renting",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
-            ((result.yearly_rental_cost, "USD/year"), result.used_hours),
-            result.rented_hour,
+            ((result.yearly_rental_cost, "USD/year"), result.used_gpu_hours),
+            result.rented_hour_with_egress,
             "barroso-2018",
         ),
     )
@@ -286,16 +289,16 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
     if result.break_even_utilization is None:
         return ()
-    owned, rented = result.owned_by_utilization, result.rented_by_utilization
+    owned, rented = result.owned_cost_by_utilization, result.rented_cost_by_utilization
     return (
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "break_even",
             "([owning] − [renting, a year at 0%]) ÷ ([rise of renting] − [rise of owning, from 0% to 100%])",
             (
-                (owned.idle, "USD"),
-                (rented.idle, "USD"),
-                (rented.full - rented.idle, "USD"),
-                (owned.full - owned.idle, "USD"),
+                (owned.yearly_cost_idle, "USD"),
+                (rented.yearly_cost_idle, "USD"),
+                (rented.yearly_cost_fully_used - rented.yearly_cost_idle, "USD"),
+                (owned.yearly_cost_fully_used - owned.yearly_cost_idle, "USD"),
             ),
             result.break_even_utilization,
             "barroso-2018",
@@ -335,11 +338,11 @@ def _build_owned_hour_bar(result: CostResult) -> StackedBar:
     return StackedBar(
         "A used GPU-hour when owned",
         tuple(
-            BarSegment(color, label.capitalize(), cost / result.used_hours)
+            BarSegment(color, label.capitalize(), cost / result.used_gpu_hours)
             for color, (label, cost) in zip(colors, costs, strict=True)
         ),
-        result.rented_hour,
-        f"{format_value(result.rented_hour, 'USD/h')} rented",
+        result.rented_hour_with_egress,
+        f"{format_value(result.rented_hour_with_egress, 'USD/h')} rented",
         "USD/h",
     )
 
@@ -370,7 +373,7 @@ def _build_notes(result: CostResult) -> tuple[str, ...]:
     inputs = result.inputs
     origin = f"They are of {inputs.priced_in}"
     if inputs.rent == default_rental_price().usd_per_hour:
-        origin += f"; the rent is {default_rental_price().words}"
+        origin += f"; the rent is {default_rental_price().provider_and_date}"
     notes = [f"{_PRICES} {origin}."]
     if inputs.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")
@@ -396,10 +399,10 @@ ENTRY = EstimateSpec(
     title="Rent or buy",
     summary="Renting against owning, with the utilization at which both cost the same.",
     group="Cluster",
-    inputs=CostInputs,
-    answer=estimate,
+    inputs_type=CostInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("owned_hour", "rented_hour", "break_even"),
-    main=("gpus", "utilisation", "rent"),
+    most_important_outputs=("owned_hour", "rented_hour", "break_even"),
+    main_inputs=("gpus", "utilisation", "rent"),
     topic=TOPIC,
 )

@@ -11,8 +11,8 @@ from app.estimator.estimates.composition import (
     SectionComposer,
     add_cost_section,
     add_power_section,
-    choose_system,
-    no_cluster_reason,
+    find_reason_for_no_cluster,
+    find_requested_system,
     system_input,
 )
 from app.estimator.estimates.cost import CostInputs
@@ -21,16 +21,16 @@ from app.estimator.estimates.inference_memory import DATA_PARALLEL, DIVIDED, Inf
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
-    request_pattern,
+    build_request_pattern,
     resolve_inputs,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import resolve_published_or_fp8
+from app.estimator.models.number_formats import resolve_serving_default_format
 from app.estimator.result import SubEstimate
-from app.estimator.serving.replica import relax_target
-from app.estimator.serving.replica_memory import memory_engine_id, requests_in_memory_of_group
+from app.estimator.serving.replica import relaxed_target_seconds
+from app.estimator.serving.replica_memory import find_memory_engine_id, requests_in_memory_per_group
 from app.estimator.units import NBSP, format_value, parse_quantity
 
 
@@ -46,7 +46,7 @@ class DeploymentInputs:
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
     requests_per_second: float | None = reuse_input(ServingCapacityInputs, "requests_per_second")
     tensor_parallel: int | None = reuse_input(
-        ServingCapacityInputs, "tensor_parallel", usual=_usual_shared_gpus
+        ServingCapacityInputs, "tensor_parallel", compute_usual_value=_usual_shared_gpus
     )
     weights: str = reuse_input(ServingCapacityInputs, "weights")
     cache: str = reuse_input(ServingCapacityInputs, "cache")
@@ -85,7 +85,7 @@ class DeploymentInputs:
 class DeploymentResult(ComposedResult):
     """A service: its GPUs and systems, and what each calculator says of it.
 
-    `gpus` is None if no number of them serves. `relaxed_targets` are those that counted instead of
+    `gpus` is None if no number of them serves. `relaxed_target_by_input` are those that counted instead of
     the ones that even one request misses.
     """
 
@@ -93,50 +93,54 @@ class DeploymentResult(ComposedResult):
     gpu: Accelerator
     gpus: int | None
     nodes: int
-    relaxed_targets: Mapping[str, str]
+    relaxed_target_by_input: Mapping[str, str]
 
 
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     """Take a service through weights, memory, latency, network, power and cost."""
     gpu = find_accelerator(inputs.gpu)
-    system = choose_system(gpu, inputs.system)
+    system = find_requested_system(gpu, inputs.system)
     run = SectionComposer(inputs)
     resolved = _resolve_capacity_inputs(run)
     width = resolved["tensor_parallel"]
     capacity = run.compute_section("Latency", "serving-capacity", resolved)
-    relaxed = _relax_targets(capacity)
+    relaxed = _relaxed_target_by_input(capacity)
     if relaxed:
         capacity = run.compute_section("Latency", "serving-capacity", {**resolved, **relaxed})
-        capacity = dataclasses.replace(capacity, counted_with=_describe_targets(relaxed))
+        capacity = dataclasses.replace(capacity, replaced_targets_text=_describe_targets(relaxed))
     estimate = capacity.estimate
     weights = {
-        "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
+        "weights": resolve_serving_default_format(find_model(inputs.model), inputs.weights),
         "tensor_parallel": 1 if inputs.decode_gpus else width,
     }
-    run.add("Weights", "weights", weights)
+    run.add_section("Weights", "weights", weights)
     if inputs.attention_parallel > 1 and width > 1:
-        run.missing["Memory"] = (
+        run.omission_reason_by_section["Memory"] = (
             "inference-memory divides attention over all GPUs of a replica or over none."
         )
     else:
-        run.add("Memory", "inference-memory", _memory_inputs(inputs, width, capacity))
+        run.add_section(
+            "Memory", "inference-memory", _inference_memory_inputs(inputs, width, capacity)
+        )
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
         return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, relaxed)
     nodes = int(estimate["nodes"].value or 0) if system else 0
-    reason = no_cluster_reason(gpu, system, gpus)
+    reason = find_reason_for_no_cluster(gpu, system, gpus)
     if system is None or reason:
-        run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
+        run.omission_reason_by_section |= dict.fromkeys(("Network", "Power", "Cost"), reason)
     else:
-        run.try_to_add("Network", "fabric", {"system": system.id, "nodes": nodes})
+        run.add_section_or_note_omission("Network", "fabric", {"system": system.id, "nodes": nodes})
         add_power_section(run, system, nodes)
         rate = float(estimate["throughput"].value or 0) / gpus
         add_cost_section(run, system, gpus, {"token_rate": rate})
-    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes, relaxed)
+    return DeploymentResult(
+        tuple(run.sections), run.omission_reason_by_section, inputs, gpu, gpus, nodes, relaxed
+    )
 
 
-def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
+def _relaxed_target_by_input(capacity: SubEstimate) -> dict[str, str]:
     """Return targets instead of those that even one request misses: 1.5 times what it takes.
 
     At just what one request takes, each replica would answer one at a time.
@@ -144,8 +148,8 @@ def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
     if capacity.estimate["gpus"].value is not None:
         return {}
     return {
-        change.field: f"{relax_target(parse_quantity(change.flips_at.replace(NBSP, ' '), 's')):g} s"
-        for change in capacity.estimate.changes
+        change.field: f"{relaxed_target_seconds(parse_quantity(change.flip_value.replace(NBSP, ' '), 's')):g} s"
+        for change in capacity.estimate.flips
         if change.field.endswith("_target")
     }
 
@@ -153,10 +157,10 @@ def _relax_targets(capacity: SubEstimate) -> dict[str, str]:
 TARGET_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
 
 
-def format_target(value: str) -> str:
+def format_target_as_typed(value: str) -> str:
     """Format a target as it is typed in seconds.
 
-    >>> format_target("0.062 s").replace(NBSP, " ")
+    >>> format_target_as_typed("0.062 s").replace(NBSP, " ")
     '62 ms'
     """
     return format_value(parse_quantity(value, "s"), "s")
@@ -165,7 +169,8 @@ def format_target(value: str) -> str:
 def _describe_targets(targets: Mapping[str, str]) -> str:
     """Return targets as a list in words, such as “first token within 3.2 s”."""
     return " and ".join(
-        f"{TARGET_LABELS[field]} within {format_target(value)}" for field, value in targets.items()
+        f"{TARGET_LABELS[field]} within {format_target_as_typed(value)}"
+        for field, value in targets.items()
     )
 
 
@@ -174,13 +179,13 @@ def _resolve_capacity_inputs(composer: SectionComposer) -> dict[str, Any]:
     values = {"cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour}
     if composer.inputs.system:
         values["gpus_per_node"] = find_system(composer.inputs.system).gpus
-    with composer.name_own_inputs():
+    with composer.name_own_inputs_in_errors():
         inputs = resolve_inputs(composer.parse_section_inputs("serving-capacity", values))
     split = {name: getattr(inputs, name) for name in ("tensor_parallel", "expert_parallel")}
     return {**values, **split}
 
 
-def _memory_inputs(
+def _inference_memory_inputs(
     inputs: DeploymentInputs, tensor_parallel: int, capacity: SubEstimate
 ) -> dict[str, Any]:
     """Return the inputs of inference-memory for one replica at its load.
@@ -197,13 +202,13 @@ def _memory_inputs(
         gpus, attention = inputs.attention_parallel, DATA_PARALLEL
     groups = gpus if attention == DATA_PARALLEL else 1
     at_once, most = (capacity.estimate[name].value for name in ("concurrent", "max_concurrent"))
-    each = requests_in_memory_of_group(float(at_once or 1), float(most or 1), groups)
+    each = requests_in_memory_per_group(float(at_once or 1), float(most or 1), groups)
     return {
-        "weights": resolve_published_or_fp8(find_model(inputs.model), inputs.weights),
+        "weights": resolve_serving_default_format(find_model(inputs.model), inputs.weights),
         "tensor_parallel": gpus,
         "attention": attention,
-        "engine": memory_engine_id(inputs.engine),
-        "context": int(request_pattern(capacity.inputs).mean_context),
+        "engine": find_memory_engine_id(inputs.engine),
+        "context": int(build_request_pattern(capacity.inputs).mean_context),
         "concurrent": each * groups,
         "block": 1,
     }

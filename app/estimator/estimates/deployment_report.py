@@ -2,26 +2,26 @@
 
 from typing import Any, NamedTuple
 
-from app.estimator.estimates.composition import LEFT_OUT, NOTE, section_output
+from app.estimator.estimates.composition import LEFT_OUT, NOTE, declare_section_output
 from app.estimator.estimates.deployment import (
     TARGET_LABELS,
     DeploymentInputs,
     DeploymentResult,
     compute_deployment,
-    format_target,
+    format_target_as_typed,
 )
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
-    place_replica,
-    serving_setup,
+    build_serving_setup,
+    place_replica_model,
 )
 from app.estimator.estimates.serving_capacity_report import (
     closest_split_notes,
-    whole_expert_notes,
+    whole_experts_note,
 )
 from app.estimator.formula_steps import StepBuilder, Term
-from app.estimator.hardware.prices import list_price_notes
-from app.estimator.memory_verdict import add_change_to_start
+from app.estimator.hardware.prices import list_price_source_notes
+from app.estimator.memory_verdict import add_vllm_start_change
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -34,27 +34,29 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.serving.replica_memory import find_refused_start_of_replica
+from app.estimator.serving.replica_memory import find_start_refusal_of_replica
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 _CAPACITY = "serving-capacity"
 
 
-def _read_fits(result: DeploymentResult) -> OutputValue:
-    if result.relaxed_targets:
+def _fits_value(result: DeploymentResult) -> OutputValue:
+    if result.relaxed_target_by_input:
         return OutputValue(False, note="Later than the targets.")
     figure = _capacity_section(result).estimate["fits"]
     return OutputValue(figure.value, note=figure.note)
 
 
-def _read_systems(result: DeploymentResult) -> OutputValue:
+def _system_count_value(result: DeploymentResult) -> OutputValue:
     if not result.nodes:
         return OutputValue(None, applies=False)
     figure = _capacity_section(result).estimate["nodes"]
     return OutputValue(result.nodes, figure.low, figure.high, unbounded=True)
 
 
-def _unbounded_output(name: str, label: str, unit: str, section: str) -> OutputSpec[Any]:
+def _declare_output_without_bounds(
+    name: str, label: str, unit: str, section: str
+) -> OutputSpec[Any]:
     """Declare a figure that is exact within its section and rests on modeled numbers of GPUs."""
 
     def read(result: DeploymentResult) -> OutputValue:
@@ -67,34 +69,42 @@ def _unbounded_output(name: str, label: str, unit: str, section: str) -> OutputS
 
 
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
-    OutputSpec("fits", "Keeps up", better="more", read=_read_fits),
-    section_output("gpus", "GPUs", "GPU", "less", _CAPACITY, modeled=True, primary=True),
-    section_output("replicas", "Replicas", "", "less", _CAPACITY, modeled=True),
-    ModeledOutput("nodes", "Systems", "node", "less", _read_systems),
-    section_output("weights", "Weights", "B", "less", "weights", "total"),
-    section_output("per_gpu", "Memory on each GPU", "B", "less", "inference-memory", modeled=True),
-    section_output("ttft_p95", "p95 time to first token", "s", "less", _CAPACITY, modeled=True),
-    section_output("tpot_p95", "p95 time per output token", "s", "less", _CAPACITY, modeled=True),
-    section_output(
+    OutputSpec("fits", "Keeps up", better="more", read=_fits_value),
+    declare_section_output(
+        "gpus", "GPUs", "GPU", "less", _CAPACITY, is_modeled=True, is_primary=True
+    ),
+    declare_section_output("replicas", "Replicas", "", "less", _CAPACITY, is_modeled=True),
+    ModeledOutput("nodes", "Systems", "node", "less", _system_count_value),
+    declare_section_output("weights", "Weights", "B", "less", "weights", "total"),
+    declare_section_output(
+        "per_gpu", "Memory on each GPU", "B", "less", "inference-memory", is_modeled=True
+    ),
+    declare_section_output(
+        "ttft_p95", "p95 time to first token", "s", "less", _CAPACITY, is_modeled=True
+    ),
+    declare_section_output(
+        "tpot_p95", "p95 time per output token", "s", "less", _CAPACITY, is_modeled=True
+    ),
+    declare_section_output(
         "throughput",
         "Output tokens per second",
         "token/s",
         "more",
         _CAPACITY,
-        modeled=True,
+        is_modeled=True,
     ),
-    section_output(
+    declare_section_output(
         "cost_per_month",
         "Cost, rented",
         "USD/month",
         "less",
         _CAPACITY,
-        modeled=True,
+        is_modeled=True,
     ),
-    _unbounded_output("tokens_owned", "Million tokens, owned", "USD/Mtoken", "cost"),
-    _unbounded_output("switches", "Switches", "", "fabric"),
-    _unbounded_output("racks", "Racks", "", "power-cooling"),
-    _unbounded_output("site_power", "Power of the site", "W", "power-cooling"),
+    _declare_output_without_bounds("tokens_owned", "Million tokens, owned", "USD/Mtoken", "cost"),
+    _declare_output_without_bounds("switches", "Switches", "", "fabric"),
+    _declare_output_without_bounds("racks", "Racks", "", "power-cooling"),
+    _declare_output_without_bounds("site_power", "Power of the site", "W", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 _MEMORY_NOTE = (
@@ -105,10 +115,10 @@ _MEMORY_NOTE = (
 
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
-    capacity_flips = _capacity_section(result).estimate.changes
+    capacity_flips = _capacity_section(result).estimate.flips
     width = _capacity_section(result).inputs.tensor_parallel
     shared = {"prefill_gpus", "expert_parallel", "max_sequences"}
-    if not result.relaxed_targets:  # Of the targets that were typed.
+    if not result.relaxed_target_by_input:  # Of the targets that were typed.
         shared.add("weights")
     return Estimate(
         name="deployment",
@@ -118,14 +128,14 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         notes=(
             NOTE,
             _MEMORY_NOTE,
-            *(closest_split_notes(inputs, width) if result.relaxed_targets else ()),
-            *whole_expert_notes(
+            *(closest_split_notes(inputs, width) if result.relaxed_target_by_input else ()),
+            *whole_experts_note(
                 result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
             ),
-            *result.missing_notes,
-            *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
+            *result.omission_notes,
+            *list_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
-        changes=(
+        flips=(
             *_relaxed_target_flips(result),
             *(flip for flip in capacity_flips if flip.field in shared),
         ),
@@ -134,7 +144,9 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    objections = result.collect_objections("Latency" if result.relaxed_targets else "")
+    objections = result.collect_worst_section_verdicts(
+        "Latency" if result.relaxed_target_by_input else ""
+    )
     if result.gpus is None:
         return Verdict("no", "No number of GPUs serves it.", objections.text)
     verb = "answers" if result.gpus == 1 else "answer"
@@ -150,13 +162,13 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
         monthly = round_estimate(float(cost.value), cost.unit)
         parts.append(f"{format_value(monthly, cost.unit)} rented")
     if power is not None and power.value is not None:
-        parts.append(f"{power.words} at the site")
+        parts.append(f"{power.formatted_value} at the site")
     count = f"{format_number(result.gpus)} GPUs." if result.gpus > 1 else "One GPU."
     text = f"{', '.join(parts)}. "
     first_token = result.find_figure(_CAPACITY, "ttft_p95")
     if result.inputs.ttft_target is None and first_token is not None:
-        text += f"95 of 100 requests get their first token within {first_token.words}. "
-    if not result.relaxed_targets:
+        text += f"95 of 100 requests get their first token within {first_token.formatted_value}. "
+    if not result.relaxed_target_by_input:
         return Verdict(objections.status, count, f"{text}{objections.text}".strip())
     late = f"{count.removesuffix('.')}, later than the targets."
     text += f"{_describe_relaxed_targets(result)} {objections.text}"
@@ -165,9 +177,9 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
 
 def _describe_relaxed_targets(result: DeploymentResult) -> str:
     changes = [
-        f"{TARGET_LABELS[field]} within {format_target(value)}, not "
+        f"{TARGET_LABELS[field]} within {format_target_as_typed(value)}, not "
         f"{format_value(getattr(result.inputs, field), 's')}"
-        for field, value in result.relaxed_targets.items()
+        for field, value in result.relaxed_target_by_input.items()
     ]
     return (
         "Even one request alone misses the targets on this hardware. It is sized for 1.5 times "
@@ -178,22 +190,24 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
 def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     """Return the targets that counted as changes of those that were typed."""
     capacity = _capacity_section(result).inputs
-    refused = find_refused_start_of_replica(place_replica(capacity), capacity.memory_utilization)
+    refused = find_start_refusal_of_replica(
+        place_replica_model(capacity), capacity.memory_utilization
+    )
     flips = (
         VerdictFlip(
             field,
             f"Target: {TARGET_LABELS[field].removeprefix('time ')}",
             format_value(getattr(result.inputs, field), "s"),
-            format_target(value),
+            format_target_as_typed(value),
             "Met with this hardware.",
         )
-        for field, value in result.relaxed_targets.items()
+        for field, value in result.relaxed_target_by_input.items()
     )
-    return tuple(add_change_to_start(flip, refused) for flip in flips)
+    return tuple(add_vllm_start_change(flip, refused) for flip in flips)
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:
-    return next(section for section in result.sections if section.name == _CAPACITY)
+    return next(section for section in result.sections if section.estimate_name == _CAPACITY)
 
 
 def _gpu_step(result: DeploymentResult) -> FormulaStep:
@@ -202,25 +216,27 @@ def _gpu_step(result: DeploymentResult) -> FormulaStep:
     terms: tuple[Term, ...] = ()
     templates, total = [], 0
     for kind in _replica_kinds(capacity.inputs):
-        replicas = result.find_figure(_CAPACITY, kind.count_figure)
+        replicas = result.find_figure(_CAPACITY, kind.count_figure_name)
         count = int(replicas.value or 0) if replicas else 0
-        name = f"{kind.prefix}replica"
+        name = f"{kind.name_prefix}replica"
         templates.append(f"([{name}s] + [spare {name}s]) × [GPUs of a {name}]")
-        terms += (count, spare, kind.gpus)
-        total += (count + spare) * kind.gpus
-    return _STEPS.line_from_template("gpus", " + ".join(templates), terms, total, "little-1961")
+        terms += (count, spare, kind.gpus_per_replica)
+        total += (count + spare) * kind.gpus_per_replica
+    return _STEPS.build_step_from_template(
+        "gpus", " + ".join(templates), terms, total, "little-1961"
+    )
 
 
 class ReplicaKind(NamedTuple):
     """A kind of replica: what its name begins with, the figure of its number, and its GPUs."""
 
-    prefix: str
-    count_figure: str
-    gpus: int
+    name_prefix: str
+    count_figure_name: str
+    gpus_per_replica: int
 
 
 def _replica_kinds(inputs: ServingCapacityInputs) -> tuple[ReplicaKind, ...]:
-    gpus = serving_setup(inputs).gpus
+    gpus = build_serving_setup(inputs).gpus
     if not inputs.prefill_gpus:
         return (ReplicaKind("", "replicas", gpus),)
     return (
@@ -234,11 +250,11 @@ ENTRY = EstimateSpec(
     title="Deployment, from memory to cost",
     summary="One service entered once: weights, memory, latency, network, power and cost.",
     group="End to end",
-    inputs=DeploymentInputs,
-    answer=estimate,
+    inputs_type=DeploymentInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("gpus", "ttft_p95", "cost_per_month"),
-    main=("model", "gpu", "concurrent"),
+    most_important_outputs=("gpus", "ttft_p95", "cost_per_month"),
+    main_inputs=("model", "gpu", "concurrent"),
     topic="batching-and-latency",
     is_search=True,
 )

@@ -2,13 +2,13 @@
 
 import dataclasses
 
-from app.estimator.common_inputs import input_error
+from app.estimator.common_inputs import impossible_input_error
 from app.estimator.hardware.catalog import (
     NetworkPart,
     ReferenceDesign,
     System,
     find_network_part,
-    find_reference_design_for,
+    find_reference_design_for_system,
     find_system,
     list_systems,
 )
@@ -130,14 +130,14 @@ class FabricHosts:
 
     system: System
     system_count: int
-    count: int
-    rails: int
+    host_count: int
+    rails_per_host: int
     hosts_per_system: int
     adapter_rate: float
 
     @property
     def ports(self) -> int:
-        return self.count * self.rails
+        return self.host_count * self.rails_per_host
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -150,12 +150,12 @@ class SideNetwork:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlaneWiring:
-    """Wiring of one plane; `tiers` is 0 if as few as possible are built."""
+    """Wiring of one plane; `requested_tiers` is 0 if as few as possible are built."""
 
     switch_ports: int
     oversubscription: float
     layout: str
-    tiers: int
+    requested_tiers: int
     manager_links: int
 
 
@@ -165,10 +165,10 @@ class FabricResult:
 
     hosts: FabricHosts
     switch: NetworkPart
-    wiring: PlaneWiring
-    tree: FatTree
+    plane_wiring: PlaneWiring
+    plane_tree: FatTree
     planes: int
-    links_per_port: int
+    links_per_switch_port: int
     link_rate: float
     side_networks: tuple[SideNetwork, ...]
 
@@ -178,26 +178,26 @@ class FabricResult:
 
         Nobody adds a group of switches for a few links of management.
         """
-        free = self.tree.leaves * self.tree.downlinks_per_leaf - self.hosts.ports
-        return self.wiring.manager_links if free >= self.wiring.manager_links else 0
+        free = self.plane_tree.leaves * self.plane_tree.downlinks_per_leaf - self.hosts.ports
+        return self.plane_wiring.manager_links if free >= self.plane_wiring.manager_links else 0
 
     @property
     def hosts_per_group(self) -> int:
         """Return the hosts of a full group: the ports of a leaf to nodes."""
-        if self.tree.tiers == 1:
-            return max(1, self.tree.ports_per_switch // self.hosts.rails)
-        return self.tree.downlinks_per_leaf
+        if self.plane_tree.tiers == 1:
+            return max(1, self.plane_tree.ports_per_switch // self.hosts.rails_per_host)
+        return self.plane_tree.downlinks_per_leaf
 
     @property
-    def leaf_groups(self) -> int:
+    def leaf_group_count(self) -> int:
         """Return the number of groups, each with one leaf per rail, partly filled ones included."""
-        if self.tree.tiers == 1:
+        if self.plane_tree.tiers == 1:
             return 1
-        return count_rail_scalable_units(self.hosts.count, self.tree.downlinks_per_leaf)
+        return count_rail_scalable_units(self.hosts.host_count, self.plane_tree.downlinks_per_leaf)
 
     @property
     def reference_design(self) -> ReferenceDesign | None:
-        return find_reference_design_for(self.hosts.system.id, self.switch.id)
+        return find_reference_design_for_system(self.hosts.system.id, self.switch.id)
 
     @property
     def systems_per_scalable_unit(self) -> int:
@@ -206,11 +206,11 @@ class FabricResult:
         return published or max(1, self.hosts_per_group // self.hosts.hosts_per_system)
 
     @property
-    def scalable_units(self) -> int:
+    def scalable_unit_count(self) -> int:
         """Return the number of scalable units, partly filled ones included."""
         if self.reference_design:
             return -(-self.hosts.system_count // self.systems_per_scalable_unit)
-        return self.leaf_groups
+        return self.leaf_group_count
 
     @property
     def link_share_of_adapter_rate(self) -> float:
@@ -219,7 +219,7 @@ class FabricResult:
 
     @property
     def compute_network_switches(self) -> int:
-        return self.tree.switches * self.planes
+        return self.plane_tree.switches * self.planes
 
     @property
     def node_links(self) -> int:
@@ -227,7 +227,7 @@ class FabricResult:
 
     @property
     def links_between_switches(self) -> int:
-        return (self.tree.leaf_spine_links + self.tree.spine_core_links) * self.planes
+        return (self.plane_tree.leaf_spine_links + self.plane_tree.spine_core_links) * self.planes
 
     @property
     def compute_network_cables(self) -> int:
@@ -236,15 +236,19 @@ class FabricResult:
     @property
     def compute_network_transceivers(self) -> int:
         switch_ends = self.node_links + 2 * self.links_between_switches
-        each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.hosts_per_system
+        each = (
+            self.hosts.system.nic_cages or self.hosts.rails_per_host * self.hosts.hosts_per_system
+        )
         at_nodes = self.hosts.system_count * each + self.fabric_manager_links * self.planes
-        return at_nodes + -(-switch_ends // (self.switch.ports_per_cage * self.links_per_port))
+        return at_nodes + -(
+            -switch_ends // (self.switch.ports_per_cage * self.links_per_switch_port)
+        )
 
     @property
     def bisection(self) -> float:
         """Return the bandwidth between two halves of the nodes [B/s, one way]."""
         whole = self.hosts.ports * self.planes * self.link_rate / 2
-        return whole / max(1.0, self.tree.oversubscription)
+        return whole / max(1.0, self.plane_tree.oversubscription)
 
     def find_side_network(self, name: str) -> SideNetwork:
         return next(side for side in self.side_networks if side.name == name)
@@ -273,10 +277,10 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
         switch_ports=(switch.ports or 0) * split,
         oversubscription=inputs.oversubscription,
         layout=inputs.layout,
-        tiers=0 if inputs.tiers == "auto" else int(inputs.tiers),
+        requested_tiers=0 if inputs.tiers == "auto" else int(inputs.tiers),
         manager_links=inputs.managers,
     )
-    tree = build_plane_tree(wiring, hosts.count, hosts.rails)
+    tree = build_plane_tree(wiring, hosts.host_count, hosts.rails_per_host)
     if tree is None:
         raise _too_many_hosts_error(wiring, hosts)
     sides = _build_side_networks(inputs, hosts, switch, tree.switches * inputs.planes)
@@ -286,18 +290,22 @@ def compute_fabric(inputs: FabricInputs) -> FabricResult:
 def split_systems_into_hosts(inputs: FabricInputs) -> FabricHosts:
     """Return the hosts of the chosen systems; raises InvalidInputsError for unknown ones."""
     system = find_system(inputs.system)
-    similar = find_system_with_adapters(system) or system
+    similar = find_similar_system_with_adapters(system) or system
     adapters = inputs.adapters or system.nics or similar.nics
     rate = inputs.rate or system.nic or similar.nic
     if adapters is None:
-        raise input_error("adapters", "", _unknown_value_message("adapters", "72", system))
+        raise impossible_input_error(
+            "adapters", "", _unknown_value_message("adapters", "72", system)
+        )
     if rate is None:
-        raise input_error("rate", "", _unknown_value_message("rate", "800 Gbit/s", system))
+        raise impossible_input_error(
+            "rate", "", _unknown_value_message("rate", "800 Gbit/s", system)
+        )
     is_rack = adapters > _MOST_ADAPTERS_OF_SERVER
     trays = adapters // _ADAPTERS_OF_TRAY if is_rack else 1
     if is_rack and adapters % _ADAPTERS_OF_TRAY:
         message = f"A rack with {adapters} adapters cannot be parted into trays of four"
-        raise input_error("adapters", adapters, f"{message}.")
+        raise impossible_input_error("adapters", adapters, f"{message}.")
     rails = adapters // trays
     return FabricHosts(system, inputs.nodes, inputs.nodes * trays, rails, trays, rate)
 
@@ -307,10 +315,10 @@ def _unknown_value_message(field: str, example: str, system: System) -> str:
     return f"The {system.name} is listed without it: write “{label}”, for example {example}."
 
 
-def find_system_with_adapters(system: System) -> System | None:
+def find_similar_system_with_adapters(system: System) -> System | None:
     """Return a listed system with the same GPUs whose adapters stand for unknown ones.
 
-    >>> find_system_with_adapters(find_system("hgx-h100-8")).name
+    >>> find_similar_system_with_adapters(find_system("hgx-h100-8")).name
     'DGX H100'
     """
     return next(
@@ -337,14 +345,14 @@ def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
     part = find_network_part(inputs.switch)
     if part.kind != "switch" or not part.ports or not part.port_rate:
         message = f"The {part.name} is not a switch; take for example the QM9700."
-        raise input_error("switch", inputs.switch, message)
+        raise impossible_input_error("switch", inputs.switch, message)
     return part
 
 
 def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
     endpoints = hosts * rails
-    single = None if wiring.tiers else build_single_switch(endpoints, wiring.switch_ports)
+    single = None if wiring.requested_tiers else build_single_switch(endpoints, wiring.switch_ports)
     if single is not None:
         return single
     down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).down
@@ -356,26 +364,26 @@ def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | N
     if wiring.oversubscription > 1:  # Published non-blocking designs connect leaves as if full.
         links_to_nodes = -(-endpoints // leaves)
     return build_fat_tree(
-        leaves, wiring.switch_ports, wiring.oversubscription, wiring.tiers, links_to_nodes
+        leaves, wiring.switch_ports, wiring.oversubscription, wiring.requested_tiers, links_to_nodes
     )
 
 
-def max_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
+def max_connected_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     """Return the most systems that a tree with this number of tiers can connect [1]."""
     if tiers == 1:
-        return wiring.switch_ports // (hosts.rails * hosts.hosts_per_system)
+        return wiring.switch_ports // (hosts.rails_per_host * hosts.hosts_per_system)
     down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).down
     leaves = max_leaves(wiring.switch_ports, wiring.oversubscription, tiers)
     if wiring.layout == "rail":
-        leaves -= leaves % hosts.rails
-    capacity = leaves * down // hosts.rails
+        leaves -= leaves % hosts.rails_per_host
+    capacity = leaves * down // hosts.rails_per_host
     return max(0, capacity // hosts.hosts_per_system)
 
 
 def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
-    tiers = wiring.tiers or 3
-    most = format_number(max_systems(wiring, hosts, tiers))
-    return input_error(
+    tiers = wiring.requested_tiers or 3
+    most = format_number(max_connected_systems(wiring, hosts, tiers))
+    return impossible_input_error(
         "nodes",
         hosts.system_count,
         f"{format_number(hosts.system_count)} systems are too many for {tiers} tiers of "
@@ -386,16 +394,16 @@ def _too_many_hosts_error(wiring: PlaneWiring, hosts: FabricHosts) -> Exception:
 def _build_side_networks(
     inputs: FabricInputs, hosts: FabricHosts, switch: NetworkPart, compute_switches: int
 ) -> tuple[SideNetwork, ...]:
-    of_nodes = hosts.count * inputs.storage_links
+    of_nodes = hosts.host_count * inputs.storage_links
     extra = inputs.storage_ports
     stored = of_nodes + (-(-of_nodes // 4) if extra is None else extra)
-    in_band = 2 * (hosts.count + inputs.servers)
+    in_band = 2 * (hosts.host_count + inputs.servers)
     sides = [
         _build_side_network("Storage", switch, stored, 1.0),
         _build_side_network("In-band", find_network_part(_IN_BAND_SWITCH), in_band, _IN_BAND_RATIO),
     ]
     compute_switches += sum(s.tree.switches for s in sides)
-    boards = hosts.count + inputs.servers + compute_switches
+    boards = hosts.host_count + inputs.servers + compute_switches
     part = find_network_part(_OUT_OF_BAND_SWITCH)
     sides.append(
         SideNetwork("Out-of-band", part, boards, _build_leaf_only_tree(boards, part.ports or 48))
@@ -404,7 +412,7 @@ def _build_side_networks(
 
 
 def _build_side_network(
-    name: str, switch: NetworkPart, endpoints: int, ratio: float
+    name: str, switch: NetworkPart, endpoints: int, oversubscription: float
 ) -> SideNetwork:
     """Return a network with at least two leaves, so that one may fail."""
     ports = switch.ports or 64
@@ -412,12 +420,14 @@ def _build_side_network(
         return SideNetwork(name, switch, 0, _build_leaf_only_tree(0, ports))
     if endpoints <= ports:
         return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
-    down = split_leaf_ports(ports, ratio).down
+    down = split_leaf_ports(ports, oversubscription).down
     leaves = -(-endpoints // down)
-    tree = build_fat_tree(leaves, ports, ratio)
+    tree = build_fat_tree(leaves, ports, oversubscription)
     if tree is None:
         message = f"{format_number(endpoints)} ports are too many for three tiers"
-        raise input_error("nodes", endpoints, f"{message} of {switch.name}: {name.lower()}.")
+        raise impossible_input_error(
+            "nodes", endpoints, f"{message} of {switch.name}: {name.lower()}."
+        )
     return SideNetwork(name, switch, endpoints, tree)
 
 
@@ -453,7 +463,9 @@ def build_switch_count_chart(result: FabricResult) -> Chart:
     points: list[tuple[float, float]] = []
     for stop in range(stride, reach + stride, stride):
         for nodes in sorted({stop - stride + 1, stop}):
-            tree = build_plane_tree(result.wiring, nodes * hosts.hosts_per_system, hosts.rails)
+            tree = build_plane_tree(
+                result.plane_wiring, nodes * hosts.hosts_per_system, hosts.rails_per_host
+            )
             if tree is not None:
                 points.append((float(nodes), float(tree.switches * result.planes)))
     here = (float(hosts.system_count), float(result.compute_network_switches))
@@ -468,9 +480,12 @@ def build_switch_count_chart(result: FabricResult) -> Chart:
 
 
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
-    hosts, wiring = result.hosts, result.wiring
+    hosts, wiring = result.hosts, result.plane_wiring
     capacity = (
-        result.tree.leaves * result.tree.downlinks_per_leaf // hosts.rails // hosts.hosts_per_system
+        result.plane_tree.leaves
+        * result.plane_tree.downlinks_per_leaf
+        // hosts.rails_per_host
+        // hosts.hosts_per_system
     )
     more = _next_system_count_with_other_switches(result, max(capacity, hosts.system_count) + 1)
     ratio = 1.0 if wiring.oversubscription > 1 else 2.0
@@ -498,34 +513,34 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
     )
 
 
-def _next_system_count_with_other_switches(result: FabricResult, last: int) -> int:
-    """Return the first larger number of systems that needs other switches, `last` at most."""
-    for systems in range(result.hosts.system_count + 1, last):
-        if _describe_switch_change(result, result.wiring, systems):
+def _next_system_count_with_other_switches(result: FabricResult, max_system_count: int) -> int:
+    """Return the first larger number of systems that needs other switches, `max_system_count` at most."""
+    for systems in range(result.hosts.system_count + 1, max_system_count):
+        if _describe_switch_change(result, result.plane_wiring, systems):
             return systems
-    return last
+    return max_system_count
 
 
 def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = result.hosts
-    tree = build_plane_tree(wiring, systems * hosts.hosts_per_system, hosts.rails)
+    tree = build_plane_tree(wiring, systems * hosts.hosts_per_system, hosts.rails_per_host)
     if tree is None:
-        most = format_number(max_systems(wiring, hosts, wiring.tiers or 3))
+        most = format_number(max_connected_systems(wiring, hosts, wiring.requested_tiers or 3))
         return f"Too many: {most} systems at most."
     text = describe_switches(tree, result.planes)
-    if text == describe_switches(result.tree, result.planes):
+    if text == describe_switches(result.plane_tree, result.planes):
         return ""
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def describe_manager_links(result: FabricResult) -> str:
+def describe_unplaced_manager_links(result: FabricResult) -> str:
     """Return that the links of fabric managers find no port; empty if they do, or there are none."""
-    if result.fabric_manager_links == result.wiring.manager_links:
+    if result.fabric_manager_links == result.plane_wiring.manager_links:
         return ""
     return (
         f"All leaf ports are taken by {format_number(result.hosts.system_count)} systems, so that the "
-        f"{result.wiring.manager_links} links of fabric managers are left out: take one "
+        f"{result.plane_wiring.manager_links} links of fabric managers are left out: take one "
         "system fewer, as published designs do, and the fabric managers get its ports."
     )
 

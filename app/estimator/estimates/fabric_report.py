@@ -5,13 +5,13 @@ from app.estimator.estimates.fabric import (
     FabricResult,
     build_switch_count_chart,
     compute_fabric,
-    describe_manager_links,
     describe_switches,
+    describe_unplaced_manager_links,
     find_flips,
-    find_system_with_adapters,
-    max_systems,
+    find_similar_system_with_adapters,
+    max_connected_systems,
 )
-from app.estimator.formula_steps import StepBuilder, format_product, format_term
+from app.estimator.formula_steps import StepBuilder, format_term, multiply_formula
 from app.estimator.hardware.catalog import NetworkPart
 from app.estimator.hardware.fat_tree import FatTree
 from app.estimator.registry import EstimateSpec
@@ -60,31 +60,33 @@ OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
         "switches",
         "Switches",
         better="less",
-        read=lambda r: OutputValue(r.compute_network_switches, note=describe_manager_links(r)),
+        read=lambda r: OutputValue(
+            r.compute_network_switches, note=describe_unplaced_manager_links(r)
+        ),
         primary=True,
     ),
-    OutputSpec("leaves", "Leaf switches", read=lambda r: r.tree.leaves * r.planes),
-    OutputSpec("spines", "Spine switches", read=lambda r: r.tree.spines * r.planes),
-    OutputSpec("cores", "Core switches", read=lambda r: r.tree.cores * r.planes),
-    OutputSpec("tiers", "Tiers", read=lambda r: r.tree.tiers),
+    OutputSpec("leaves", "Leaf switches", read=lambda r: r.plane_tree.leaves * r.planes),
+    OutputSpec("spines", "Spine switches", read=lambda r: r.plane_tree.spines * r.planes),
+    OutputSpec("cores", "Core switches", read=lambda r: r.plane_tree.cores * r.planes),
+    OutputSpec("tiers", "Tiers", read=lambda r: r.plane_tree.tiers),
     OutputSpec("cables", "Cables", better="less", read=lambda r: r.compute_network_cables),
     OutputSpec("node_links", "Cables to nodes"),
     OutputSpec(
         "leaf_spine_links",
         "Cables from leaf to spine",
-        read=lambda r: r.tree.leaf_spine_links * r.planes,
+        read=lambda r: r.plane_tree.leaf_spine_links * r.planes,
     ),
     OutputSpec(
         "spine_core_links",
         "Cables from spine to core",
-        read=lambda r: r.tree.spine_core_links * r.planes,
+        read=lambda r: r.plane_tree.spine_core_links * r.planes,
     ),
     OutputSpec("transceivers", "Transceivers", read=lambda r: r.compute_network_transceivers),
     OutputSpec(
-        "oversubscription", "Oversubscription", "", "less", lambda r: r.tree.oversubscription
+        "oversubscription", "Oversubscription", "", "less", lambda r: r.plane_tree.oversubscription
     ),
     OutputSpec("bisection", "Bisection bandwidth", "B/s", "more"),
-    OutputSpec("scalable_units", "Scalable units", read=lambda r: r.scalable_units),
+    OutputSpec("scalable_units", "Scalable units", read=lambda r: r.scalable_unit_count),
     OutputSpec(
         "nodes_per_unit", "Nodes of a full unit", "node", read=lambda r: r.systems_per_scalable_unit
     ),
@@ -93,7 +95,7 @@ OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
         "Most systems in these tiers",
         "node",
         "more",
-        lambda r: max_systems(r.wiring, r.hosts, r.tree.tiers),
+        lambda r: max_connected_systems(r.plane_wiring, r.hosts, r.plane_tree.tiers),
     ),
     *(_side_network_output(name) for name in ("Storage", "In-band", "Out-of-band")),
     OutputSpec("power", "Power of the compute switches", "W", "less", _switch_power_value),
@@ -111,18 +113,18 @@ def estimate(inputs: FabricInputs) -> Estimate:
         pictures=(build_switch_count_chart(result),),
         tables=(_build_table(result),),
         notes=_build_notes(inputs, result),
-        changes=find_flips(inputs, result),
+        flips=find_flips(inputs, result),
     )
 
 
 def _build_verdict(result: FabricResult) -> Verdict:
     hosts = result.hosts
-    text = describe_switches(result.tree, result.planes)
+    text = describe_switches(result.plane_tree, result.planes)
     gpus = format_value(hosts.system_count * hosts.system.gpus, "GPU")
     size = f"{format_number(hosts.system_count)} {hosts.system.name} with {gpus}"
     units = ""
-    if result.scalable_units > 1:
-        units = f" in {format_number(result.scalable_units)} scalable units"
+    if result.scalable_unit_count > 1:
+        units = f" in {format_number(result.scalable_unit_count)} scalable units"
     is_slow = result.link_share_of_adapter_rate < 1
     join = "It joins" if text == "one switch" else "They join"
     lead = f"{text[:1].upper()}{text[1:]}"
@@ -134,7 +136,7 @@ def _build_verdict(result: FabricResult) -> Verdict:
         f"{lead}, slower than the adapters." if is_slow else f"{lead}.",
         f"{join} {size}{units} {network_text}, {_describe_blocking(result)}, over "
         f"{format_number(result.compute_network_cables)} cables of the compute network. "
-        f"{describe_manager_links(result)}".strip(),
+        f"{describe_unplaced_manager_links(result)}".strip(),
     )
 
 
@@ -143,7 +145,7 @@ def _describe_blocking(result: FabricResult) -> str:
         return (
             f"at {format_value(result.link_share_of_adapter_rate, '%')} of the rate of the adapters"
         )
-    ratio = result.tree.oversubscription
+    ratio = result.plane_tree.oversubscription
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
@@ -151,24 +153,28 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
     hosts = result.hosts
     nodes = "hosts × adapters + links to the fabric manager"
     steps = [
-        _STEPS.line(
+        _STEPS.build_step(
             "node_links",
             f"({nodes}) × planes" if result.planes > 1 else nodes,
             _multiply_by_planes(
-                f"{format_term(hosts.count)} × {hosts.rails} + {result.fabric_manager_links}",
+                f"{format_term(hosts.host_count)} × {hosts.rails_per_host} + {result.fabric_manager_links}",
                 result.planes,
             ),
             result.node_links,
             "superpod-h100",
         )
     ]
-    if result.tree.spines:
+    if result.plane_tree.spines:
         steps += _tree_steps(inputs, result)
     steps.append(
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "bisection",
             "[adapters] × [rate] ÷ 2 ÷ [oversubscription]",
-            (hosts.ports, (result.link_rate * result.planes, "B/s"), result.tree.oversubscription),
+            (
+                hosts.ports,
+                (result.link_rate * result.planes, "B/s"),
+                result.plane_tree.oversubscription,
+            ),
             result.bisection,
             "leiserson-1985",
         )
@@ -177,10 +183,10 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
 
 
 def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]:
-    tree, planes = result.tree, result.planes
+    tree, planes = result.plane_tree, result.planes
     free_ports = tree.ports_per_switch - tree.downlinks_per_leaf - tree.uplinks_per_leaf
     steps = [
-        _STEPS.line(
+        _STEPS.build_step(
             "leaves",
             "ports − uplinks to spines" + " − ports left free" * bool(free_ports),
             f"{tree.ports_per_switch} − {tree.uplinks_per_leaf}"
@@ -190,7 +196,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
             label="Ports of a leaf to nodes",
         ),
         _leaf_step(inputs, result),
-        _STEPS.line(
+        _STEPS.build_step(
             "spines",
             "uplinks of a leaf ÷ its links to each spine × pods",
             _spine_count_formula(tree, planes),
@@ -200,7 +206,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
     ]
     if tree.cores:
         steps.append(
-            _STEPS.line(
+            _STEPS.build_step(
                 "cores",
                 "spines of a pod × cores that each of them joins",
                 _multiply_by_planes(
@@ -210,18 +216,18 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
                 "superpod-b200",
             )
         )
-    if tree.links_to_nodes:
+    if tree.fullest_leaf_links_to_nodes:
         steps.append(
-            _STEPS.line(
+            _STEPS.build_step(
                 "oversubscription",
                 "links of the fullest leaf to nodes ÷ its uplinks",
-                f"{tree.links_to_nodes} ÷ {tree.uplinks_per_leaf}",
+                f"{tree.fullest_leaf_links_to_nodes} ÷ {tree.uplinks_per_leaf}",
                 tree.oversubscription,
                 "leiserson-1985",
             )
         )
     steps.append(
-        _STEPS.line(
+        _STEPS.build_step(
             "leaf_spine_links",
             "leaves × uplinks of a leaf" + (" + spines × half of the ports" * bool(tree.cores)),
             _multiply_by_planes(
@@ -238,25 +244,25 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
 
 
 def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
-    tree, rails, planes = result.tree, result.hosts.rails, result.planes
-    is_rail_aligned = inputs.layout == "rail" and tree.leaves == result.leaf_groups * rails
+    tree, rails, planes = result.plane_tree, result.hosts.rails_per_host, result.planes
+    is_rail_aligned = inputs.layout == "rail" and tree.leaves == result.leaf_group_count * rails
     if is_rail_aligned:
         formula = "leaf switches for each adapter × adapters of a host"
-        line = f"{result.leaf_groups} × {rails}"
+        line = f"{result.leaf_group_count} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
         line = f"⌈{format_term(result.node_links // planes)} ÷ {tree.downlinks_per_leaf}⌉"
-        rails_per_leaf = max(1, tree.downlinks_per_leaf // result.hosts.count)
+        rails_per_leaf = max(1, tree.downlinks_per_leaf // result.hosts.host_count)
         if inputs.layout == "rail" and tree.leaves == -(-rails // rails_per_leaf) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
             line = f"max(⌈{rails} ÷ {rails_per_leaf}⌉, {line})"
-    return _STEPS.line(
+    return _STEPS.build_step(
         "leaves", formula, _multiply_by_planes(line, planes), tree.leaves * planes, "superpod-h100"
     )
 
 
 def _multiply_by_planes(line: str, planes: int) -> str:
-    return format_product(line, planes) if planes > 1 else line
+    return multiply_formula(line, planes) if planes > 1 else line
 
 
 def _spine_count_formula(tree: FatTree, planes: int) -> str:
@@ -267,7 +273,7 @@ def _spine_count_formula(tree: FatTree, planes: int) -> str:
 
 def _side_network_steps(result: FabricResult) -> list[FormulaStep]:
     return [
-        _STEPS.line(
+        _STEPS.build_step(
             _side_switches_name(side.name),
             f"leaf + spine + core switches: {format_term(side.endpoints)} ports on {side.switch.name}",
             " + ".join(
@@ -285,7 +291,7 @@ def _side_network_steps(result: FabricResult) -> list[FormulaStep]:
 
 def _build_table(result: FabricResult) -> ResultTable:
     rows = [
-        _network_row("Compute", result.switch, result.node_links, result.tree, result.planes),
+        _network_row("Compute", result.switch, result.node_links, result.plane_tree, result.planes),
         *(_network_row(s.name, s.switch, s.endpoints, s.tree) for s in result.side_networks),
     ]
     columns = ("Network", "Switch", "Ports", "Leaf", "Spine", "Core", "Cables")
@@ -302,23 +308,23 @@ def _network_row(
 
 
 def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
-    hosts, tree = result.hosts, result.tree
-    notes = [_CABLES, _AS_LINKED if tree.links_to_nodes else _FULL]
+    hosts, tree = result.hosts, result.plane_tree
+    notes = [_CABLES, _AS_LINKED if tree.fullest_leaf_links_to_nodes else _FULL]
     if result.reference_design:
         notes.append(
             "A scalable unit is the group of systems by which a cluster grows: "
             f"{format_number(result.systems_per_scalable_unit)} in {result.reference_design.name}."
         )
-    if inputs.managers > 0 and (tree.leaves * tree.downlinks_per_leaf) % hosts.rails == 0:
+    if inputs.managers > 0 and (tree.leaves * tree.downlinks_per_leaf) % hosts.rails_per_host == 0:
         notes.append(_MANAGERS)
     if hosts.hosts_per_system > 1:
         notes.append(
             f"The {hosts.system.name} counts as {hosts.hosts_per_system} compute trays with "
-            f"{hosts.rails} adapters each, as a leaf counts ports."
+            f"{hosts.rails_per_host} adapters each, as a leaf counts ports."
         )
-    if inputs.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:
+    if inputs.layout == "rail" and 0 < tree.leaves < hosts.rails_per_host and tree.spines:
         notes.append(
-            f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
+            f"Few nodes: {hosts.rails_per_host} rails share {tree.leaves} leaves, and growing "
             "means new cables."
         )
     return (*_assumed_adapter_notes(inputs, result), *notes, *_link_rate_notes(result), _MANAGEMENT)
@@ -327,7 +333,7 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
 def _assumed_adapter_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
     """Say whose adapters are taken for a system that is listed without any."""
     system = result.hosts.system
-    similar = find_system_with_adapters(system)
+    similar = find_similar_system_with_adapters(system)
     is_given = (inputs.adapters or system.nics) and (inputs.rate or system.nic)
     if is_given or similar is None:
         return ()
@@ -343,10 +349,10 @@ def _assumed_adapter_notes(inputs: FabricInputs, result: FabricResult) -> tuple[
 
 def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
     notes = []
-    if result.links_per_port > 1:
+    if result.links_per_switch_port > 1:
         notes.append(
             f"Each port of {format_value((result.switch.port_rate or 0) * 8e-9)} Gbit/s "
-            f"is split into {result.links_per_port}."
+            f"is split into {result.links_per_switch_port}."
         )
     if result.link_share_of_adapter_rate < 1:
         notes.append(
@@ -386,10 +392,10 @@ ENTRY = EstimateSpec(
     title="Network fabric",
     summary="Switches, cables and transceivers that join a number of systems.",
     group="Cluster",
-    inputs=FabricInputs,
-    answer=estimate,
+    inputs_type=FabricInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("switches", "cables", "power"),
-    main=("system", "nodes", "switch"),
+    most_important_outputs=("switches", "cables", "power"),
+    main_inputs=("system", "nodes", "switch"),
     topic="interconnects",
 )

@@ -13,7 +13,7 @@ from app.estimator.common_inputs import (
     LLAMA_CPP,
     LOAD,
     TRANSFORMERS,
-    input_error,
+    impossible_input_error,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
@@ -27,27 +27,27 @@ from app.estimator.memory.inference_memory import (
     WORKSPACE,
     EngineMemory,
     HybridBlocks,
-    RefusedStart,
-    compute_loaded_model_bytes,
+    VllmStartRefusal,
+    build_hybrid_blocks,
+    compute_bytes_while_loading,
     compute_usable_engine_bytes,
-    find_refused_start,
-    hybrid_blocks,
+    find_vllm_start_refusal,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
     longest_context,
     profiled_peak_bytes,
-    prompt_temporary_bytes,
     recurrent_state_bytes,
     round_up_to_blocks,
+    widest_layer_prompt_bytes,
 )
 from app.estimator.memory.parallel_layout import (
-    loadable_gpu_counts,
-    published_fp8_warning,
-    quantization_block_problem,
-    serving_pipeline_problem,
-    shared_model_problem,
+    filter_loadable_gpu_counts,
+    find_model_sharing_problem,
+    find_quantization_block_problem,
+    find_serving_pipeline_problem,
+    list_tensor_parallel_sizes,
     split_into_serving_stages,
-    tensor_parallel_choices,
+    warn_of_unloadable_published_fp8,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -55,14 +55,18 @@ from app.estimator.models.number_formats import (
     CACHE_BITS,
     GGUF_CACHES,
     GGUF_FORMATS,
-    gpu_weight_bytes,
     mxfp4_expert_padding_bytes,
+    other_weight_format_hint,
     resolve_weight_format,
-    suggest_other_weight_format,
     weight_bytes_by_split,
+    weight_bytes_per_gpu,
 )
 from app.estimator.result import Bounds
-from app.estimator.serving.engine import PaddingShares, expert_padding_shares, fp8_problem
+from app.estimator.serving.engine import (
+    PaddingShares,
+    expert_padding_shares,
+    find_fp8_problem,
+)
 
 GENERAL = "general"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
@@ -212,7 +216,7 @@ class MemoryAtGpuCount(NamedTuple):
     usable_bytes: float
 
 
-class TemporaryAndOverhead(NamedTuple):
+class TemporaryAndOverheadBytes(NamedTuple):
     """Bytes of temporary tensors, and outside of the framework unless these are typed [B]."""
 
     temporary: float
@@ -222,22 +226,22 @@ class TemporaryAndOverhead(NamedTuple):
 class CacheLimits(NamedTuple):
     """The longest context and the most sequences that memory holds; None if it holds any."""
 
-    context: int | None
-    sequences: int | None
+    longest_context: int | None
+    most_sequences: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceLimits:
     """How far each input can go before the GPU is full.
 
-    Of the usable bytes, `cache_bytes` are left for the cache, enough for `cached_tokens` in
+    Of the usable bytes, `cache_bytes_per_gpu` are left for the cache, enough for `cached_tokens` in
     `cached_blocks`; None if it holds any number.
     """
 
     cache_limits: CacheLimits
     fewest_gpus: int | None
-    usable_bytes: float
-    cache_bytes: float
+    usable_bytes_per_gpu: float
+    cache_bytes_per_gpu: float
     cached_tokens: int | None
     cached_blocks: int | None
     memory_by_gpu_count: tuple[MemoryAtGpuCount, ...]
@@ -260,13 +264,13 @@ class InferenceMemoryResult:
 
     @property
     def is_full(self) -> bool:
-        return self.memory_per_gpu.total > self.limits.usable_bytes
+        return self.memory_per_gpu.total > self.limits.usable_bytes_per_gpu
 
     @property
     def surely_fits(self) -> bool:
         """Return whether it fits by the upper end of the range, too."""
         most = plausible_memory_range(self.inputs, self.memory_per_gpu).high
-        return most <= self.limits.usable_bytes
+        return most <= self.limits.usable_bytes_per_gpu
 
 
 # Memory outside of weights, cache and activations: CUDA context and libraries, and
@@ -302,7 +306,9 @@ def compute_active_mlp_width(model: Architecture) -> float:
     )
 
 
-def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
+def compute_gpu_memory_use(
+    model: Architecture, inputs: InferenceMemoryInputs, gpus: int
+) -> GpuMemoryUse:
     if inputs.engine == TRANSFORMERS:
         return _transformers_memory_use(model, inputs, gpus)
     width, sharing = CACHE_BITS[inputs.cache] / 8, attention_tensor_parallel_size(inputs, gpus)
@@ -311,11 +317,11 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_state_bytes(model) / sharing
     if shared := shared_hybrid_blocks(model, inputs, gpus):
-        sequence = shared.blocks_of_sequence(inputs.context) * shared.size
+        sequence = shared.count_blocks_of_sequence(inputs.context) * shared.block_bytes
     other = _temporary_and_overhead_bytes(model, inputs, gpus, own)
     shares, padding = _repacking_padding_per_gpu(model, inputs, gpus)
     return GpuMemoryUse(
-        weights=gpu_weight_bytes(model, inputs.weights, sharing, gpus),
+        weights=weight_bytes_per_gpu(model, inputs.weights, sharing, gpus),
         cache=sequence * own,
         activations=other.temporary,
         overhead=other.overhead if inputs.overhead is None else inputs.overhead,
@@ -329,14 +335,14 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 _GENERATED = Bounds(0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
-def overhead_factors(inputs: InferenceMemoryInputs) -> Bounds:
+def overhead_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
         return Bounds(1.0, 1.0)
     return LOGGED_OVERHEAD if inputs.engine in LOGGED else OVERHEAD
 
 
-def activation_factors(inputs: InferenceMemoryInputs) -> Bounds:
+def activation_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
     return LOGGED_ACTIVE if inputs.engine in LOGGED else ACTIVE
 
 
@@ -348,26 +354,28 @@ def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryU
     lowest, highest = (
         fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
         for overhead_factor, activation_factor in zip(
-            overhead_factors(inputs), activation_factors(inputs), strict=True
+            overhead_range_factors(inputs), activation_range_factors(inputs), strict=True
         )
     )
     unsure = memory_use.most_padding - memory_use.padding
     return Bounds(lowest, max(highest, fixed + memory_use.started) + unsure)
 
 
-def fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
+def find_fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
     """Return the pipeline stage that takes most memory, as a model of its own."""
     stages = split_into_serving_stages(model, inputs.pipeline_parallel)
     return max(
         (stage for stage, _ in stages),
-        key=lambda stage: gpu_memory_use(stage, inputs, inputs.tensor_parallel).total,
+        key=lambda stage: compute_gpu_memory_use(stage, inputs, inputs.tensor_parallel).total,
     )
 
 
-def memory_use_of_all_gpus(model: Architecture, inputs: InferenceMemoryInputs) -> GpuMemoryUse:
+def compute_memory_use_of_all_gpus(
+    model: Architecture, inputs: InferenceMemoryInputs
+) -> GpuMemoryUse:
     gpus = inputs.tensor_parallel
     uses = [
-        (gpu_memory_use(stage, inputs, gpus), number * gpus)
+        (compute_gpu_memory_use(stage, inputs, gpus), number * gpus)
         for stage, number in split_into_serving_stages(model, inputs.pipeline_parallel)
     ]
     names = [field.name for field in dataclasses.fields(GpuMemoryUse)]
@@ -381,26 +389,30 @@ def shared_hybrid_blocks(
     if inputs.engine not in ENGINES or not ENGINES[inputs.engine].caches_hybrids_in_blocks:
         return None
     sharing = attention_tensor_parallel_size(inputs, gpus)
-    return hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
+    return build_hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
-def find_refused_start_of_launch(
+def find_start_refusal_of_inputs(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> RefusedStart | None:
+) -> VllmStartRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has."""
     gpus = inputs.tensor_parallel
     shared = shared_hybrid_blocks(model, inputs, gpus)
     if shared is None or not ENGINES[inputs.engine].refuses_sequences_beyond_blocks:
         return None
-    memory_use = gpu_memory_use(model, inputs, gpus)
+    memory_use = compute_gpu_memory_use(model, inputs, gpus)
     free = usable_memory(inputs, gpu, memory_use, gpus) - memory_use.bytes_without_cache
-    default = engine_memory(inputs, inputs.engine).profiled_sequences
-    return find_refused_start(shared, inputs.cache_memory or free, inputs.max_sequences, default)
+    default = find_engine_memory_on_gpu(inputs, inputs.engine).profiled_sequences
+    return find_vllm_start_refusal(
+        shared, inputs.cache_memory or free, inputs.max_sequences, default
+    )
 
 
-def count_engine_sequences(inputs: InferenceMemoryInputs) -> int:
+def engine_sequence_limit(inputs: InferenceMemoryInputs) -> int:
     """Return the most sequences of the engine, its own number where none is given."""
-    return inputs.max_sequences or engine_memory(inputs, inputs.engine).profiled_sequences
+    return (
+        inputs.max_sequences or find_engine_memory_on_gpu(inputs, inputs.engine).profiled_sequences
+    )
 
 
 def _compute_default_engine_startup_bytes(
@@ -412,7 +424,7 @@ def _compute_default_engine_startup_bytes(
     """
     if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
-    engine = engine_memory(inputs, DEFAULT_ENGINE)
+    engine = find_engine_memory_on_gpu(inputs, DEFAULT_ENGINE)
     sharing = attention_tensor_parallel_size(inputs, gpus)
     return profiled_peak_bytes(
         model, engine, sharing, inputs.step_tokens
@@ -440,16 +452,16 @@ def sequences_per_gpu(inputs: InferenceMemoryInputs, gpus: int) -> int:
 
 def _temporary_and_overhead_bytes(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int, sequences: int
-) -> TemporaryAndOverhead:
+) -> TemporaryAndOverheadBytes:
     sharing = attention_tensor_parallel_size(inputs, gpus)
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = activation_bytes(model, tokens, sequences, sharing)
-        return TemporaryAndOverhead(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
-    engine = engine_memory(inputs, inputs.engine)
+        return TemporaryAndOverheadBytes(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
+    engine = find_engine_memory_on_gpu(inputs, inputs.engine)
     sharing = 1 if inputs.engine == LLAMA_CPP else sharing  # Its layers are on one GPU each.
     active = profiled_peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
-    return TemporaryAndOverhead(active, engine.bytes_outside_framework(gpus))
+    return TemporaryAndOverheadBytes(active, engine.bytes_outside_framework(gpus))
 
 
 def _transformers_memory_use(
@@ -459,15 +471,15 @@ def _transformers_memory_use(
 
     Each GPU has its own temporary tensors; the peak may occur while loading.
     """
-    stored = weight_bytes_by_split(model, inputs.weights).total / gpus
+    stored = weight_bytes_by_split(model, inputs.weights).total_bytes / gpus
     width = CACHE_BITS[inputs.cache] / 8
     sequence = kv_cache_elements_per_sequence(model, inputs.context, 1, width) * width
     sequence += recurrent_state_bytes(model)
     cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
     overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
-    running = prompt_temporary_bytes(model, inputs.concurrent * prompt)
-    loading = compute_loaded_model_bytes(model, inputs.weights) / gpus
+    running = widest_layer_prompt_bytes(model, inputs.concurrent * prompt)
+    loading = compute_bytes_while_loading(model, inputs.weights) / gpus
     return GpuMemoryUse(
         weights=stored,
         cache=cache,
@@ -476,15 +488,15 @@ def _transformers_memory_use(
     )
 
 
-def engine_memory(inputs: InferenceMemoryInputs, engine: str) -> EngineMemory:
-    """Return what the engine called `engine` uses, with its defaults on this GPU."""
+def find_engine_memory_on_gpu(inputs: InferenceMemoryInputs, engine_id: str) -> EngineMemory:
+    """Return what the engine called `engine_id` uses, with its defaults on this GPU."""
     gpu = find_accelerator(inputs.gpu)
-    return ENGINES[engine].with_defaults_for_gpu(
+    return ENGINES[engine_id].with_defaults_for_gpu(
         gpu.name, inputs.shown_memory or gpu.engine_visible_memory
     )
 
 
-def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
+def program_visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
     """Return the memory of one GPU that programs get [B].
 
     The general formula counts with what the driver shows, as one does by hand.
@@ -494,7 +506,7 @@ def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
     return inputs.shown_memory or gpu.engine_visible_memory
 
 
-def is_part_of_gpu(inputs: InferenceMemoryInputs, gpu: Accelerator) -> bool:
+def is_mig_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> bool:
     """Return whether the memory is that of a MIG instance, which no link joins with others."""
     shown = inputs.shown_memory
     return shown is not None and gpu.mig_instances > 0 and shown < _WHOLE * gpu.capacity
@@ -507,7 +519,7 @@ def usable_memory(
     inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse, gpus: int
 ) -> float:
     """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
-    memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
+    memory, share = program_visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
         limit = compute_usable_engine_bytes(
@@ -522,14 +534,14 @@ def usable_memory(
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
     form = resolve_weight_format(model, inputs.weights)
-    reason = fp8_problem(gpu, form, inputs.engine, has_experts=model.is_routed)
+    reason = find_fp8_problem(gpu, form, inputs.engine, has_experts=model.is_routed)
     if reason or (form.math != "fp8" and gpu.lacks_format(form.id)):
-        raise input_error(
+        raise impossible_input_error(
             "weights",
             inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{suggest_other_weight_format(model, inputs.weights)}; it has "
-            f"{dense_rate_formats(gpu)}. {reason or ''}".strip(),
+            f"{other_weight_format_hint(model, inputs.weights)}; it has "
+            f"{list_formats_with_dense_rate(gpu)}. {reason or ''}".strip(),
         )
     for field, value, owner in (
         ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
@@ -537,26 +549,28 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
     ):
         if owner and inputs.engine not in (LLAMA_CPP, GENERAL):
             message = "This format is of llama.cpp and Ollama: choose them as the engine."
-            raise input_error(field, value, message)
-    problem = shared_model_problem(model, inputs.tensor_parallel, inputs.engine)
+            raise impossible_input_error(field, value, message)
+    problem = find_model_sharing_problem(model, inputs.tensor_parallel, inputs.engine)
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:
-        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+        raise impossible_input_error("tensor_parallel", inputs.tensor_parallel, problem)
     if inputs.pipeline_parallel > 1:
         _validate_pipeline(model, inputs)
-    if inputs.graphs >= visible_memory(inputs, gpu):
+    if inputs.graphs >= program_visible_memory(inputs, gpu):
         message = f"CUDA graphs leave no memory of the {gpu.name}."
-        raise input_error("graphs", inputs.graphs, message)
+        raise impossible_input_error("graphs", inputs.graphs, message)
     if inputs.prompt is not None and inputs.prompt > inputs.context:
         message = f"The context has {inputs.context} tokens, its prompt among them."
-        raise input_error("prompt", inputs.prompt, message)
+        raise impossible_input_error("prompt", inputs.prompt, message)
     if not gpu.engine_visible_memory:
-        raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
+        raise impossible_input_error(
+            "gpu", inputs.gpu, f"The memory of the {gpu.name} is not known."
+        )
 
 
 def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> None:
     stages = inputs.pipeline_parallel
-    problem = serving_pipeline_problem(model, stages)
+    problem = find_serving_pipeline_problem(model, stages)
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP) or inputs.weights in GGUF_FORMATS:
         problem = (
             "Transformers and llama.cpp deal out whole layers by themselves: use 1, and count "
@@ -565,16 +579,16 @@ def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> No
     elif inputs.attention == DATA_PARALLEL:
         problem = "Stages are not computed together with data-parallel attention: use 1."
     if problem:
-        raise input_error("pipeline_parallel", stages, problem)
+        raise impossible_input_error("pipeline_parallel", stages, problem)
 
 
-def dense_rate_formats(gpu: Accelerator) -> str:
+def list_formats_with_dense_rate(gpu: Accelerator) -> str:
     names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
     known = [n.upper() for n in names if getattr(gpu, n)]
     return ", ".join(known) if known else "no published rates"
 
 
-def find_limits(
+def compute_inference_limits(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse
 ) -> InferenceLimits:
     limit = usable_memory(inputs, gpu, memory_use, inputs.tensor_parallel)
@@ -588,19 +602,19 @@ def find_limits(
     return InferenceLimits(
         cache_limits=cache_limits,
         fewest_gpus=fewest_fitting_gpus(sizes, lambda memory_use: memory_use.total),
-        usable_bytes=limit,
-        cache_bytes=cache_bytes,
+        usable_bytes_per_gpu=limit,
+        cache_bytes_per_gpu=cache_bytes,
         cached_tokens=(tokens := _count_cached_tokens(model, inputs, cache_bytes)),
         cached_blocks=_count_cached_blocks(model, inputs, cache_bytes, tokens),
         memory_by_gpu_count=sizes,
     )
 
 
-def fits_with(
+def fits_with_changed_inputs(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
 ) -> bool:
     changed = dataclasses.replace(inputs, **changes)
-    memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
+    memory_use = compute_gpu_memory_use(model, changed, inputs.tensor_parallel)
     return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
 
 
@@ -610,8 +624,8 @@ def _count_cached_tokens(
     """Return the tokens that the cache has room for, in sequences of the given context."""
     gpus = inputs.tensor_parallel
     if shared := shared_hybrid_blocks(model, inputs, gpus):
-        blocks = int(cache_bytes // shared.size)
-        return int(blocks / shared.blocks_of_sequence(inputs.context) * inputs.context)
+        blocks = int(cache_bytes // shared.block_bytes)
+        return int(blocks / shared.count_blocks_of_sequence(inputs.context) * inputs.context)
     each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
     return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
@@ -620,7 +634,7 @@ def _count_cached_blocks(
     model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float, tokens: int | None
 ) -> int | None:
     if shared := shared_hybrid_blocks(model, inputs, inputs.tensor_parallel):
-        return int(cache_bytes // shared.size)
+        return int(cache_bytes // shared.block_bytes)
     return None if tokens is None else tokens // inputs.block
 
 
@@ -635,7 +649,7 @@ def _bytes_per_cached_token(
     width = CACHE_BITS[inputs.cache] / 8
     state, windows = (
         recurrent_state_bytes(model),
-        any(a.mixer.window for a, _ in model.layer_counts),
+        any(a.mixer.window_tokens for a, _ in model.layer_counts),
     )
     each = kv_cache_elements_per_token(model, attention_gpus, width) * width
     if not each or not (state or windows):
@@ -653,8 +667,8 @@ def solve_cache_limits(
     gpus = inputs.tensor_parallel
     sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
     if shared := shared_hybrid_blocks(model, inputs, gpus):
-        blocks = int(max(0.0, free_bytes) // shared.size)
-        sequences = blocks // shared.blocks_of_sequence(inputs.context) * (gpus // sharing)
+        blocks = int(max(0.0, free_bytes) // shared.block_bytes)
+        sequences = blocks // shared.count_blocks_of_sequence(inputs.context) * (gpus // sharing)
         return CacheLimits(shared.longest_context(blocks // own), max(0, sequences))
     state = recurrent_state_bytes(model) / sharing
     per_sequence = memory_use.cache / own
@@ -669,7 +683,7 @@ def search_cache_limits(
     model: Architecture,
     inputs: InferenceMemoryInputs,
     gpu: Accelerator,
-    fits: Callable[..., bool] = fits_with,
+    fits: Callable[..., bool] = fits_with_changed_inputs,
 ) -> CacheLimits:
     """Search for context and sequences if temporary tensors grow with them, too."""
     return CacheLimits(
@@ -699,11 +713,11 @@ def _memory_and_limit_by_gpu_count(
     `memory_use` is that of the typed number.
     """
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
-    counts: Iterable[int] = range(1, 65) if whole else tensor_parallel_choices(model)
+    counts: Iterable[int] = range(1, 65) if whole else list_tensor_parallel_sizes(model)
     if inputs.engine not in (TRANSFORMERS, LLAMA_CPP):
-        counts = loadable_gpu_counts(model, inputs.weights, counts)
+        counts = filter_loadable_gpu_counts(model, inputs.weights, counts)
     loads = (
-        (n, memory_use if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
+        (n, memory_use if n == inputs.tensor_parallel else compute_gpu_memory_use(model, inputs, n))
         for n in counts
     )
     return tuple(
@@ -713,24 +727,30 @@ def _memory_and_limit_by_gpu_count(
 
 
 def fewest_fitting_gpus(
-    sizes: tuple[MemoryAtGpuCount, ...], needed_bytes: Callable[[GpuMemoryUse], float]
+    memory_by_gpu_count: tuple[MemoryAtGpuCount, ...],
+    compute_needed_bytes: Callable[[GpuMemoryUse], float],
 ) -> int | None:
     """Return the fewest GPUs of those that have the memory that is needed on each."""
     return next(
-        (size.gpus for size in sizes if needed_bytes(size.memory_use) <= size.usable_bytes), None
+        (
+            size.gpus
+            for size in memory_by_gpu_count
+            if compute_needed_bytes(size.memory_use) <= size.usable_bytes
+        ),
+        None,
     )
 
 
-def scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
+def find_scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | None:
     """Return why the engine does not load blocks of scales divided over `gpus`, if it does not."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return None
-    return quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
+    return find_quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
 
 
-def fp8_checkpoint_warning(inputs: InferenceMemoryInputs) -> str:
+def warn_of_unloadable_fp8_checkpoint(inputs: InferenceMemoryInputs) -> str:
     """Return why the engine does not load the publisher's FP8 checkpoint; empty if it does."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return ""
     gpus = inputs.tensor_parallel
-    return published_fp8_warning(find_model(inputs.model), inputs.weights, gpus, gpus)
+    return warn_of_unloadable_published_fp8(find_model(inputs.model), inputs.weights, gpus, gpus)

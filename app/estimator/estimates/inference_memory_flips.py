@@ -12,24 +12,28 @@ from app.estimator.estimates.inference_memory import (
     CacheLimits,
     InferenceMemoryInputs,
     InferenceMemoryResult,
-    count_engine_sequences,
+    compute_gpu_memory_use,
+    compute_inference_limits,
+    engine_sequence_limit,
     fewest_fitting_gpus,
-    find_limits,
-    find_refused_start_of_launch,
-    fits_with,
-    fp8_checkpoint_warning,
-    gpu_memory_use,
-    is_part_of_gpu,
+    find_scale_block_problem,
+    find_start_refusal_of_inputs,
+    fits_with_changed_inputs,
+    is_mig_instance,
     plausible_memory_range,
-    scale_block_problem,
     search_cache_limits,
     solve_cache_limits,
     usable_memory,
+    warn_of_unloadable_fp8_checkpoint,
 )
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
-from app.estimator.memory_verdict import MOST_SEQUENCES, add_change_to_start, build_start_flips
+from app.estimator.memory_verdict import (
+    MOST_SEQUENCES,
+    add_vllm_start_change,
+    build_vllm_start_flips,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -38,10 +42,10 @@ from app.estimator.models.number_formats import (
     FORMATS,
     GGUF_FORMATS,
     resolve_weight_format,
-    usual_gguf_file,
+    usual_gguf_mixture,
 )
 from app.estimator.result import FieldChange, VerdictFlip
-from app.estimator.serving.engine import fp8_problem
+from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.units import format_number, format_value
 
 Flips = list[VerdictFlip]
@@ -54,21 +58,21 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     """
     changes: Flips = []
     if not result.is_full:
-        changes += build_start_flips(
-            find_refused_start_of_launch(result.model, result.inputs, result.gpu)
+        changes += build_vllm_start_flips(
+            find_start_refusal_of_inputs(result.model, result.inputs, result.gpu)
         )
     if not result.surely_fits:
-        changes += _settings_flips(result) + _cache_format_flips(result)
-    changes += _load_flips(result)
+        changes += _engine_settings_flips(result) + _cache_format_flips(result)
+    changes += _context_and_sequence_flips(result)
     if not result.surely_fits:
         changes += _gguf_flips(result)
     changes += _gpu_count_flips(result)
     if not result.surely_fits:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
-    return tuple(_with_change_to_start(result, change) for change in changes)
+    return tuple(_add_sequence_change_to_start_vllm(result, change) for change in changes)
 
 
-def _first_fitting(
+def _find_first_fitting_change(
     result: InferenceMemoryResult, changes: Sequence[Mapping[str, Any]]
 ) -> tuple[Mapping[str, Any], str] | None:
     """Return the first change that surely fits, or else that may fit, and the word for that.
@@ -78,10 +82,10 @@ def _first_fitting(
     """
     tried: tuple[tuple[Callable[..., bool], str], ...] = ((_fits_surely, "Fits."),)
     if result.is_full:
-        tried += ((fits_with, "May fit."),)
+        tried += ((fits_with_changed_inputs, "May fit."),)
     for fits, becomes in tried:
         for change in changes:
-            started = {**change, **_change_to_start(result, change)}
+            started = {**change, **_sequence_change_to_start_vllm(result, change)}
             if fits(result.model, result.inputs, result.gpu, **started):
                 return change, becomes
     return None
@@ -92,25 +96,33 @@ def _fits_surely(
 ) -> bool:
     """Return whether the most that each GPU may need is usable, so that the verdict is sure."""
     changed = dataclasses.replace(inputs, **changes)
-    memory_use = gpu_memory_use(model, changed, inputs.tensor_parallel)
+    memory_use = compute_gpu_memory_use(model, changed, inputs.tensor_parallel)
     most = plausible_memory_range(changed, memory_use).high
     return most <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
 
 
-def _change_to_start(result: InferenceMemoryResult, change: Mapping[str, Any]) -> dict[str, Any]:
+def _sequence_change_to_start_vllm(
+    result: InferenceMemoryResult, change: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the most sequences with which vLLM starts after a change; empty if it does so anyway."""
     changed = dataclasses.replace(result.inputs, **change)
-    refused = find_refused_start_of_launch(result.model, changed, result.gpu)
-    return {MOST_SEQUENCES[0]: refused.most} if refused and refused.most else {}
+    refused = find_start_refusal_of_inputs(result.model, changed, result.gpu)
+    return (
+        {MOST_SEQUENCES[0]: refused.max_accepted_sequences}
+        if refused and refused.max_accepted_sequences
+        else {}
+    )
 
 
-def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    if not flip.becomes.startswith(("Fits", "Surely fits", "May fit", "The fewest")):
+def _add_sequence_change_to_start_vllm(
+    result: InferenceMemoryResult, flip: VerdictFlip
+) -> VerdictFlip:
+    if not flip.verdict_after.startswith(("Fits", "Surely fits", "May fit", "The fewest")):
         return flip
-    typed = {**inputs_to_query(result.inputs), **flip.typed_values}
+    typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
-    return add_change_to_start(
-        flip, find_refused_start_of_launch(result.model, changed, result.gpu)
+    return add_vllm_start_change(
+        flip, find_start_refusal_of_inputs(result.model, changed, result.gpu)
     )
 
 
@@ -118,12 +130,12 @@ def _with_change_to_start(result: InferenceMemoryResult, flip: VerdictFlip) -> V
 _FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
 
 
-def _settings_flips(result: InferenceMemoryResult) -> Flips:
+def _engine_settings_flips(result: InferenceMemoryResult) -> Flips:
     """Return the settings of an engine with which its load fits, as one change."""
     inputs = result.inputs
     if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
         return []
-    now = count_engine_sequences(inputs)
+    now = engine_sequence_limit(inputs)
     share = inputs.memory_utilization
     fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
     larger = max(share, _LARGER_SHARE)
@@ -133,7 +145,7 @@ def _settings_flips(result: InferenceMemoryResult) -> Flips:
         for sequences, part in ((fewer, share), (now, larger), (fewer, larger))
         if sequences
     ]
-    if (found := _first_fitting(result, tried)) is None:
+    if (found := _find_first_fitting_change(result, tried)) is None:
         return []
     sequences, part = found[0].values()
     used, then = (format_value(value, "%") for value in (share, part))
@@ -155,15 +167,15 @@ def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
     wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
     if not wide or inputs.engine == TRANSFORMERS or result.gpu.lacks_format(narrow):
         return []
-    if (found := _first_fitting(result, [{"cache": narrow}])) is None:
+    if (found := _find_first_fitting_change(result, [{"cache": narrow}])) is None:
         return []
     return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], found[1])]
 
 
-def _load_flips(result: InferenceMemoryResult) -> Flips:
+def _context_and_sequence_flips(result: InferenceMemoryResult) -> Flips:
     """Return the longest context and the most sequences, or the first that may not fit."""
     if not result.surely_fits:
-        result = _limit_to_start(result)
+        result = _limit_sequences_to_start_vllm(result)
         if result.surely_fits:  # A smaller load is not needed.
             return []
     inputs, limits = result.inputs, result.limits.cache_limits
@@ -192,14 +204,14 @@ def _load_flips(result: InferenceMemoryResult) -> Flips:
     return flips
 
 
-def _limit_to_start(result: InferenceMemoryResult) -> InferenceMemoryResult:
+def _limit_sequences_to_start_vllm(result: InferenceMemoryResult) -> InferenceMemoryResult:
     """Return the result with the most sequences with which vLLM starts, if it does not with these."""
-    change = _change_to_start(result, {})
+    change = _sequence_change_to_start_vllm(result, {})
     if not change:
         return result
     model, inputs = result.model, dataclasses.replace(result.inputs, **change)
-    use = gpu_memory_use(model, inputs, inputs.tensor_parallel)
-    limits = find_limits(model, inputs, result.gpu, use)
+    use = compute_gpu_memory_use(model, inputs, inputs.tensor_parallel)
+    limits = compute_inference_limits(model, inputs, result.gpu, use)
     return dataclasses.replace(result, inputs=inputs, memory_per_gpu=use, limits=limits)
 
 
@@ -209,7 +221,7 @@ def find_sure_cache_limits(result: InferenceMemoryResult) -> CacheLimits:
     if inputs.engine == TRANSFORMERS:
         return search_cache_limits(model, inputs, result.gpu, _fits_surely)
     most = plausible_memory_range(inputs, memory_use).high
-    room = result.limits.usable_bytes - most + memory_use.cache
+    room = result.limits.usable_bytes_per_gpu - most + memory_use.cache
     return solve_cache_limits(model, inputs, memory_use, room)
 
 
@@ -219,9 +231,9 @@ _WORTH_IT = 0.9
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
-def _lighter_gguf_files(model: Architecture) -> tuple[str, ...]:
+def _list_lighter_gguf_mixtures(model: Architecture) -> tuple[str, ...]:
     """Return the files to try, widest first; experts that are published in MXFP4 stay in it."""
-    usual = usual_gguf_file(model)
+    usual = usual_gguf_mixture(model)
     return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
 
 
@@ -232,8 +244,10 @@ def _gguf_flips(result: InferenceMemoryResult) -> Flips:
         return []
     if inputs.tensor_parallel > 1 or inputs.pipeline_parallel > 1:
         return []
-    files = _lighter_gguf_files(result.model)
-    found = _first_fitting(result, [{"engine": LLAMA_CPP, "weights": name} for name in files])
+    files = _list_lighter_gguf_mixtures(result.model)
+    found = _find_first_fitting_change(
+        result, [{"engine": LLAMA_CPP, "weights": name} for name in files]
+    )
     if found is None:
         return []
     now, then = (dict(ENGINE_CHOICES)[engine] for engine in (inputs.engine, LLAMA_CPP))
@@ -245,13 +259,13 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
     inputs, sizes = result.inputs, result.limits.memory_by_gpu_count
     sure = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     fewest, becomes = (sure, "Fits.") if sure else (result.limits.fewest_gpus, "May fit.")
-    if not fewest or fewest == inputs.tensor_parallel or is_part_of_gpu(inputs, result.gpu):
+    if not fewest or fewest == inputs.tensor_parallel or is_mig_instance(inputs, result.gpu):
         return []
     if not sure and not result.is_full:
         return []
     becomes = "The fewest that fit." if result.surely_fits else becomes
     divided = dataclasses.replace(inputs, tensor_parallel=fewest)
-    if scale_block_problem(inputs, fewest) or fp8_checkpoint_warning(divided):
+    if find_scale_block_problem(inputs, fewest) or warn_of_unloadable_fp8_checkpoint(divided):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)
     return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]
@@ -260,19 +274,19 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
 def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
     """Return the widest common weight format for which the load fits."""
     inputs, needed = result.inputs, result.memory_per_gpu
-    if needed.cache + needed.overhead > result.limits.usable_bytes:
+    if needed.cache + needed.overhead > result.limits.usable_bytes_per_gpu:
         return []  # It would not fit even without weights.
     is_gguf = inputs.engine == LLAMA_CPP
     lighter = []
-    for name in _lighter_gguf_files(result.model) if is_gguf else _LIGHTER:
+    for name in _list_lighter_gguf_mixtures(result.model) if is_gguf else _LIGHTER:
         form, has_experts = FORMATS.get(name), result.model.is_routed
-        if form is None or not fp8_problem(
+        if form is None or not find_fp8_problem(
             result.gpu, form, inputs.engine, has_experts=has_experts
         ):
             changed = dataclasses.replace(inputs, weights=name)
-            use = gpu_memory_use(result.model, changed, inputs.tensor_parallel)
+            use = compute_gpu_memory_use(result.model, changed, inputs.tensor_parallel)
             lighter += [{"weights": name}] * (use.weights < _WORTH_IT * needed.weights)
-    if (found := _first_fitting(result, lighter)) is None:
+    if (found := _find_first_fitting_change(result, lighter)) is None:
         return []
     model, names = find_model(inputs.model), (inputs.weights, found[0]["weights"])
     now, then = (resolve_weight_format(model, each).label for each in names)
@@ -289,6 +303,6 @@ def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:
     divided = inputs.attention == DIVIDED and inputs.tensor_parallel > 1
     if not divided or inputs.engine == TRANSFORMERS:
         return []
-    if (found := _first_fitting(result, [{"attention": DATA_PARALLEL}])) is None:
+    if (found := _find_first_fitting_change(result, [{"attention": DATA_PARALLEL}])) is None:
         return []
     return [VerdictFlip("attention", "Attention", "Divided", "Data parallel", found[1])]

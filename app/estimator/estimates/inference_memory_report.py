@@ -14,25 +14,25 @@ from app.estimator.estimates.inference_memory import (
     GpuMemoryUse,
     InferenceMemoryInputs,
     InferenceMemoryResult,
-    activation_factors,
+    activation_range_factors,
     attention_tensor_parallel_size,
     compute_active_mlp_width,
-    engine_memory,
+    compute_gpu_memory_use,
+    compute_inference_limits,
+    compute_memory_use_of_all_gpus,
     fewest_fitting_gpus,
-    find_limits,
-    find_refused_start_of_launch,
-    fp8_checkpoint_warning,
-    fullest_stage,
-    gpu_memory_use,
-    is_part_of_gpu,
-    memory_use_of_all_gpus,
-    overhead_factors,
+    find_engine_memory_on_gpu,
+    find_fullest_stage,
+    find_scale_block_problem,
+    find_start_refusal_of_inputs,
+    is_mig_instance,
+    overhead_range_factors,
     plausible_memory_range,
-    scale_block_problem,
+    program_visible_memory,
     sequences_per_gpu,
     shared_hybrid_blocks,
     validate_inputs,
-    visible_memory,
+    warn_of_unloadable_fp8_checkpoint,
 )
 from app.estimator.estimates.inference_memory_flips import find_flips, find_sure_cache_limits
 from app.estimator.estimates.mig_report import (
@@ -42,29 +42,29 @@ from app.estimator.estimates.mig_report import (
 )
 from app.estimator.formula_steps import (
     StepBuilder,
-    cache_source,
-    format_cache_formula,
     format_exact_sum,
-    format_product,
-    format_share_per_gpu,
     format_sum_in_formula,
     format_term,
+    kv_cache_formula,
+    kv_cache_source,
+    multiply_formula,
+    share_per_gpu_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     DEFAULT_ENGINE,
     ENGINES,
     LOGGED,
-    compute_loaded_model_bytes,
+    compute_bytes_while_loading,
     profiled_mlp_width,
-    prompt_temporary_bytes,
     recurrent_state_bytes,
     round_up_to_blocks,
+    widest_layer_prompt_bytes,
 )
 from app.estimator.memory_verdict import (
     MemoryLimit,
-    capacity_note,
-    memory_verdict,
+    build_memory_verdict,
+    real_capacity_note,
     uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
@@ -90,10 +90,10 @@ from app.estimator.result import (
     StackedBar,
     Verdict,
     label_in_sentence,
-    ranged_value,
     read_figures,
+    value_with_range_factors,
 )
-from app.estimator.serving.engine import weight_only_notes
+from app.estimator.serving.engine import fp8_weight_only_notes
 from app.estimator.units import format_count, format_number, format_value
 
 
@@ -112,7 +112,7 @@ MEMORY_PARTS = (
 )
 
 
-def _present_parts(memory_use: GpuMemoryUse) -> tuple[MemoryPart, ...]:
+def _nonzero_parts(memory_use: GpuMemoryUse) -> tuple[MemoryPart, ...]:
     return MEMORY_PARTS if memory_use.padding else MEMORY_PARTS[:-1]
 
 
@@ -121,7 +121,7 @@ def build_bar(
 ) -> StackedBar:
     segments = tuple(
         BarSegment(part.component, part.label, getattr(memory_use, part.field))
-        for part in _present_parts(memory_use)
+        for part in _nonzero_parts(memory_use)
     )
     part = "an instance of " if instance else ""
     usable = f"{format_value(limit, 'B')} usable of {part}{gpu.name}"
@@ -129,10 +129,10 @@ def build_bar(
     return StackedBar(title, segments, limit, usable)
 
 
-def build_table(memory_use: GpuMemoryUse, whole: GpuMemoryUse) -> ResultTable:
-    labels = {part.label: part.field for part in _present_parts(memory_use)} | {"Sum": "total"}
+def build_table(memory_use: GpuMemoryUse, memory_of_all_gpus: GpuMemoryUse) -> ResultTable:
+    labels = {part.label: part.field for part in _nonzero_parts(memory_use)} | {"Sum": "total"}
     rows = tuple(
-        (label, (getattr(memory_use, name), "B"), (getattr(whole, name), "B"))
+        (label, (getattr(memory_use, name), "B"), (getattr(memory_of_all_gpus, name), "B"))
         for label, name in labels.items()
     )
     return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
@@ -172,9 +172,9 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
     if shared := shared_hybrid_blocks(model, inputs, inputs.tensor_parallel):
         yield (
             "vLLM divides the cache into blocks of one size. A block holds the attention of "
-            f"{format_number(shared.tokens)} tokens, or one state of the recurrent layers. Prefix "
+            f"{format_number(shared.tokens_per_block)} tokens, or one state of the recurrent layers. Prefix "
             "caching keeps two such states for each group of layers. A sequence of this context "
-            f"takes {format_number(shared.blocks_of_sequence(inputs.context))} blocks."
+            f"takes {format_number(shared.count_blocks_of_sequence(inputs.context))} blocks."
         )
         if inputs.engine == DEFAULT_ENGINE:
             yield (
@@ -223,7 +223,7 @@ def _weight_notes(
 
 
 def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> str:
-    factors = overhead_factors(inputs)
+    factors = overhead_range_factors(inputs)
     low, high = (format_value(memory_use.overhead * factor, "B") for factor in factors)
     note = (
         f"Overhead is taken as {format_value(memory_use.overhead, 'B')} per GPU ({low} to {high})"
@@ -238,8 +238,12 @@ _MemoryResult = InferenceMemoryResult
 
 
 def _overhead_of_all_gpus(result: _MemoryResult) -> OutputValue:
-    overhead, factors = result.memory_of_all_gpus.overhead, overhead_factors(result.inputs)
-    return OutputValue(overhead) if factors == Bounds(1.0, 1.0) else ranged_value(overhead, factors)
+    overhead, factors = result.memory_of_all_gpus.overhead, overhead_range_factors(result.inputs)
+    return (
+        OutputValue(overhead)
+        if factors == Bounds(1.0, 1.0)
+        else value_with_range_factors(overhead, factors)
+    )
 
 
 def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
@@ -252,18 +256,18 @@ def _padding_of_all_gpus(result: _MemoryResult) -> OutputValue:
     return OutputValue(use.padding, use.least_padding, use.most_padding, note)
 
 
-def _ranged_total(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> OutputValue:
+def _total_with_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> OutputValue:
     return OutputValue(memory_use.total, *plausible_memory_range(inputs, memory_use))
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:
-    limit, needed = result.limits.usable_bytes, result.memory_per_gpu
+    limit, needed = result.limits.usable_bytes_per_gpu, result.memory_per_gpu
     low, high = plausible_memory_range(result.inputs, needed)
     return OutputValue(limit - needed.total, limit - high, limit - low)
 
 
 def _fits_memory(result: _MemoryResult) -> OutputValue:
-    limit, needed = result.limits.usable_bytes, result.memory_per_gpu
+    limit, needed = result.limits.usable_bytes_per_gpu, result.memory_per_gpu
     note = uncertain_fit_note(limit, *plausible_memory_range(result.inputs, needed))
     return OutputValue(needed.total <= limit, note=note)
 
@@ -273,7 +277,7 @@ def _cache_limit_value(value: int | None) -> OutputValue:
 
 
 def _longest_context(result: _MemoryResult) -> OutputValue:
-    held, most = result.limits.cache_limits.context, result.model.max_context
+    held, most = result.limits.cache_limits.longest_context, result.model.max_context
     if most is None or (held is not None and held <= most):
         return _cache_limit_with_range(result, held, most)
     note = "As long as the model takes."
@@ -283,8 +287,8 @@ def _longest_context(result: _MemoryResult) -> OutputValue:
 
 
 def _most_sequences(result: _MemoryResult) -> OutputValue:
-    most = result.limits.cache_limits.sequences
-    held, sure = _cache_limit_with_range(result, most), find_sure_cache_limits(result).sequences
+    most = result.limits.cache_limits.most_sequences
+    held, sure = _cache_limit_with_range(result, most), find_sure_cache_limits(result).most_sequences
     if most is None or sure is None or sure >= most:
         return held
     return dataclasses.replace(held, note=f"{format_number(sure)} surely fit.")
@@ -302,13 +306,13 @@ def _cache_limit_with_range(
 
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
-    cache_bytes, memory_use = result.limits.cache_bytes, result.memory_per_gpu
+    cache_bytes, memory_use = result.limits.cache_bytes_per_gpu, result.memory_per_gpu
     if result.inputs.cache_memory is not None:
         return OutputValue(cache_bytes)
     low, high = (
         bound - memory_use.cache for bound in plausible_memory_range(result.inputs, memory_use)
     )
-    limit = result.limits.usable_bytes
+    limit = result.limits.usable_bytes_per_gpu
     return OutputValue(cache_bytes, max(0.0, limit - high), max(0.0, limit - low))
 
 
@@ -318,10 +322,10 @@ def _cache_capacity(result: _MemoryResult, count: int | None) -> OutputValue:
     if count is None:
         return _cache_limit_value(None)
     note = "On each GPU." if result.inputs.attention == DATA_PARALLEL else ""
-    cache_bytes = result.limits.cache_bytes
+    cache_bytes = result.limits.cache_bytes_per_gpu
     if not cache_bytes or cache_value.low is None or cache_value.high is None:
         return OutputValue(count, note=note)
-    return ranged_value(
+    return value_with_range_factors(
         count, (cache_value.low / cache_bytes, cache_value.high / cache_bytes), note
     )
 
@@ -329,7 +333,7 @@ def _cache_capacity(result: _MemoryResult, count: int | None) -> OutputValue:
 def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     inputs, limits = result.inputs, result.limits
     stages = inputs.pipeline_parallel
-    if is_part_of_gpu(inputs, result.gpu):
+    if is_mig_instance(inputs, result.gpu):
         return OutputValue(None, note="No link joins MIG instances.", applies=False)
     if limits.fewest_gpus is None:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
@@ -353,19 +357,21 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Activations",
         "B",
         "less",
-        lambda r: ranged_value(r.memory_of_all_gpus.activations, activation_factors(r.inputs)),
+        lambda r: value_with_range_factors(
+            r.memory_of_all_gpus.activations, activation_range_factors(r.inputs)
+        ),
     ),
     ModeledOutput("overhead", "Overhead", "B", "less", _overhead_of_all_gpus),
     ModeledOutput("padding", "Padding of repacked experts", "B", "less", _padding_of_all_gpus),
     ModeledOutput(
-        "total", "In all", "B", "less", lambda r: _ranged_total(r.inputs, r.memory_of_all_gpus)
+        "total", "In all", "B", "less", lambda r: _total_with_range(r.inputs, r.memory_of_all_gpus)
     ),
     ModeledOutput(
         "per_gpu",
         "On each GPU",
         "B",
         "less",
-        lambda r: _ranged_total(r.inputs, r.memory_per_gpu),
+        lambda r: _total_with_range(r.inputs, r.memory_per_gpu),
         primary=True,
     ),
     ModeledOutput("free", "Free on each GPU", "B", "more", _free_memory),
@@ -400,22 +406,24 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
-    whole = memory_use_of_all_gpus(model, inputs)
-    model = fullest_stage(model, inputs)
-    memory_use = gpu_memory_use(model, inputs, inputs.tensor_parallel)
-    limits = find_limits(model, inputs, gpu, memory_use)
+    whole = compute_memory_use_of_all_gpus(model, inputs)
+    model = find_fullest_stage(model, inputs)
+    memory_use = compute_gpu_memory_use(model, inputs, inputs.tensor_parallel)
+    limits = compute_inference_limits(model, inputs, gpu, memory_use)
     result = InferenceMemoryResult(model, inputs, gpu, memory_use, whole, limits)
-    limit = limits.usable_bytes
+    limit = limits.usable_bytes_per_gpu
     memory = MemoryLimit(
-        limit, visible_memory(inputs, gpu), None if is_part_of_gpu(inputs, gpu) else gpu.memory
+        limit,
+        program_visible_memory(inputs, gpu),
+        None if is_mig_instance(inputs, gpu) else gpu.memory,
     )
     bounds = plausible_memory_range(inputs, memory_use)
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
-    subject = _name_instance(inputs, gpu)
-    verdict = memory_verdict(memory_use.total, memory, gpus, *bounds, subject=subject)
+    subject = _name_mig_instance(inputs, gpu)
+    verdict = build_memory_verdict(memory_use.total, memory, gpus, *bounds, subject=subject)
     verdict = _build_start_verdict(verdict, result)
-    problem = scale_block_problem(inputs, inputs.tensor_parallel)
-    problem = problem or fp8_checkpoint_warning(inputs)
+    problem = find_scale_block_problem(inputs, inputs.tensor_parallel)
+    problem = problem or warn_of_unloadable_fp8_checkpoint(inputs)
     if model.max_context and inputs.context > model.max_context:
         verdict = _build_longer_context_verdict(verdict, model.max_context)
     return Estimate(
@@ -426,21 +434,21 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         pictures=(build_bar(gpu, memory_use, limit, subject),),
         tables=(build_table(memory_use, whole),),
         notes=(
-            *weight_only_notes(gpu, resolve_weight_format(model, inputs.weights)),
+            *fp8_weight_only_notes(gpu, resolve_weight_format(model, inputs.weights)),
             *build_notes(result.model, inputs, memory_use),
-            _instance_note(inputs, gpu) or capacity_note(gpu),
+            _mig_instance_note(inputs, gpu) or real_capacity_note(gpu),
         ),
-        changes=find_flips(result),
+        flips=find_flips(result),
         links=_link_to_mig(gpu, inputs.tensor_parallel),
     )
 
 
-def _name_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
+def _name_mig_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
     """Return the MIG instance that has this memory, as a subject; empty for a whole GPU.
 
     Two profiles of a GPU can have the same memory.
     """
-    if inputs.shown_memory is None or not is_part_of_gpu(inputs, gpu):
+    if inputs.shown_memory is None or not is_mig_instance(inputs, gpu):
         return ""
     card = find_mig_gpu(gpu.id)
     profiles = find_profiles_with_memory(card, inputs.shown_memory) if card else ()
@@ -449,12 +457,12 @@ def _name_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
     return f"{article} MIG instance ({names})" if names else f"{article} MIG instance"
 
 
-def _instance_note(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
+def _mig_instance_note(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
     """Return which part of a GPU's memory a MIG instance has; empty for a whole GPU."""
-    instance = _name_instance(inputs, gpu)
+    instance = _name_mig_instance(inputs, gpu)
     if not instance:
         return ""
-    part, whole = visible_memory(inputs, gpu), gpu.engine_visible_memory
+    part, whole = program_visible_memory(inputs, gpu), gpu.engine_visible_memory
     return (
         f"{instance} has {format_value(part, 'B')} of the {format_value(whole, 'B')} that programs "
         f"get of the {gpu.name}, {format_value(part / whole, '%')}."
@@ -470,10 +478,10 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
 
 def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
     """Return the verdict, or that vLLM refuses to start if it has more sequences than blocks."""
-    refused = find_refused_start_of_launch(result.model, result.inputs, result.gpu)
+    refused = find_start_refusal_of_inputs(result.model, result.inputs, result.gpu)
     if refused is None or result.is_full:
         return verdict
-    text = f"{verdict.text} {refused.text}"
+    text = f"{verdict.text} {refused.reason}"
     return Verdict("tight", "It fits, but vLLM refuses to start.", text)
 
 
@@ -507,28 +515,26 @@ def _cache_step(
     gpus, tokens = inputs.tensor_parallel, round_up_to_blocks(inputs.context, inputs.block)
     formula = "bytes per token × tokens ÷ GPUs that share the KV heads × sequences"
     sequences = sequences_per_gpu(inputs, gpus)
-    numbers = format_product(
-        format_cache_formula(
-            model, tokens, width, state, attention_tensor_parallel_size(inputs, gpus)
-        ),
+    numbers = multiply_formula(
+        kv_cache_formula(model, tokens, width, state, attention_tensor_parallel_size(inputs, gpus)),
         sequences,
     )
     if sequences != inputs.concurrent:
         formula = "bytes per token × tokens × the sequences of one GPU"
     if inputs.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
-        whole_cache = format_cache_formula(model, inputs.context, width, state)
-        numbers = f"{format_product(whole_cache, inputs.concurrent)} ÷ {gpus}"
-    source = cache_source(model, "shazeer-2019")
+        whole_cache = kv_cache_formula(model, inputs.context, width, state)
+        numbers = f"{multiply_formula(whole_cache, inputs.concurrent)} ÷ {gpus}"
+    source = kv_cache_source(model, "shazeer-2019")
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
-        states = shared.blocks_of_sequence(0)
+        states = shared.count_blocks_of_sequence(0)
         numbers = (
-            f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens)}⌉ × "
-            f"{shared.attention_groups} + {states}) × {format_term(shared.size, 'B')} × {sequences}"
+            f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens_per_block)}⌉ × "
+            f"{shared.attention_groups} + {states}) × {format_term(shared.block_bytes, 'B')} × {sequences}"
         )
         source = "vllm-hybrid"
-    return _STEPS.line("kv_cache", formula, numbers, memory_use.cache, source)
+    return _STEPS.build_step("kv_cache", formula, numbers, memory_use.cache, source)
 
 
 def _activations_step(
@@ -538,8 +544,8 @@ def _activations_step(
     gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     if inputs.engine == TRANSFORMERS:
         prompt_tokens = min(inputs.prompt or inputs.context, inputs.context)
-        running_bytes = prompt_temporary_bytes(model, inputs.concurrent * prompt_tokens)
-        loading_bytes = compute_loaded_model_bytes(model, inputs.weights) / inputs.tensor_parallel
+        running_bytes = widest_layer_prompt_bytes(model, inputs.concurrent * prompt_tokens)
+        loading_bytes = compute_bytes_while_loading(model, inputs.weights) / inputs.tensor_parallel
         parts = (memory_use.weights, memory_use.cache, memory_use.overhead)
         formula = "tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
         numbers = f"{format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
@@ -550,7 +556,7 @@ def _activations_step(
             tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
             width, each, sampled = compute_active_mlp_width(model), "6 B ÷ GPUs", f"6 B ÷ {gpus}"
         else:
-            engine = engine_memory(inputs, inputs.engine)
+            engine = find_engine_memory_on_gpu(inputs, inputs.engine)
             sequences = inputs.max_sequences or engine.profiled_sequences
             tokens = inputs.step_tokens or engine.step_tokens
             width, each = profiled_mlp_width(model), "bytes of the sampler"
@@ -566,7 +572,7 @@ def _activations_step(
             f"{format_term(model.hidden)}), {format_term(sequences)} × "
             f"{format_term(model.vocabulary)} × {sampled}"
         )
-    return _STEPS.line(
+    return _STEPS.build_step(
         "activations",
         f"the larger of {formula}",
         f"max({numbers})",
@@ -592,7 +598,7 @@ def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> F
         numbers = f"{format_term(engine.outside_framework, 'B')} + {per_gpu} × {further_gpus}"
     elif further_gpus:
         numbers = format_exact_sum((CONTEXT, COMMUNICATION), "B")
-    return _STEPS.line("overhead", formula, numbers, memory_use.overhead, "vllm-memory")
+    return _STEPS.build_step("overhead", formula, numbers, memory_use.overhead, "vllm-memory")
 
 
 def _padding_steps(
@@ -604,14 +610,14 @@ def _padding_steps(
     experts = weight_bytes_by_split(model, inputs.weights).expert_bytes / inputs.tensor_parallel
     formula = "experts × (padded widths ÷ widths − 1)"
     numbers = f"{format_term(experts, 'B')} × ({format_term(1 + memory_use.padding / experts)} − 1)"
-    return (_STEPS.line("padding", formula, numbers, memory_use.padding, "vllm-memory"),)
+    return (_STEPS.build_step("padding", formula, numbers, memory_use.padding, "vllm-memory"),)
 
 
 def _sum_step(memory_use: GpuMemoryUse) -> FormulaStep:
-    parts = _present_parts(memory_use)
+    parts = _nonzero_parts(memory_use)
     numbers = format_exact_sum([getattr(memory_use, part.field) for part in parts], "B")
     formula = " + ".join(label_in_sentence(part.label) for part in parts)
-    return _STEPS.line("per_gpu", formula, numbers, memory_use.total, "vllm-memory")
+    return _STEPS.build_step("per_gpu", formula, numbers, memory_use.total, "vllm-memory")
 
 
 def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
@@ -621,7 +627,7 @@ def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
         ENGINES.get(result.inputs.engine),
     )
     share = format_term(inputs.memory_utilization, "%")
-    memory = format_term(visible_memory(inputs, result.gpu), "B")
+    memory = format_term(program_visible_memory(inputs, result.gpu), "B")
     formula = "memory × usable share"
     numbers = f"{memory} × {share}"
     if engine and engine.has_no_fraction:
@@ -644,7 +650,7 @@ def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
         formula = f"less of {formula} and all but the cache + memory given for it"
         parts = (memory_use.total - memory_use.cache, inputs.cache_memory)
         numbers = f"min({numbers}, {format_sum_in_formula(parts, 'B')})"
-    line = ("Usable", formula, numbers, result.limits.usable_bytes, "B")
+    line = ("Usable", formula, numbers, result.limits.usable_bytes_per_gpu, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 
 
@@ -653,20 +659,20 @@ def _weights_step(
 ) -> FormulaStep:
     form = resolve_weight_format(model, inputs.weights)
     table, gpus = weight_bytes_by_split(model, inputs.weights), inputs.tensor_parallel
-    covered = model.parameters if form.covers == "all" else table.quantized
+    covered = model.parameters if form.covers == "all" else table.quantized_weight_count
     formula = "parameters × bits ÷ 8"
     numbers = f"{format_term(covered)} × {format_term(form.bits)} ÷ 8"
     if covered < model.parameters:
         formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
         numbers += f" + {format_term(model.parameters - covered)} × {format_term(form.rest / 8)} B"
-    if table.tower:
+    if table.tower_bytes:
         formula += " + the vision tower × its bytes"
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
         formula = f"({formula} − what each GPU copies) ÷ GPUs + the copy"
-    numbers = format_share_per_gpu(numbers, table.total, memory_use.weights, gpus)
+    numbers = share_per_gpu_formula(numbers, table.total_bytes, memory_use.weights, gpus)
     source = "gguf" if inputs.weights in GGUF_FORMATS else "shape"
-    return _STEPS.line(
+    return _STEPS.build_step(
         "weights", formula, numbers, memory_use.weights, source, topic="number-formats"
     )
 
@@ -676,10 +682,10 @@ ENTRY = EstimateSpec(
     title="Inference memory",
     summary="Whether a model fits for serving, and how far context and load can go.",
     group="Memory",
-    inputs=InferenceMemoryInputs,
-    answer=estimate,
+    inputs_type=InferenceMemoryInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("per_gpu", "max_concurrent", "fewest_gpus"),
-    main=("model", "gpu", "tensor_parallel"),
+    most_important_outputs=("per_gpu", "max_concurrent", "fewest_gpus"),
+    main_inputs=("model", "gpu", "tensor_parallel"),
     topic="inference-memory",
 )

@@ -3,13 +3,13 @@
 import dataclasses
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import ENGINE, LOAD, check_tensor_parallel
+from app.estimator.common_inputs import ENGINE, LOAD, reject_impossible_tensor_parallel
 from app.estimator.formula_steps import (
     StepBuilder,
-    cache_source,
-    format_cache_formula,
-    format_product,
     format_term,
+    kv_cache_formula,
+    kv_cache_source,
+    multiply_formula,
 )
 from app.estimator.memory.inference_memory import (
     kv_cache_elements_per_sequence,
@@ -164,35 +164,35 @@ def build_steps(
 ) -> tuple[FormulaStep, ...]:
     bytes_each = CACHE_BITS[inputs.cache] / 8
     formula = "bytes per token × tokens kept" + ", by window" * bool(model.sliding_window)
-    numbers = format_cache_formula(model, result.tokens, bytes_each, result.state)
-    sequence = _STEPS.line(
+    numbers = kv_cache_formula(model, result.tokens, bytes_each, result.state)
+    sequence = _STEPS.build_step(
         "per_sequence",
         formula + " + state" * bool(result.state),
         numbers,
         result.per_sequence,
-        cache_source(model, "shazeer-2019"),
+        kv_cache_source(model, "shazeer-2019"),
         label="One sequence",
     )
     # Starts with one token: a page shows this line alone.
-    all_sequences = _STEPS.line(
+    all_sequences = _STEPS.build_step(
         "total",
         f"({formula} + state) × sequences" if result.state else f"{formula} × sequences",
-        format_product(numbers, inputs.sequences),
+        multiply_formula(numbers, inputs.sequences),
         result.total,
         "paged-attention",
         topic="batching-and-latency",
     )
-    per_gpu = _STEPS.line(
+    per_gpu = _STEPS.build_step(
         "per_gpu",
         "bytes of one sequence ÷ GPUs that share the KV heads × sequences",
-        format_product(
-            format_cache_formula(
+        multiply_formula(
+            kv_cache_formula(
                 model, result.tokens, bytes_each, result.state, inputs.tensor_parallel
             ),
             inputs.sequences,
         ),
         result.per_gpu,
-        "gqa-2023" if model.sliding_window else cache_source(model, "gqa-2023"),
+        "gqa-2023" if model.sliding_window else kv_cache_source(model, "gqa-2023"),
         topic="parallelism",
     )
     return (
@@ -205,11 +205,11 @@ def build_steps(
 
 def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
     width = f"{format_term(CACHE_BITS[cache] / 8)} B"
-    mixer = next((a.mixer for a, _ in model.layer_counts if a.mixer.cache), None)
+    mixer = next((a.mixer for a, _ in model.layer_counts if a.mixer.cache_elements_per_token), None)
     layers_by_size: dict[int, int] = {}
     for layer, number in model.layer_counts:
-        if layer.mixer.cache:
-            size = layer.mixer.cache
+        if layer.mixer.cache_elements_per_token:
+            size = layer.mixer.cache_elements_per_token
             layers_by_size[size] = layers_by_size.get(size, 0) + number
     layers, source = sum(layers_by_size.values()), "shazeer-2019"
     if mixer is None:
@@ -228,7 +228,7 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
     if indexer_bytes > 1e-6 * value:
         formula += " + keys of the indexer in FP8, with scales"
         numbers += f" + {format_term(indexer_bytes, 'B')}"
-    return _STEPS.line("per_token", formula, numbers, value, source, label="One token")
+    return _STEPS.build_step("per_token", formula, numbers, value, source, label="One token")
 
 
 def build_picture(
@@ -269,7 +269,7 @@ def build_notes(
             f"Recurrent layers keep {format_value(result.state, 'B')} per sequence, "
             "whatever its length."
         )
-    heads = {a.mixer.kv_heads for a, _ in model.layer_counts if a.mixer.cache}
+    heads = {a.mixer.kv_heads for a, _ in model.layer_counts if a.mixer.cache_elements_per_token}
     if heads and inputs.tensor_parallel > min(heads):
         notes.append(
             f"There are fewer KV heads than GPUs, so each of the {min(heads)} is "
@@ -282,7 +282,7 @@ def build_notes(
 
 def estimate(inputs: KvCacheInputs) -> Estimate:
     model = find_model(inputs.model)
-    check_tensor_parallel(model, inputs.tensor_parallel)
+    reject_impossible_tensor_parallel(model, inputs.tensor_parallel)
     result, width = compute_kv_cache(model, inputs), CACHE_BITS[inputs.cache] / 8
     return Estimate(
         name="kv-cache",
@@ -300,10 +300,10 @@ ENTRY = EstimateSpec(
     title="KV cache",
     summary="What cached keys and values take, per token, sequence and GPU.",
     group="Memory",
-    inputs=KvCacheInputs,
-    answer=estimate,
+    inputs_type=KvCacheInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("total", "per_token", "per_gpu"),
-    main=("model", "context", "sequences"),
+    most_important_outputs=("total", "per_token", "per_gpu"),
+    main_inputs=("model", "context", "sequences"),
     topic="inference-memory",
 )

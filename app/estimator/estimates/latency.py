@@ -8,34 +8,34 @@ from app.estimator import common_inputs
 from app.estimator.common_inputs import (
     ENGINE,
     HARDWARE,
-    check_gpu_rates,
-    input_error,
+    impossible_input_error,
     reject_gguf_without_llama_cpp,
+    reject_gpu_without_rates,
     reject_transformers_engine,
 )
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import reuse_input
-from app.estimator.memory.inference_memory import RefusedStart
+from app.estimator.memory.inference_memory import VllmStartRefusal
 from app.estimator.memory.parallel_layout import (
-    default_shared_gpu_counts,
-    serving_pipeline_problem,
-    shared_model_problem,
+    find_model_sharing_problem,
+    find_serving_pipeline_problem,
+    list_default_shared_gpu_counts,
 )
-from app.estimator.memory_verdict import add_change_to_start, build_start_flips
+from app.estimator.memory_verdict import add_vllm_start_change, build_vllm_start_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
+    other_weight_format_hint,
     resolve_weight_format,
-    suggest_other_weight_format,
 )
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup, fp8_problem
+from app.estimator.serving.engine import ServingSetup, find_fp8_problem
 from app.estimator.serving.replica_memory import (
-    find_refused_start_of_replica,
-    max_sequences,
-    most_lacking_bytes,
+    find_start_refusal_of_replica,
+    lacking_bytes_at_upper_bound,
+    max_sequences_in_memory,
 )
 from app.estimator.serving.step_time import (
     TILE,
@@ -44,15 +44,15 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
-    decode_time,
+    decode_step_time,
     draft_and_verify_step_time,
-    find_acceptance,
-    measurement_coverage,
+    draft_verification_step_time,
+    engine_step_time,
+    find_measurement_coverage,
     padded_rows,
     place_model,
-    prefill_time,
-    step_time,
-    verify_step,
+    prefill_step_time,
+    typed_or_usual_acceptance,
 )
 from app.estimator.units import format_number
 
@@ -63,7 +63,7 @@ class LatencyInputs:
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.default_shared_gpus_input(
+    tensor_parallel: int = common_inputs.declare_shared_gpus_input(
         lambda inputs: resolve_inputs(inputs).tensor_parallel,
         "the fewest on which the engine loads the model and the sequences fit.",
     )
@@ -116,9 +116,9 @@ class LatencyResult:
     """
 
     inputs: LatencyInputs
-    placed: PlacedModel
-    prefill: InferenceStepTime
-    decode: InferenceStepTime
+    placed_model: PlacedModel
+    prefill_step: InferenceStepTime
+    decode_step: InferenceStepTime
     plain_step_seconds: float
     drafting_seconds: float
     ttft: float
@@ -127,55 +127,59 @@ class LatencyResult:
     compute_bound_batch: int | None
     non_memory_bound_batch: int | None
     fits: bool
-    most_lacking_bytes: float
+    lacking_bytes_at_upper_bound: float
     measurements: MeasurementCoverage
-    refused_start: RefusedStart | None = None
+    start_refusal: VllmStartRefusal | None = None
 
-    def error_interval_name(self, phase: str) -> str:
+    def error_interval_name(self, step_phase: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
 
         The measurements contain no prompt outside of a server.
         """
-        if self.placed.engine.seconds_per_eager_kernel:
+        if self.placed_model.engine.seconds_per_eager_kernel:
             return self.measurements.error_interval_name(
-                {"decode": "tpot", "prefill": "ttft"}[phase]
+                {"decode": "tpot", "prefill": "ttft"}[step_phase]
             )
-        return "prefill" if phase == "prefill" else self.measurements.error_interval_name(phase)
+        return (
+            "prefill"
+            if step_phase == "prefill"
+            else self.measurements.error_interval_name(step_phase)
+        )
 
     @property
     def decode_seconds(self) -> float:
         """Return the time of a decode step, with its drafts [s]."""
-        return self.decode.total + self.drafting_seconds
+        return self.decode_step.total + self.drafting_seconds
 
     @property
     def memory_time(self) -> float:
         """Return the time to read weights and cache in a decode step [s]."""
-        return self.decode.weights + self.decode.attention
+        return self.decode_step.weights + self.decode_step.attention
 
     @property
     def overhead_time(self) -> float:
         """Return the time of launches and host in a decode step [s]."""
-        return self.decode.launch + self.decode.host
+        return self.decode_step.launch + self.decode_step.host
 
     @property
     def bound(self) -> str:
-        return largest_step_part(self.decode)
+        return name_largest_step_part(self.decode_step)
 
 
 def validate_inputs(
     model: Architecture, gpu: Accelerator, weights: str, tensor: int, engine: str
 ) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
-    check_gpu_rates(gpu)
+    reject_gpu_without_rates(gpu)
     form = resolve_weight_format(model, weights)
-    if reason := fp8_problem(gpu, form, engine, has_experts=model.is_routed):
+    if reason := find_fp8_problem(gpu, form, engine, has_experts=model.is_routed):
         message = f"The {gpu.name} cannot compute in {form.label}"
-        raise input_error(
-            "weights", weights, f"{message}{suggest_other_weight_format(model, weights)}. {reason}"
+        raise impossible_input_error(
+            "weights", weights, f"{message}{other_weight_format_hint(model, weights)}. {reason}"
         )
-    problem = shared_model_problem(model, tensor, engine)
+    problem = find_model_sharing_problem(model, tensor, engine)
     if problem:
-        raise input_error("tensor_parallel", tensor, problem)
+        raise impossible_input_error("tensor_parallel", tensor, problem)
 
 
 def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
@@ -188,35 +192,35 @@ def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel or 1
     validate_inputs(model, gpu, inputs.weights, tensor, inputs.engine)
-    problem = serving_pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
+    problem = find_serving_pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
-        raise input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
+        raise impossible_input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
     reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
     if inputs.tensor_parallel:
         return inputs
 
     def is_enough(gpus: int) -> bool:
         placed = place_requested_model(dataclasses.replace(inputs, tensor_parallel=gpus))
-        fits = max_sequences(placed, inputs.prompt + inputs.answer) >= inputs.batch
-        return fits and not placed.refusal
+        fits = max_sequences_in_memory(placed, inputs.prompt + inputs.answer) >= inputs.batch
+        return fits and not placed.load_refusal
 
-    counts = default_shared_gpu_counts(model, inputs.engine, 1, is_enough)
+    counts = list_default_shared_gpu_counts(model, inputs.engine, 1, is_enough)
     return dataclasses.replace(inputs, tensor_parallel=counts[0])
 
 
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     """Return the model on its GPUs, of resolved inputs."""
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
+    fabric = build_gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     serving = ServingSetup(
-        weights=inputs.weights,
-        cache=inputs.cache,
-        tensor=inputs.tensor_parallel,
-        expert_tensor=inputs.tensor_parallel,
-        software=inputs.engine,
-        pipeline=inputs.pipeline_parallel,
+        weight_format=inputs.weights,
+        cache_format=inputs.cache,
+        tensor_parallel=inputs.tensor_parallel,
+        gpus_per_expert=inputs.tensor_parallel,
+        engine_id=inputs.engine,
+        pipeline_stages=inputs.pipeline_parallel,
         has_draft_head=inputs.draft_tokens > 0,
-        sequences=inputs.max_sequences,
+        max_sequences=inputs.max_sequences,
     )
     return place_model(model, gpu, fabric, serving)
 
@@ -224,17 +228,17 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
 def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     uncached_tokens = max(1.0, inputs.prompt * (1 - inputs.cached_share))
     context = inputs.prompt + inputs.answer / 2
-    plain = decode = decode_time(placed, inputs.batch, context)
-    prefill = prefill_time(placed, uncached_tokens)
-    ttft = placed.time_before_prompt + prefill.total
+    plain = decode = decode_step_time(placed, inputs.batch, context)
+    prefill = prefill_step_time(placed, uncached_tokens)
+    ttft = placed.seconds_before_prompt + prefill.total
     if inputs.chunk and inputs.chunk < uncached_tokens:
         ttft = _chunked_prefill_time(inputs, placed, inputs.chunk, uncached_tokens)
-    acceptance = find_acceptance(inputs.acceptance, placed.model, inputs.draft_tokens)
+    acceptance = typed_or_usual_acceptance(inputs.acceptance, placed.model, inputs.draft_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
     tokens = draft.tokens_per_step
     step_seconds = draft_and_verify_step_time(placed, draft, inputs.batch, context, plain.total)
     if draft.draft_tokens:
-        checking = verify_step(placed, draft, inputs.batch, context)
+        checking = draft_verification_step_time(placed, draft, inputs.batch, context)
         decode = max(plain, checking, key=lambda step: step.total)
     compute_bound_batch = non_memory_bound_batch = None
     if decode.weights > decode.compute:
@@ -244,14 +248,14 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         non_memory_bound_batch = first_non_memory_bound_batch(
             placed, draft, context, inputs.batch, compute_bound_batch
         )
-    max_batch = max_sequences(placed, inputs.prompt + inputs.answer)
+    max_batch = max_sequences_in_memory(placed, inputs.prompt + inputs.answer)
     if non_memory_bound_batch is not None and non_memory_bound_batch > max_batch:
         non_memory_bound_batch = None
     return LatencyResult(
         inputs=inputs,
-        placed=placed,
-        prefill=prefill,
-        decode=decode,
+        placed_model=placed,
+        prefill_step=prefill,
+        decode_step=decode,
         plain_step_seconds=plain.total,
         drafting_seconds=step_seconds - decode.total,
         ttft=ttft,
@@ -260,9 +264,11 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         compute_bound_batch=compute_bound_batch,
         non_memory_bound_batch=non_memory_bound_batch,
         fits=inputs.batch <= max_batch,
-        most_lacking_bytes=most_lacking_bytes(placed, inputs.batch, inputs.prompt + inputs.answer),
-        measurements=measurement_coverage(placed),
-        refused_start=find_refused_start_of_replica(placed),
+        lacking_bytes_at_upper_bound=lacking_bytes_at_upper_bound(
+            placed, inputs.batch, inputs.prompt + inputs.answer
+        ),
+        measurements=find_measurement_coverage(placed),
+        start_refusal=find_start_refusal_of_replica(placed),
     )
 
 
@@ -278,9 +284,9 @@ def _chunked_prefill_time(
         size = min(chunk, inputs.prompt - processed_tokens)
         processed_tokens += size
         batch = StepBatch(size, processed_tokens, other_sequences, context, other_sequences + 1)
-        total += step_time(placed, batch).total
+        total += engine_step_time(placed, batch).total
     scale = chunks / min(chunks, _MOST_CHUNKS)
-    return placed.time_before_prompt + total * scale
+    return placed.seconds_before_prompt + total * scale
 
 
 # At most this many chunks are timed one by one; a larger number is scaled.
@@ -291,26 +297,30 @@ def weights_compute_crossover_batch(
     placed: PlacedModel,
     draft: SpeculativeDecoding,
     context: float,
-    start: int,
-    step: InferenceStepTime,
+    start_batch: int,
+    start_batch_step: InferenceStepTime,
 ) -> int | None:
     """Return the batch from which compute takes longer than reading the weights.
 
     Solved directly for a dense model, since compute grows with tiles of rows, or with each row
-    while they are multiplied as vectors. For experts, found by doubling from `start`, whose
-    step is `step`. None if no batch up to 65,536 reaches it.
+    while they are multiplied as vectors. For experts, found by doubling from `start_batch`, whose
+    step is `start_batch_step`. None if no batch up to 65,536 reaches it.
     """
     if not placed.model.is_routed:
         each = draft.draft_tokens + 1
-        rows = padded_rows(placed, start * each) * step.weights / step.compute
+        rows = (
+            padded_rows(placed, start_batch * each)
+            * start_batch_step.weights
+            / start_batch_step.compute
+        )
         crossover_rows = math.floor(rows) + 1
         if crossover_rows > placed.engine.max_unpadded_rows:
             crossover_rows = int(TILE) * math.floor(rows / TILE) + 1
         return math.ceil(crossover_rows / each) if crossover_rows <= _MOST_ROWS else None
-    batch = start
-    while step.compute <= step.weights and batch <= _MOST_ROWS:
+    batch = start_batch
+    while start_batch_step.compute <= start_batch_step.weights and batch <= _MOST_ROWS:
         batch *= 2
-        step = verify_step(placed, draft, batch, context)
+        start_batch_step = draft_verification_step_time(placed, draft, batch, context)
     return batch if batch <= _MOST_ROWS else None
 
 
@@ -318,7 +328,7 @@ def first_non_memory_bound_batch(
     placed: PlacedModel,
     draft: SpeculativeDecoding,
     context: float,
-    start: int,
+    start_batch: int,
     crossover_batch: int | None,
 ) -> int | None:
     """Return the fewest sequences for which reading is no longer the longest part.
@@ -327,12 +337,15 @@ def first_non_memory_bound_batch(
     """
 
     def has_other_bound(batch: int) -> bool:
-        return largest_step_part(verify_step(placed, draft, batch, context)) != "memory"
+        return (
+            name_largest_step_part(draft_verification_step_time(placed, draft, batch, context))
+            != "memory"
+        )
 
-    below, batch = start, crossover_batch or _MOST_ROWS + 1
+    below, batch = start_batch, crossover_batch or _MOST_ROWS + 1
     while batch <= _MOST_ROWS:
-        step = verify_step(placed, draft, batch, context)
-        if largest_step_part(step) != "memory":
+        step = draft_verification_step_time(placed, draft, batch, context)
+        if name_largest_step_part(step) != "memory":
             return bisect.bisect_left(range(batch), True, below + 1, key=has_other_bound)
         if step.attention >= step.compute:
             return None
@@ -343,7 +356,7 @@ def first_non_memory_bound_batch(
 _MOST_ROWS = 65536
 
 
-def largest_step_part(step: InferenceStepTime) -> str:
+def name_largest_step_part(step: InferenceStepTime) -> str:
     """Return the largest part of a step: memory, compute, exchange or overhead."""
     parts = {
         "memory": step.weights + step.attention,
@@ -356,14 +369,14 @@ def largest_step_part(step: InferenceStepTime) -> str:
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the sequences with which vLLM starts, and the batch that is not memory-bound."""
-    refused = result.refused_start if result.fits else None
-    starts = build_start_flips(refused)
+    refused = result.start_refusal if result.fits else None
+    starts = build_vllm_start_flips(refused)
     if starts and refused:
-        limited = dataclasses.replace(result.inputs, max_sequences=refused.most)
+        limited = dataclasses.replace(result.inputs, max_sequences=refused.max_accepted_sequences)
         result = compute_latency(limited, place_requested_model(limited))
     if result.bound != "memory" or result.non_memory_bound_batch is None:
         return starts
     now, then = format_number(result.inputs.batch), format_number(result.non_memory_bound_batch)
     becomes = "Memory no longer bounds it."
     flip = VerdictFlip("batch", "Sequences at once", now, then, becomes)
-    return (*starts, add_change_to_start(flip, refused))
+    return (*starts, add_vllm_start_change(flip, refused))

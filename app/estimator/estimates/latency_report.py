@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.data_files import rate_with_error_range, time_with_error_range
 from app.estimator.estimates.latency import (
     LatencyInputs,
     LatencyResult,
@@ -19,8 +19,8 @@ from app.estimator.formula_steps import (
     format_exact_sum,
     format_term,
 )
-from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
-from app.estimator.memory_verdict import capacity_note, lacking_memory_text
+from app.estimator.hardware.throughput import critical_batch, roofline_rate, routed_critical_batch
+from app.estimator.memory_verdict import lacking_memory_text, real_capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -35,17 +35,17 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import math_bits, weight_only_notes
+from app.estimator.serving.engine import find_math_bits, fp8_weight_only_notes
 from app.estimator.serving.replica_memory import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
     PlacedModel,
     SpeculativeDecoding,
-    decode_time,
-    find_acceptance,
-    pipeline_time,
+    decode_step_time,
+    draft_verification_step_time,
+    pipeline_handover_time,
     tokens_per_step,
-    verify_step,
+    typed_or_usual_acceptance,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.units import format_count, format_number, format_value
@@ -61,7 +61,7 @@ def _time_output(
         label,
         "s",
         "less",
-        lambda r: modeled_time(r.error_interval_name(phase), read(r)),
+        lambda r: time_with_error_range(r.error_interval_name(phase), read(r)),
         primary=primary,
     )
 
@@ -73,7 +73,7 @@ def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult
         label,
         "token/s",
         "more",
-        lambda r: modeled_rate(r.error_interval_name("decode"), read(r)),
+        lambda r: rate_with_error_range(r.error_interval_name("decode"), read(r)),
     )
 
 
@@ -83,11 +83,15 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
     _time_output(
         "total", "Whole answer", lambda r: r.ttft + (r.inputs.answer - 1) * r.time_per_output_token
     ),
-    _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
+    _time_output(
+        "prefill_time", "Computing the prompt", lambda r: r.prefill_step.total, "prefill"
+    ),
     _time_output("decode_time", "One decoding step", lambda r: r.decode_seconds),
     _time_output("memory_time", "Waiting for weights and cache", lambda r: r.memory_time),
-    _time_output("compute_time", "Computing", lambda r: r.decode.compute),
-    _time_output("communication_time", "Exchanging between GPUs", lambda r: r.decode.communication),
+    _time_output("compute_time", "Computing", lambda r: r.decode_step.compute),
+    _time_output(
+        "communication_time", "Exchanging between GPUs", lambda r: r.decode_step.communication
+    ),
     _time_output("overhead_time", "Launches and host", lambda r: r.overhead_time),
     _rate_output(
         "tokens_per_second", "Tokens per second and sequence", lambda r: 1 / r.time_per_output_token
@@ -103,7 +107,8 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         "Critical batch",
         "sequence",
         read=lambda r: OutputValue(
-            _datasheet_critical_batch(r.placed), note="By peak rates, not those that kernels reach."
+            _datasheet_critical_batch(r.placed_model),
+            note="By peak rates, not those that kernels reach.",
         ),
     ),
     OutputSpec("fits", "Fits in memory", better="more"),
@@ -123,11 +128,11 @@ def estimate(inputs: LatencyInputs) -> Estimate:
         pictures=(_build_roofline(inputs, placed),),
         tables=(_build_step_parts_table(result),),
         notes=(
-            *weight_only_notes(placed.gpu, placed.weight_format),
+            *fp8_weight_only_notes(placed.gpu, placed.weight_format),
             *_build_notes(result),
-            capacity_note(placed.gpu),
+            real_capacity_note(placed.gpu),
         ),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
@@ -145,18 +150,18 @@ def _build_verdict(result: LatencyResult) -> Verdict:
         f"after {first}, then one every {format_value(result.time_per_output_token, 's')} "
         f"({format_number(1 / result.time_per_output_token)} tokens/s for each sequence)."
     )
-    where = f"{result.placed.serving.gpus} {result.placed.gpu.name}"
+    where = f"{result.placed_model.setup.gpus} {result.placed_model.gpu.name}"
     if not result.fits:
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    lacking = lacking_memory_text(result.most_lacking_bytes)
+    lacking = lacking_memory_text(result.lacking_bytes_at_upper_bound)
     fits = lacking or f"It fits in the memory of {where}."
     text = (
         f"First token {then} {fits}{_describe_other_acceptances(result)} "
-        f"{result.placed.refusal or result.placed.published_fp8_warning}".strip()
+        f"{result.placed_model.load_refusal or result.placed_model.published_fp8_warning}".strip()
     )
-    if refused := result.refused_start:
-        return Verdict("tight", "It fits, but vLLM refuses to start.", f"{text} {refused.text}")
+    if refused := result.start_refusal:
+        return Verdict("tight", "It fits, but vLLM refuses to start.", f"{text} {refused.reason}")
     return Verdict("tight" if lacking else "info", _LEADS[result.bound], text)
 
 
@@ -165,7 +170,9 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     inputs = result.inputs
     if not inputs.draft_tokens:
         return ""
-    acceptance = find_acceptance(inputs.acceptance, result.placed.model, inputs.draft_tokens)
+    acceptance = typed_or_usual_acceptance(
+        inputs.acceptance, result.placed_model.model, inputs.draft_tokens
+    )
     step = result.decode_seconds
     paces = [
         f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
@@ -179,7 +186,7 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
 def _datasheet_peak(placed: PlacedModel) -> float:
     """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
     gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_bits(gpu, placed.weight_format)]
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[find_math_bits(gpu, placed.weight_format)]
     return gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
 
 
@@ -198,37 +205,37 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
 
 
 def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
-    placed = result.placed
+    placed = result.placed_model
     handing = 0.0
-    if placed.serving.pipeline > 1:
+    if placed.setup.pipeline_stages > 1:
         rows = result.inputs.batch * (result.inputs.draft_tokens + 1)
-        handing = pipeline_time(placed, float(rows))
+        handing = pipeline_handover_time(placed, float(rows))
     exchanges = 2 * placed.model.layers
-    each = (result.decode.communication - handing) / exchanges if exchanges else 0.0
+    each = (result.decode_step.communication - handing) / exchanges if exchanges else 0.0
     template = "[exchanges, two for each layer] × [time of one]"
     terms: tuple[Term, ...] = (str(exchanges), (each, "s"))
     if handing:
         template, terms = f"{template} + [from stage to stage]", (*terms, (handing, "s"))
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "memory_time",
             "reading the weights, without what is hidden behind computing + reading the cache",
-            format_exact_sum((result.decode.weights, result.decode.attention), "s"),
+            format_exact_sum((result.decode_step.weights, result.decode_step.attention), "s"),
             result.memory_time,
             "pope-2022",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "communication_time",
             template,
             terms,
-            result.decode.communication,
+            result.decode_step.communication,
             "aiconfigurator",
             topic="interconnects",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "overhead_time",
             "launches of all kernels + host and sampling",
-            format_exact_sum((result.decode.launch, result.decode.host), "s"),
+            format_exact_sum((result.decode_step.launch, result.decode_step.host), "s"),
             result.overhead_time,
             "inferencex",
         ),
@@ -240,19 +247,22 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.tokens_per_step)
     return (
         *_decode_steps(result),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "tpot",
             "[one step] ÷ [tokens kept per step]",
             ((result.decode_seconds, "s"), tokens),
             result.time_per_output_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
-        _sum_of_parts_step("prefill_time", result.prefill),
-        _STEPS.line(
+        _sum_of_parts_step("prefill_time", result.prefill_step),
+        _STEPS.build_step(
             "ttft",
             "time to reach the engine and launch kernels + time to compute the prompt",
             format_exact_sum(
-                (result.placed.time_before_prompt, result.ttft - result.placed.time_before_prompt),
+                (
+                    result.placed_model.seconds_before_prompt,
+                    result.ttft - result.placed_model.seconds_before_prompt,
+                ),
                 "s",
             ),
             result.ttft,
@@ -266,14 +276,14 @@ def _decode_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     drafts = inputs.draft_tokens
     if not drafts:
-        return (_sum_of_parts_step("decode_time", result.decode),)
+        return (_sum_of_parts_step("decode_time", result.decode_step),)
     context = inputs.prompt + inputs.answer / 2
     tokens = format_number(inputs.batch * (drafts + 1))
     plain = result.plain_step_seconds
     parts = {
-        "A step without drafts": decode_time(result.placed, inputs.batch, context),
-        f"The step that checks the drafts, with {tokens} tokens": verify_step(
-            result.placed, SpeculativeDecoding(drafts), inputs.batch, context
+        "A step without drafts": decode_step_time(result.placed_model, inputs.batch, context),
+        f"The step that checks the drafts, with {tokens} tokens": draft_verification_step_time(
+            result.placed_model, SpeculativeDecoding(drafts), inputs.batch, context
         ),
     }
     return (
@@ -288,11 +298,11 @@ def _decode_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             )
             for label, step in parts.items()
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "decode_time",
             "step that checks the drafts (at least one without drafts) + drafts × cost of a draft "
             "× one without drafts",
-            f"{format_term(result.decode.total, 's')} + {drafts} × "
+            f"{format_term(result.decode_step.total, 's')} + {drafts} × "
             f"{format_term(inputs.draft_cost, '%')} × {format_term(plain, 's')}",
             result.decode_seconds,
             "leviathan-2023",
@@ -312,7 +322,7 @@ _PARTS = {
 
 def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep:
     formula, numbers = _format_sum_of_parts(step)
-    return _STEPS.line(output_name, formula, numbers, step.total, "pope-2022")
+    return _STEPS.build_step(output_name, formula, numbers, step.total, "pope-2022")
 
 
 def _format_sum_of_parts(step: InferenceStepTime) -> FormulaTexts:
@@ -326,14 +336,14 @@ def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     peak, band = _datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16
-    roof = tuple((x, roofline(x, peak, band)) for x in (lowest, turn, highest))
+    roof = tuple((x, roofline_rate(x, peak, band)) for x in (lowest, turn, highest))
     marks = []
     for label, rows, context in (
         ("Answer", float(inputs.batch), inputs.prompt + inputs.answer / 2),
         ("Prompt", float(inputs.prompt), inputs.prompt / 2),
     ):
         each = min(max(_arithmetic_intensity(placed, rows, context, label), lowest), highest)
-        point = (each, roofline(each, peak, band))
+        point = (each, roofline_rate(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
         f"Roofline of {placed.gpu.name} in {placed.weight_format.label}",
@@ -351,7 +361,7 @@ def _arithmetic_intensity(
     placed: PlacedModel, rows: float, context: float, phase_label: str
 ) -> float:
     """Return the FLOPs per byte that one step reads on one GPU [FLOP/B]."""
-    model, tensor = placed.model, placed.serving.tensor
+    model, tensor = placed.model, placed.setup.tensor_parallel
     work = 2.0 * (model.active_parameters - model.head_parameters)  # As large as the table.
     scores = sum(
         number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
@@ -374,19 +384,19 @@ def _build_step_parts_table(result: LatencyResult) -> ResultTable:
         ("Host", "host"),
     )
     rows: list[tuple[TableCell, ...]] = [
-        (label, (getattr(result.prefill, name), "s"), (getattr(result.decode, name), "s"))
+        (label, (getattr(result.prefill_step, name), "s"), (getattr(result.decode_step, name), "s"))
         for label, name in names
     ]
     answer = "Answer"
     if drafts := result.inputs.draft_tokens:
         answer = f"Answer, checking {format_count(drafts, 'draft')} of each sequence"
         rows.append(("Proposing drafts", (0.0, "s"), (result.drafting_seconds, "s")))
-    rows.append(("Sum", (result.prefill.total, "s"), (result.decode_seconds, "s")))
+    rows.append(("Sum", (result.prefill_step.total, "s"), (result.decode_seconds, "s")))
     return ResultTable("Parts of a step", ("Part", "Prompt", answer), tuple(rows))
 
 
 def _build_notes(result: LatencyResult) -> tuple[str, ...]:
-    placed = result.placed
+    placed = result.placed_model
     notes = [
         result.measurements.note,
         "Time per output token is the mean pause between tokens of one sequence.",
@@ -400,12 +410,12 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
             "bandwidth."
         ),
     ]
-    if placed.serving.stages_take_turns:
+    if placed.setup.stages_take_turns:
         notes.append(
             f"{placed.engine.label} deal out whole layers: each token passes one GPU after the "
             "other, so that more GPUs give more memory, but an answer no more speed."
         )
-    elif placed.serving.pipeline > 1:
+    elif placed.setup.pipeline_stages > 1:
         notes.append(
             "One batch passes all stages; as many batches can be under way as there are stages."
         )
@@ -447,10 +457,10 @@ ENTRY = EstimateSpec(
     title="Latency",
     summary="Time to the first token and per token, and what each is bound by.",
     group="Serving",
-    inputs=LatencyInputs,
-    answer=estimate,
+    inputs_type=LatencyInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("ttft", "tpot", "throughput"),
-    main=("model", "gpu", "tensor_parallel"),
+    most_important_outputs=("ttft", "tpot", "throughput"),
+    main_inputs=("model", "gpu", "tensor_parallel"),
     topic="batching-and-latency",
 )

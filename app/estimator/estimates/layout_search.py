@@ -11,11 +11,11 @@ from app.estimator.estimates.training_time import list_divisors
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import Interconnect
 from app.estimator.hardware.throughput import compute_sustained_rates
-from app.estimator.memory.model_states import FRAMEWORKS, bytes_per_parameter
+from app.estimator.memory.model_states import FRAMEWORKS, state_bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
+    find_tensor_parallel_problem,
     micro_batches_in_flight,
-    tensor_parallel_problem,
 )
 from app.estimator.memory.training_memory import (
     StageMemory,
@@ -28,18 +28,18 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.training.step_time import (
     AllLayersTime,
     StepTime,
-    all_layers_time,
-    build_step_time,
+    combine_step_time,
+    compute_all_layers_time,
 )
 from app.estimator.training.training_plan import (
     FREE_PLACES,
     SOFTWARE,
     Recompute,
     TrainingPlan,
+    count_layers_of_fullest_stage,
     fullest_stage_memory,
-    layers_of_fullest_stage,
-    plan_to_parallel_layout,
-    plan_to_training_step,
+    parallel_layout_of_plan,
+    training_step_of_plan,
 )
 
 
@@ -59,12 +59,12 @@ class MicroBatch(NamedTuple):
     """The sequences of a micro-batch, and how many micro-batches a step has."""
 
     sequences: int
-    per_step: int
+    count_per_step: int
 
 
 class PipelineVariant(NamedTuple):
     chunks_per_stage: int
-    zero: int
+    zero_stage: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class MicroBatchFamily:
     data: int
     expert: int
     chunks_per_stage: int
-    zero: int
+    zero_stage: int
     micro_batches: tuple[MicroBatch, ...]
 
     def build_plan(
@@ -92,13 +92,13 @@ class MicroBatchFamily:
             data=self.data,
             context=self.context,
             expert=self.expert,
-            chunks=self.chunks_per_stage,
+            chunks_per_stage=self.chunks_per_stage,
             sequence=job.sequence,
             micro_batch=micro_batch.sequences,
-            micro_batches=micro_batch.per_step,
+            micro_batches=micro_batch.count_per_step,
             number_format=job.number_format,
             recompute=recompute,
-            zero=self.zero,
+            zero=self.zero_stage,
             software=SOFTWARE[job.software],
         )
 
@@ -112,18 +112,18 @@ class ModelSplit:
     context: int
     data: int
     expert_degrees: tuple[int, ...]
-    variants: Mapping[PipelineVariant, tuple[MicroBatch, ...]]
+    micro_batches_by_variant: Mapping[PipelineVariant, tuple[MicroBatch, ...]]
 
     @property
     def layout_count(self) -> int:
         """Return the number of layouts, not counting recomputation."""
-        return len(self.expert_degrees) * sum(map(len, self.variants.values()))
+        return len(self.expert_degrees) * sum(map(len, self.micro_batches_by_variant.values()))
 
-    def families(self) -> Iterator[MicroBatchFamily]:
+    def list_families(self) -> Iterator[MicroBatchFamily]:
         """Yield its layouts, grouped by everything but the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
         for expert in self.expert_degrees:
-            for variant, micro_batches in self.variants.items():
+            for variant, micro_batches in self.micro_batches_by_variant.items():
                 yield MicroBatchFamily(*degrees, expert, *variant, micro_batches)
 
 
@@ -134,24 +134,26 @@ _MICRO_BATCHES = (1, 2, 4, 8, 16)
 _LONG = 16384
 
 
-def list_splits(
+def list_model_splits(
     model: Architecture, fabric: Interconnect, job: TrainingJob
 ) -> Iterator[ModelSplit]:
-    for tensor in _tensor_degrees(model, fabric, job.gpus):
-        for pipeline in _pipeline_degrees(model, job.gpus // tensor):
-            for context in _context_degrees(job, job.gpus // (tensor * pipeline)):
+    for tensor in _list_tensor_degrees(model, fabric, job.gpus):
+        for pipeline in _list_pipeline_degrees(model, job.gpus // tensor):
+            for context in _list_context_degrees(job, job.gpus // (tensor * pipeline)):
                 data = job.gpus // (tensor * pipeline * context)
                 if job.global_batch % data:  # Also true if there are more replicas than sequences.
                     continue
                 sequences_per_replica = job.global_batch // data
-                variants = _list_variants(model.layers, pipeline, data, sequences_per_replica)
-                experts = _expert_degrees(model, data * context * tensor)
+                variants = _list_pipeline_variants(
+                    model.layers, pipeline, data, sequences_per_replica
+                )
+                experts = _list_expert_degrees(model, data * context * tensor)
                 if variants:
                     yield ModelSplit(tensor, pipeline, context, data, experts, variants)
 
 
-def list_dividing_gpus(
-    model: Architecture, fabric: Interconnect, job: TrainingJob, max_gpus: int
+def list_gpu_counts_that_divide_batch(
+    model: Architecture, fabric: Interconnect, job: TrainingJob, max_gpu_count: int
 ) -> tuple[int, ...]:
     """Return the numbers of GPUs over which a job's batch can be divided, ascending.
 
@@ -162,30 +164,30 @@ def list_dividing_gpus(
     batch = job.global_batch
     replicas = list_divisors(batch)
     found = set()
-    for tensor in _tensor_degrees(model, fabric, _ANY_GPUS):
-        for pipeline in _pipeline_degrees(model, _ANY_GPUS):
-            for context in _context_degrees(job, _ANY_GPUS):
+    for tensor in _list_tensor_degrees(model, fabric, _ANY_GPUS):
+        for pipeline in _list_pipeline_degrees(model, _ANY_GPUS):
+            for context in _list_context_degrees(job, _ANY_GPUS):
                 copy = tensor * pipeline * context
                 # Each stage of a pipeline needs a sequence to work on.
                 found |= {copy * data for data in replicas if batch // data >= pipeline}
-    return tuple(sorted(gpus for gpus in found if gpus <= max_gpus and gpus % machine == 0))
+    return tuple(sorted(gpus for gpus in found if gpus <= max_gpu_count and gpus % machine == 0))
 
 
 # A number that every degree divides, so that none is left out.
 _ANY_GPUS = math.lcm(128, *range(1, 65))
 
 
-def _tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
+def _list_tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
     """Return tensor-parallel degrees within the inner links."""
     max_degree = min(fabric.domain, 16, gpus)
     return tuple(
         n
         for n in (1, 2, 4, 8, 16)
-        if n <= max_degree and gpus % n == 0 and tensor_parallel_problem(model, n) is None
+        if n <= max_degree and gpus % n == 0 and find_tensor_parallel_problem(model, n) is None
     )
 
 
-def _pipeline_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
+def _list_pipeline_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     """Return pipeline degrees: powers of two and divisors of the layer count."""
     max_degree = min(model.layers, gpus, 64)
     degrees = {n for n in range(1, max_degree + 1) if model.layers % n == 0}
@@ -193,14 +195,14 @@ def _pipeline_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     return tuple(n for n in sorted(degrees) if gpus % n == 0)
 
 
-def _context_degrees(job: TrainingJob, gpus: int) -> tuple[int, ...]:
+def _list_context_degrees(job: TrainingJob, gpus: int) -> tuple[int, ...]:
     if job.sequence < _LONG:
         return (1,)
     max_degree = min(gpus, job.sequence // 2048)
     return tuple(2**k for k in range(8) if 2**k <= max_degree and gpus % 2**k == 0)
 
 
-def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
+def _list_expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     """Return expert-parallel degrees that divide the experts and the GPUs of a stage."""
     if not model.is_routed:
         return (1,)
@@ -210,16 +212,18 @@ def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _list_variants(
+def _list_pipeline_variants(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
 ) -> Mapping[PipelineVariant, tuple[MicroBatch, ...]]:
     """Return the variants of a pipeline, with the micro-batches that divide a replica's sequences."""
     found: dict[PipelineVariant, tuple[MicroBatch, ...]] = {}
     for sequences in _MICRO_BATCHES:
         micro_batch = MicroBatch(sequences, sequences_per_replica // sequences)
-        if sequences_per_replica % sequences or micro_batch.per_step < pipeline:
+        if sequences_per_replica % sequences or micro_batch.count_per_step < pipeline:
             continue
-        for variant in _variants_for_micro_batches(layers, pipeline, data, micro_batch.per_step):
+        for variant in _variants_for_micro_batches(
+            layers, pipeline, data, micro_batch.count_per_step
+        ):
             found[variant] = (*found.get(variant, ()), micro_batch)
     return found
 
@@ -236,7 +240,7 @@ def _variants_for_micro_batches(
         chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
         even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
         chunks = even_chunks or [chunks[0]]
-    return tuple(PipelineVariant(v, zero=1) for v in chunks)
+    return tuple(PipelineVariant(v, zero_stage=1) for v in chunks)
 
 
 _BytesByStage = tuple[float, ...]
@@ -251,10 +255,10 @@ class FittingMicroBatch(NamedTuple):
 
     micro_batch: MicroBatch
     recompute: Recompute
-    memory: float
+    memory_per_gpu: float
 
 
-class TransientsByStage(NamedTuple):
+class StageTransientBytes(NamedTuple):
     """A layout, and what each of its stages needs for each token besides the model states."""
 
     layout: ParallelLayout
@@ -264,19 +268,21 @@ class TransientsByStage(NamedTuple):
 _Key = tuple[object, ...]
 
 
-def _never(*_: object) -> bool:
+def _is_never_needless(*_: object) -> bool:
     return False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LayoutCosts:
+class LayoutCostCache:
     """What searches for one job share on any number of the same GPUs, by what it depends on.
 
     The times of all layers, and what each stage needs for each token.
     """
 
-    layer_times: dict[_Key, AllLayersTime] = dataclasses.field(default_factory=dict)
-    bytes_per_token: dict[_Key, TransientsByStage] = dataclasses.field(default_factory=dict)
+    layer_times_by_key: dict[_Key, AllLayersTime] = dataclasses.field(default_factory=dict)
+    stage_bytes_per_token_by_key: dict[_Key, StageTransientBytes] = dataclasses.field(
+        default_factory=dict
+    )
 
 
 class LayoutMemoryChecker:
@@ -291,12 +297,12 @@ class LayoutMemoryChecker:
         self,
         model: Architecture,
         job: TrainingJob,
-        limit: float,
-        costs: LayoutCosts | None = None,
+        memory_limit: float,
+        cost_cache: LayoutCostCache | None = None,
     ) -> None:
         self.work_done = 0
-        self._model, self._job, self._limit = model, job, limit
-        self._per_token = (costs or LayoutCosts()).bytes_per_token
+        self._model, self._job, self._limit = model, job, memory_limit
+        self._per_token = (cost_cache or LayoutCostCache()).stage_bytes_per_token_by_key
         self._recomputes = _RECOMPUTES
         if not FRAMEWORKS[SOFTWARE[job.software].framework].recomputes_products:
             self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
@@ -304,15 +310,15 @@ class LayoutMemoryChecker:
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
 
     @property
-    def fits_sharded_states(self) -> bool:
+    def fits_with_fully_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
         unsharded = resident_memory_of_distinct_stages(
-            self._model, ParallelLayout(), FRAMEWORKS["torch"], bytes_per_parameter()
+            self._model, ParallelLayout(), FRAMEWORKS["torch"], state_bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
         return states / self._job.gpus <= self._limit
 
-    def fitting_micro_batches(
+    def find_fitting_micro_batches(
         self, family: MicroBatchFamily, is_needless: Callable[[MicroBatch, Recompute], bool]
     ) -> Iterator[FittingMicroBatch]:
         """Yield the micro-batches that fit, each with the least recomputation.
@@ -338,19 +344,19 @@ class LayoutMemoryChecker:
                 return  # A larger micro-batch needs even more memory.
             start = index
 
-    def has_fit(self, family: MicroBatchFamily) -> bool:
+    def has_fitting_layout(self, family: MicroBatchFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
-        return next(self.fitting_micro_batches(family, _never), None) is not None
+        return next(self.find_fitting_micro_batches(family, _is_never_needless), None) is not None
 
     def _resident_bytes(self, family: MicroBatchFamily) -> _BytesByStage:
         split_key = (family.tensor, family.pipeline, family.chunks_per_stage)
-        key = (*split_key, family.expert, family.zero)
+        key = (*split_key, family.expert, family.zero_stage)
         resident = self._resident.get(key)
         if resident is None:
             plan = family.build_plan(self._job, family.micro_batches[0])
-            framework = plan_to_training_step(plan).framework
+            framework = training_step_of_plan(plan).framework
             stages = resident_memory_of_distinct_stages(
-                self._model, plan_to_parallel_layout(plan), framework, bytes_per_parameter()
+                self._model, parallel_layout_of_plan(plan), framework, state_bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
             resident = tuple(stage.total + overhead for stage in stages)
@@ -373,10 +379,10 @@ class LayoutMemoryChecker:
             tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
-                    stage.bytes_of_micro_batches(
+                    stage.compute_bytes_of_micro_batches(
                         tokens,
                         micro_batches_in_flight(
-                            stage.stage_index, per_token.layout, micro_batch.per_step
+                            stage.stage_index, per_token.layout, micro_batch.count_per_step
                         ),
                     )
                 )
@@ -388,11 +394,11 @@ class LayoutMemoryChecker:
 
     def _transient_bytes_per_token(
         self, family: MicroBatchFamily, recompute: Recompute
-    ) -> TransientsByStage:
+    ) -> StageTransientBytes:
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
-        layout, step = plan_to_parallel_layout(plan), plan_to_training_step(plan)
+        layout, step = parallel_layout_of_plan(plan), training_step_of_plan(plan)
         stages = transient_bytes_per_token_of_distinct_stages(self._model, layout, step)
-        return TransientsByStage(layout, stages)
+        return StageTransientBytes(layout, stages)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -408,24 +414,24 @@ class LayoutCandidate:
 
     @property
     def tokens_per_second(self) -> float:
-        return self.plan.tokens / self.step.total
+        return self.plan.tokens_per_step / self.step.total
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutSearchResult:
-    ranked: tuple[LayoutCandidate, ...]
+    candidates_best_first: tuple[LayoutCandidate, ...]
     fitting_count: int
     tried_count: int
     legal_count: int
-    work_done: int
+    work_units_done: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FewestGpus:
-    """The fewest GPUs on which a layout fits; not `sure` if the search reached its limit."""
+    """The fewest GPUs on which a layout fits; not `is_exact` if the search reached its limit."""
 
     gpus: int | None
-    sure: bool = True
+    is_exact: bool = True
 
 
 # Units of work, to time a step and a kind of layer; see `MAX_WORK`.
@@ -435,9 +441,9 @@ _WORK_OF_STEP, _WORK_OF_LAYER = 5, 12
 class RankedLayout(NamedTuple):
     """A layout that fits, sorted by its step time, its memory, and the order of the search."""
 
-    seconds: float
-    memory: float
-    order: int
+    step_seconds: float
+    memory_per_gpu: float
+    search_order: int
     plan: TrainingPlan
     step: StepTime
 
@@ -452,7 +458,7 @@ class _LayoutSearch:
         job: TrainingJob,
         fabric: Interconnect,
         max_ranked: int,
-        costs: LayoutCosts,
+        cost_cache: LayoutCostCache,
     ) -> None:
         older_kernels = SOFTWARE[job.software].older_attention
         self.fitting_count = 0
@@ -461,10 +467,10 @@ class _LayoutSearch:
         self._max_ranked = max_ranked
         self._rates = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
         self._memory = LayoutMemoryChecker(
-            model, job, gpu.engine_visible_memory * job.usable_memory_share, costs
+            model, job, gpu.engine_visible_memory * job.usable_memory_share, cost_cache
         )
         self._times: dict[_Key, AllLayersTime] = {}
-        self._known_times = costs.layer_times
+        self._known_times = cost_cache.layer_times_by_key
         self._ranked: list[RankedLayout] = []
 
     @property
@@ -480,7 +486,7 @@ class _LayoutSearch:
     def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         bubble_micro_batches = (family.pipeline - 1) / family.chunks_per_stage
-        fullest_stage_layers = layers_of_fullest_stage(
+        fullest_stage_layers = count_layers_of_fullest_stage(
             self._model, family.pipeline, family.chunks_per_stage
         )
         fullest_stage_share = fullest_stage_layers / self._model.layers
@@ -489,9 +495,9 @@ class _LayoutSearch:
             if len(self._ranked) < self._max_ranked:
                 return False
             times = self._layer_times(family, micro_batch, recompute)
-            stage_slots = micro_batch.per_step + bubble_micro_batches
-            min_seconds = stage_slots * times.time_without_gather * fullest_stage_share
-            return min_seconds > self._ranked[-1].seconds
+            stage_slots = micro_batch.count_per_step + bubble_micro_batches
+            min_seconds = stage_slots * times.total_without_gather * fullest_stage_share
+            return min_seconds > self._ranked[-1].step_seconds
 
         if self._max_ranked == 1:  # Memory is checked only of what may be the fastest.
             kept = tuple(m for m in family.micro_batches if not is_too_slow(m, "none"))
@@ -499,16 +505,18 @@ class _LayoutSearch:
                 return
             family = dataclasses.replace(family, micro_batches=kept)
         # Those that fit are counted unless only the best is asked for.
-        is_needless = is_too_slow if self._max_ranked == 1 else _never
-        for fitting in self._memory.fitting_micro_batches(family, is_needless):
+        is_needless = is_too_slow if self._max_ranked == 1 else _is_never_needless
+        for fitting in self._memory.find_fitting_micro_batches(family, is_needless):
             self.fitting_count += 1
             if is_too_slow(fitting.micro_batch, fitting.recompute):
                 continue
             times = self._layer_times(family, fitting.micro_batch, fitting.recompute)
             plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
             self._timing_work += _WORK_OF_STEP
-            step = build_step_time(self._model, self._rates, self._fabric, plan, times)
-            ranked = RankedLayout(step.total, fitting.memory, self.fitting_count, plan, step)
+            step = combine_step_time(self._model, self._rates, self._fabric, plan, times)
+            ranked = RankedLayout(
+                step.total, fitting.memory_per_gpu, self.fitting_count, plan, step
+            )
             bisect.insort(self._ranked, ranked)
             del self._ranked[self._max_ranked :]
 
@@ -521,7 +529,7 @@ class _LayoutSearch:
             times = self._known_times.get(key)
             if times is None:
                 plan = family.build_plan(self._job, micro_batch, recompute)
-                times = all_layers_time(self._model, self._rates, self._fabric, plan)
+                times = compute_all_layers_time(self._model, self._rates, self._fabric, plan)
                 self._known_times[key] = times
             self._times[key] = times
             self._timing_work += _WORK_OF_LAYER * len(self._model.layer_counts)
@@ -539,8 +547,8 @@ def search_layouts(
     job: TrainingJob,
     fabric: Interconnect,
     max_ranked: int = 10,
-    max_work: int = MAX_WORK,
-    costs: LayoutCosts | None = None,
+    max_work_units: int = MAX_WORK,
+    cost_cache: LayoutCostCache | None = None,
 ) -> LayoutSearchResult:
     """Return the best of all layouts that fit, or of those tried within the work limit.
 
@@ -548,15 +556,15 @@ def search_layouts(
     divides the cluster and the model is tried, with micro-batch, interleaving, recomputation
     and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
     that fits is ranked. If only the best is asked for, slower ones aren't checked for memory, so
-    that those that fit are not counted. `costs` are known from searches for the same job on other
+    that those that fit are not counted. `cost_cache` are known from searches for the same job on other
     numbers of these GPUs, and added to; that they are known changes no result.
     """
-    splits = tuple(list_splits(model, fabric, job))
-    search = _LayoutSearch(model, gpu, job, fabric, max_ranked, costs or LayoutCosts())
+    splits = tuple(list_model_splits(model, fabric, job))
+    search = _LayoutSearch(model, gpu, job, fabric, max_ranked, cost_cache or LayoutCostCache())
     tried_count = 0
     for split in splits:
-        for family in split.families():
-            if search.work_done >= max_work:
+        for family in split.list_families():
+            if search.work_done >= max_work_units:
                 break
             search.rank_family(family)
             tried_count += len(family.micro_batches)
@@ -566,8 +574,12 @@ def search_layouts(
     )
 
 
-def find_fewest_gpus(
-    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, max_work: int
+def find_fewest_gpus_with_layout(
+    model: Architecture,
+    gpu: Accelerator,
+    job: TrainingJob,
+    fabric: Interconnect,
+    max_work_units: int,
 ) -> FewestGpus:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
     limit = gpu.engine_visible_memory * job.usable_memory_share
@@ -576,12 +588,12 @@ def find_fewest_gpus(
         batch = max(1, job.global_batch // gpus) * gpus
         smaller_job = dataclasses.replace(job, gpus=gpus, global_batch=batch)
         memory_checker = LayoutMemoryChecker(model, smaller_job, limit)
-        if memory_checker.fits_sharded_states:
-            for split in list_splits(model, fabric, smaller_job):
-                if any(map(memory_checker.has_fit, split.families())):
+        if memory_checker.fits_with_fully_sharded_states:
+            for split in list_model_splits(model, fabric, smaller_job):
+                if any(map(memory_checker.has_fitting_layout, split.list_families())):
                     return FewestGpus(gpus)
-                if work_done + memory_checker.work_done >= max_work:
-                    return FewestGpus(None, sure=False)
+                if work_done + memory_checker.work_done >= max_work_units:
+                    return FewestGpus(None, is_exact=False)
         work_done += memory_checker.work_done
         gpus *= 2
     return FewestGpus(None)

@@ -5,11 +5,11 @@ import re
 from typing import Any
 
 from app.estimator import data_files
-from app.estimator.common_inputs import gpu_input, input_error
+from app.estimator.common_inputs import gpu_input, impossible_input_error
 from app.estimator.formula_steps import StepBuilder, format_exact_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
 from app.estimator.inputs import input_field
-from app.estimator.memory_verdict import capacity_note
+from app.estimator.memory_verdict import real_capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -67,19 +67,19 @@ class MigGpu:
         return min(matching, key=lambda p: p.memory_in_name, default=None)
 
 
-def find_profiles_with_memory(card: MigGpu, memory: float) -> tuple[MigProfile, ...]:
+def find_profiles_with_memory(mig_gpu: MigGpu, memory: float) -> tuple[MigProfile, ...]:
     """Return the profiles whose programs get this memory [B], to a thousandth.
 
     >>> card = find_mig_gpu("h100-sxm5-80")
     >>> [profile.name for profile in find_profiles_with_memory(card, 19.62 * 2**30)]
     ['1g.20gb', '2g.20gb']
     """
-    return tuple(p for p in card.profiles if abs(p.capacity - memory) <= 0.001 * memory)
+    return tuple(p for p in mig_gpu.profiles if abs(p.capacity - memory) <= 0.001 * memory)
 
 
 def find_mig_gpu(accelerator: str) -> MigGpu | None:
     """Return an accelerator with its MIG profiles by its id; None if it has no MIG."""
-    row = data_files.load_table(*_CARDS).get(accelerator)
+    row = data_files.load_table_entries_by_id(*_CARDS).get(accelerator)
     if row is None:
         return None
     undivided = find_accelerator(accelerator).engine_visible_memory
@@ -111,15 +111,15 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
 
 
 def list_mig_gpus() -> tuple[str, ...]:
-    return tuple(data_files.load_table(*_CARDS))
+    return tuple(data_files.load_table_entries_by_id(*_CARDS))
 
 
-def find_start_slices(card: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
+def find_start_slices(mig_gpu: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
     """Return a start slice for each of `profiles`; None if they do not fit together.
 
     Tries every start, largest profiles first; instances never share a slice.
     """
-    if sum(p.compute_slices for p in profiles) > card.compute_slices:
+    if sum(p.compute_slices for p in profiles) > mig_gpu.compute_slices:
         return None
     order = sorted(range(len(profiles)), key=lambda i: -profiles[i].memory_slices)
     starts = _find_remaining_start_slices([profiles[i] for i in order], frozenset())
@@ -147,7 +147,7 @@ def _find_remaining_start_slices(
 
 
 def max_more_instances(
-    card: MigGpu, profile: MigProfile, other_profiles: tuple[MigProfile, ...] = ()
+    mig_gpu: MigGpu, profile: MigProfile, other_profiles: tuple[MigProfile, ...] = ()
 ) -> int:
     """Return how many more instances of a profile fit next to the given ones.
 
@@ -156,7 +156,7 @@ def max_more_instances(
     7
     """
     count = 0
-    while find_start_slices(card, (*other_profiles, *([profile] * (count + 1)))) is not None:
+    while find_start_slices(mig_gpu, (*other_profiles, *([profile] * (count + 1)))) is not None:
         count += 1
     return count
 
@@ -186,22 +186,22 @@ class MigInputs:
 _COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
 
-def parse_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
+def parse_instances(mig_gpu: MigGpu, text: str) -> tuple[MigProfile, ...]:
     """Parse `3g.40gb, 7x 1g.10gb`; the InvalidInputsError names the GPU's profiles."""
     mig_profiles: list[MigProfile] = []
     for instance_text in re.split(r"[,;+\n]+", text):
         match = _COUNTED.match(instance_text.strip())
         if match is None:
             continue
-        profile = card.find_profile(match[2])
+        profile = mig_gpu.find_profile(match[2])
         if profile is None:
-            names = ", ".join(p.name for p in card.profiles)
+            names = ", ".join(p.name for p in mig_gpu.profiles)
             message = f"“{match[2]}” is not a profile of this GPU: {names}."
-            raise input_error("instances", instance_text.strip(), message)
+            raise impossible_input_error("instances", instance_text.strip(), message)
         mig_profiles += [profile] * min(int(match[1] or 1), 16)
     if not mig_profiles:
-        names = ", ".join(p.name for p in card.profiles)
-        raise input_error("instances", text, f"Name at least one profile: {names}.")
+        names = ", ".join(p.name for p in mig_gpu.profiles)
+        raise impossible_input_error("instances", text, f"Name at least one profile: {names}.")
     return tuple(mig_profiles[:64])
 
 
@@ -210,7 +210,7 @@ class MigResult:
     """The instances of a GPU, and the memory slices where they start; None if they don't fit."""
 
     gpu: Accelerator
-    card: MigGpu
+    mig_gpu: MigGpu
     instances: tuple[MigProfile, ...]
     start_slices: tuple[int, ...] | None
 
@@ -227,10 +227,10 @@ class MigResult:
         return sum(p.capacity for p in self.instances)
 
     @property
-    def max_more_smallest(self) -> int:
+    def max_more_smallest_instances(self) -> int:
         if self.start_slices is None:
             return 0
-        return max_more_instances(self.card, self.card.profiles[0], self.instances)
+        return max_more_instances(self.mig_gpu, self.mig_gpu.profiles[0], self.instances)
 
     @property
     def fits(self) -> bool:
@@ -238,11 +238,11 @@ class MigResult:
 
     @property
     def compute_share(self) -> float:
-        return self.compute_slices / self.card.compute_slices
+        return self.compute_slices / self.mig_gpu.compute_slices
 
     @property
     def memory_share(self) -> float:
-        return self.memory_slices / self.card.memory_slices
+        return self.memory_slices / self.mig_gpu.memory_slices
 
 
 OUTPUTS: tuple[OutputSpec[MigResult], ...] = (
@@ -257,14 +257,16 @@ OUTPUTS: tuple[OutputSpec[MigResult], ...] = (
         "more",
         "Room for more of the smallest",
         better="more",
-        read=lambda r: OutputValue(r.max_more_smallest, note=f"Of {r.card.profiles[0].name}."),
+        read=lambda r: OutputValue(
+            r.max_more_smallest_instances, note=f"Of {r.mig_gpu.profiles[0].name}."
+        ),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "mig")
 
 
 def build_verdict(result: MigResult) -> Verdict:
-    card, compute_used, memory_used = result.card, result.compute_slices, result.memory_slices
+    card, compute_used, memory_used = result.mig_gpu, result.compute_slices, result.memory_slices
     if result.fits:
         is_single = len(result.instances) == 1
         count = "1 instance uses" if is_single else f"{len(result.instances)} instances use"
@@ -289,9 +291,9 @@ def build_verdict(result: MigResult) -> Verdict:
 def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
     profiles = result.instances
     slices = tuple(
-        _STEPS.line(
+        _STEPS.build_step(
             f"{kind}_slices",
-            f"sum of the {kind} slices, at most {getattr(result.card, f'{kind}_slices')} in all",
+            f"sum of the {kind} slices, at most {getattr(result.mig_gpu, f'{kind}_slices')} in all",
             " + ".join(str(getattr(profile, f"{kind}_slices")) for profile in profiles),
             getattr(result, f"{kind}_slices"),
             "mig-guide",
@@ -301,20 +303,20 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
     )
     sizes = format_exact_sum((p.capacity for p in profiles), "B")
     formula = "sum of the memory"
-    return *slices, _STEPS.line(
+    return *slices, _STEPS.build_step(
         "memory", formula, sizes, result.memory, "mig-guide", label="Memory"
     )
 
 
 def build_bar(result: MigResult) -> StackedBar:
     segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in result.instances)
-    limit = f"{result.card.memory_slices} memory slices"
-    return StackedBar("Memory slices", segments, result.card.memory_slices, limit, unit="slice")
+    limit = f"{result.mig_gpu.memory_slices} memory slices"
+    return StackedBar("Memory slices", segments, result.mig_gpu.memory_slices, limit, unit="slice")
 
 
 def build_profiles_table(result: MigResult) -> ResultTable:
     card, starts = (
-        result.card,
+        result.mig_gpu,
         tuple(zip(result.instances, result.start_slices or ("no room",) * 64, strict=False)),
     )
     rows = tuple(
@@ -352,14 +354,14 @@ def build_notes(result: MigResult) -> tuple[str, ...]:
     )
     notes = [isolation_note]
     notes.append(
-        f"{capacity_note(result.gpu)} The profile of the whole GPU has what programs get of it "
+        f"{real_capacity_note(result.gpu)} The profile of the whole GPU has what programs get of it "
         "undivided; of the others, what the driver or a program on an instance reports counts."
     )
     if not all(p.reported_memory for p in result.instances):
         notes.append("Where no reading of an instance is published, the size in its name counts.")
-    slices = result.card.compute_slices
+    slices = result.mig_gpu.compute_slices
     idle_slices = slices - result.compute_slices
-    if result.fits and idle_slices and result.max_more_smallest == 0:
+    if result.fits and idle_slices and result.max_more_smallest_instances == 0:
         notes.append(
             f"{idle_slices} of {slices} compute slices stay idle: no memory slice is left for them."
         )
@@ -374,7 +376,7 @@ def estimate(inputs: MigInputs) -> Estimate:
         if gpu.mig_instances:
             reason = f"has {gpu.mig_instances} instances, whose profiles are not published"
         message = f"The {gpu.name} {reason}; GPUs that can: {', '.join(list_mig_gpus())}."
-        raise input_error("gpu", inputs.gpu, message)
+        raise impossible_input_error("gpu", inputs.gpu, message)
     instances = parse_instances(card, inputs.instances)
     result = MigResult(gpu, card, instances, find_start_slices(card, instances))
     return Estimate(
@@ -394,9 +396,9 @@ ENTRY = EstimateSpec(
     title="MIG partitions",
     summary="Which instances fit together on one GPU, and what each gets.",
     group="Hardware",
-    inputs=MigInputs,
-    answer=estimate,
+    inputs_type=MigInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("instances", "memory", "more"),
+    most_important_outputs=("instances", "memory", "more"),
     topic="mig",
 )

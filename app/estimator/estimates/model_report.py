@@ -2,12 +2,16 @@
 
 import dataclasses
 
-from app.estimator.common_inputs import LOAD, MODEL, input_error, model_input
-from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops_per_token
+from app.estimator.common_inputs import LOAD, MODEL, impossible_input_error, model_input
+from app.estimator.formula_steps import StepBuilder, format_term, training_flops_per_token_formula
 from app.estimator.memory.inference_memory import kv_cache_elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.lookup import describe_quantized_weights, find_model, read_pasted_config
+from app.estimator.models.lookup import (
+    build_model_from_pasted_config,
+    describe_how_weights_are_counted,
+    find_model,
+)
 from app.estimator.models.number_formats import PUBLISHED, weight_bytes_by_split
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
@@ -49,9 +53,9 @@ def requested_model(inputs: ModelInputs) -> Architecture:
     if not pasted:
         return find_model(inputs.model)
     try:
-        return read_pasted_config(pasted)
+        return build_model_from_pasted_config(pasted)
     except UnreadableConfigError as error:
-        raise input_error("config", pasted[:40], str(error)) from error
+        raise impossible_input_error("config", pasted[:40], str(error)) from error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,8 +123,8 @@ def build_verdict(model: Architecture) -> Verdict:
         text = f"{active} of them work on each token; {shape_text}."
     else:
         text = f"All of them work on each token; {shape_text}."
-    if published := describe_quantized_weights(model, PUBLISHED, ""):
-        size = format_value(weight_bytes_by_split(model, PUBLISHED).total, "B")
+    if published := describe_how_weights_are_counted(model, PUBLISHED, ""):
+        size = format_value(weight_bytes_by_split(model, PUBLISHED).total_bytes, "B")
         text = f"{text} {published.removesuffix('.')}, {size}."
     return Verdict("info", f"{total} parameters.", text)
 
@@ -142,13 +146,13 @@ def build_steps(model: Architecture, training_flops: float) -> tuple[FormulaStep
     sum_of_counts = " + ".join(format_term(count) for count in parts.values())
     sum_of_parts = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
-    numbers = format_training_flops_per_token(model, training_flops)
+    numbers = training_flops_per_token_formula(model, training_flops)
     return (
-        _STEPS.line("parameters", sum_of_parts, sum_of_counts, model.parameters, "shape"),
+        _STEPS.build_step("parameters", sum_of_parts, sum_of_counts, model.parameters, "shape"),
         *((_active_parameters_step(model),) if model.is_routed else ()),
         *((_vision_tower_step(model.tower),) if model.tower else ()),
         *((_weights_step(model),) if model.tower else ()),
-        _STEPS.line("training_flops", formula, numbers, training_flops, "megatron-2021"),
+        _STEPS.build_step("training_flops", formula, numbers, training_flops, "megatron-2021"),
     )
 
 
@@ -159,7 +163,7 @@ def _active_parameters_step(model: Architecture) -> FormulaStep:
         f"(1 − {format_term(model.experts_per_token)} ÷ {model.experts})"
     )
     formula = "all − those of experts × (1 − experts per token ÷ experts)"
-    return _STEPS.line(
+    return _STEPS.build_step(
         "active_parameters",
         formula,
         numbers,
@@ -171,9 +175,9 @@ def _active_parameters_step(model: Architecture) -> FormulaStep:
 
 
 def _vision_tower_step(tower: VisionTower) -> FormulaStep:
-    numbers = f"{format_term(tower.encoder)} + {format_term(tower.projector)}"
+    numbers = f"{format_term(tower.encoder_parameters)} + {format_term(tower.projector_parameters)}"
     formula = "tower + projector"
-    return _STEPS.line(
+    return _STEPS.build_step(
         "tower_parameters", formula, numbers, tower.parameters, "shape", label="Vision tower"
     )
 
@@ -182,7 +186,7 @@ def _weights_step(model: Architecture) -> FormulaStep:
     parameter_counts = (model.parameters, model.tower_parameters)
     numbers = f"({' + '.join(format_term(count) for count in parameter_counts)}) × 2 B"
     formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(parameter_counts)
-    return _STEPS.line("weights", formula, numbers, value, "shape", topic="number-formats")
+    return _STEPS.build_step("weights", formula, numbers, value, "shape", topic="number-formats")
 
 
 def build_parts_table(model: Architecture) -> ResultTable:
@@ -201,8 +205,8 @@ def build_layer_kinds_table(model: Architecture) -> ResultTable:
     kinds: dict[str, int] = {}
     for layer, number in model.layer_counts:
         kind = layer.mixer.kind
-        if layer.mixer.window:
-            kind = f"{kind}, window {format_number(layer.mixer.window)}"
+        if layer.mixer.window_tokens:
+            kind = f"{kind}, window {format_number(layer.mixer.window_tokens)}"
         kind += ", experts" if layer.mlp.is_routed else ""
         kinds[kind] = kinds.get(kind, 0) + number
     rows = tuple((kind, (float(n), "layer")) for kind, n in kinds.items())
@@ -248,9 +252,9 @@ ENTRY = EstimateSpec(
     title="Model",
     summary="Parameters by part, operations and cache per token, from a name or file.",
     group="Models",
-    inputs=ModelInputs,
-    answer=estimate,
+    inputs_type=ModelInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("parameters", "active_parameters", "weights"),
+    most_important_outputs=("parameters", "active_parameters", "weights"),
     topic="training-versus-inference",
 )

@@ -13,12 +13,12 @@ from app.estimator.estimates.layout_search import (
     MAX_WORK,
     FewestGpus,
     LayoutCandidate,
-    LayoutCosts,
+    LayoutCostCache,
     LayoutSearchResult,
     TrainingJob,
-    find_fewest_gpus,
-    list_dividing_gpus,
-    list_splits,
+    find_fewest_gpus_with_layout,
+    list_gpu_counts_that_divide_batch,
+    list_model_splits,
     search_layouts,
 )
 from app.estimator.estimates.training_time import (
@@ -28,14 +28,18 @@ from app.estimator.estimates.training_time import (
     compute_run,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
+from app.estimator.hardware.collectives import Interconnect, build_gpu_interconnect
 from app.estimator.inputs import input_specs
 from app.estimator.memory.parallel_layout import default_batch_tokens
 from app.estimator.memory.training_memory import plausible_bytes_range
-from app.estimator.memory_verdict import UNSURE_LEAD, MemoryLimit, memory_verdict
+from app.estimator.memory_verdict import UNSURE_LEAD, MemoryLimit, build_memory_verdict
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import Verdict, VerdictFlip
-from app.estimator.training.training_plan import TrainingPlan, find_software, plan_to_training_step
+from app.estimator.training.training_plan import (
+    TrainingPlan,
+    find_training_software,
+    training_step_of_plan,
+)
 from app.estimator.units import format_number, format_value
 
 
@@ -95,25 +99,25 @@ class ParallelismPlanResult:
     gpu: Accelerator
     job: TrainingJob
     fabric: Interconnect
-    ranked: tuple[LayoutCandidate, ...]
+    candidates_best_first: tuple[LayoutCandidate, ...]
     fewest_gpus: FewestGpus
     fitting_count: int
     tried_count: int
     legal_count: int
 
     @functools.cached_property
-    def nearest_dividing_gpus(self) -> tuple[int, ...]:
+    def nearest_gpu_counts_that_divide_batch(self) -> tuple[int, ...]:
         """Return the next fewer and the next more GPUs that divide the batch, where there are."""
-        counts = list_dividing_gpus(self.model, self.fabric, self.job, MAX_GPUS)
+        counts = list_gpu_counts_that_divide_batch(self.model, self.fabric, self.job, MAX_GPUS)
         index = bisect.bisect_left(counts, self.job.gpus)
         return (*counts[max(0, index - 1) : index], *counts[index : index + 1])
 
     @property
     def best_layout(self) -> LayoutCandidate | None:
-        return self.ranked[0] if self.ranked else None
+        return self.candidates_best_first[0] if self.candidates_best_first else None
 
     @functools.cached_property
-    def full_run(self) -> TrainingTimeResult | None:
+    def run_in_best_layout(self) -> TrainingTimeResult | None:
         """Return the whole run in the best layout, as `training-time` computes it."""
         if self.best_layout is None:
             return None
@@ -123,7 +127,9 @@ class ParallelismPlanResult:
         )
 
 
-def list_gpus_for_batch(inputs: ParallelismPlanInputs, model: Architecture) -> tuple[int, ...]:
+def list_gpu_counts_for_typed_batch(
+    inputs: ParallelismPlanInputs, model: Architecture
+) -> tuple[int, ...]:
     """Return the numbers of GPUs that divide the batch that was typed; none if it was left empty.
 
     The batch of an empty field is rounded for any number of GPUs.
@@ -131,11 +137,13 @@ def list_gpus_for_batch(inputs: ParallelismPlanInputs, model: Architecture) -> t
     if inputs.global_batch is None:
         return ()
     fabric = _plan_fabric(inputs, find_accelerator(inputs.gpu))
-    return list_dividing_gpus(model, fabric, requested_job(inputs, model), MAX_GPUS)
+    return list_gpu_counts_that_divide_batch(
+        model, fabric, build_requested_job(inputs, model), MAX_GPUS
+    )
 
 
 def _plan_fabric(inputs: ParallelismPlanInputs, gpu: Accelerator) -> Interconnect:
-    return gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
+    return build_gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
 
 
 def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> TrainingTimeInputs:
@@ -147,7 +155,7 @@ def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> T
         pipeline_parallel=plan.pipeline,
         context_parallel=plan.context,
         expert_parallel=plan.expert,
-        interleave=plan.chunks,
+        interleave=plan.chunks_per_stage,
         micro_batch=plan.micro_batch,
         global_batch=plan.global_batch,
         recompute=plan.recompute,
@@ -164,19 +172,21 @@ _MAX_RANKED, _MAX_RANKED_OF_HALVED = 10, 3
 _MAX_WORK_OF_FEWEST_GPUS = 10_000  # See `MAX_WORK`.
 
 
-def requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
+def build_requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
     job = TrainingJob(
         gpus=inputs.gpus,
         sequence=inputs.sequence,
         global_batch=inputs.global_batch or _round_batch(choose_default_batch(inputs), inputs.gpus),
         number_format=inputs.number_format,
-        software=find_software(inputs.software, model).id,
+        software=find_training_software(inputs.software, model).id,
         usable_memory_share=inputs.usable_memory,
     )
     if inputs.global_batch:
         return job
     fabric = _plan_fabric(inputs, find_accelerator(inputs.gpu))
-    return dataclasses.replace(job, global_batch=_find_batch_to_share(model, fabric, job))
+    return dataclasses.replace(
+        job, global_batch=_find_batch_that_gpus_can_share(model, fabric, job)
+    )
 
 
 def choose_default_batch(inputs: ParallelismPlanInputs) -> int:
@@ -186,11 +196,13 @@ def choose_default_batch(inputs: ParallelismPlanInputs) -> int:
     return max(1, min(round(longest / inputs.sequence), gpus), round(own / inputs.sequence))
 
 
-def _find_batch_to_share(model: Architecture, fabric: Interconnect, job: TrainingJob) -> int:
+def _find_batch_that_gpus_can_share(
+    model: Architecture, fabric: Interconnect, job: TrainingJob
+) -> int:
     """Return a job's batch, or a larger one that its GPUs can share in some layout."""
 
     def can_be_shared(batch: int) -> bool:
-        splits = list_splits(model, fabric, dataclasses.replace(job, global_batch=batch))
+        splits = list_model_splits(model, fabric, dataclasses.replace(job, global_batch=batch))
         return next(splits, None) is not None
 
     rounded, odd_factor = job.global_batch, _odd_factor(job.gpus)
@@ -225,9 +237,9 @@ def compute_parallelism_plan(
     inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
     fabric = _plan_fabric(inputs, gpu)
-    job = requested_job(inputs, model)
+    job = build_requested_job(inputs, model)
     searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)
-    ranked = [c for search in searches for c in search.ranked]
+    ranked = [c for search in searches for c in search.candidates_best_first]
     if inputs.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
     return ParallelismPlanResult(
@@ -236,8 +248,8 @@ def compute_parallelism_plan(
         gpu=gpu,
         job=job,
         fabric=fabric,
-        ranked=tuple(ranked[:_MAX_RANKED]),
-        fewest_gpus=find_fewest_gpus(model, gpu, job, fabric, _MAX_WORK_OF_FEWEST_GPUS),
+        candidates_best_first=tuple(ranked[:_MAX_RANKED]),
+        fewest_gpus=find_fewest_gpus_with_layout(model, gpu, job, fabric, _MAX_WORK_OF_FEWEST_GPUS),
         fitting_count=searches[0].fitting_count,
         tried_count=sum(search.tried_count for search in searches),
         legal_count=sum(search.legal_count for search in searches),
@@ -265,26 +277,35 @@ def _search_full_and_halved_clusters(
         smaller_job = dataclasses.replace(job, gpus=job.gpus >> halving)
         max_ranked = _MAX_RANKED_OF_HALVED if halving else _MAX_RANKED
         searches.insert(0, search_layouts(model, gpu, smaller_job, fabric, max_ranked, max_work))
-        remaining_work -= searches[0].work_done
+        remaining_work -= searches[0].work_units_done
     return searches
 
 
-def compute_sure_run(
-    inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator, costs: LayoutCosts
+def compute_run_in_sure_layout(
+    inputs: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    cost_cache: LayoutCostCache,
 ) -> TrainingTimeResult | None:
     """Return the whole run in the best layout that surely fits, as training-run plans it.
 
-    None if no layout fits; if none surely fits, the best stays. For `costs` see `search_layouts`.
+    None if no layout fits; if none surely fits, the best stays. For `cost_cache` see `search_layouts`.
     """
-    fabric, job = _plan_fabric(inputs, gpu), requested_job(inputs, model)
-    ranked = search_layouts(model, gpu, job, fabric, max_ranked=1, costs=costs).ranked
+    fabric, job = _plan_fabric(inputs, gpu), build_requested_job(inputs, model)
+    ranked = search_layouts(
+        model, gpu, job, fabric, max_ranked=1, cost_cache=cost_cache
+    ).candidates_best_first
     while ranked and judge_layout_memory(ranked[0], gpu).lead == UNSURE_LEAD:
-        ranked = search_layouts(model, gpu, job, fabric, _MAX_RANKED, costs=costs).ranked
-        sure = find_sure_layout(ranked, gpu, job.usable_memory_share)
+        ranked = search_layouts(
+            model, gpu, job, fabric, _MAX_RANKED, cost_cache=cost_cache
+        ).candidates_best_first
+        sure = find_best_sure_layout(ranked, gpu, job.usable_memory_share)
         if sure is None:
             break
-        job = dataclasses.replace(job, usable_memory_share=sure.percent / 100)
-        ranked = search_layouts(model, gpu, job, fabric, max_ranked=1, costs=costs).ranked
+        job = dataclasses.replace(job, usable_memory_share=sure.usable_memory_percent / 100)
+        ranked = search_layouts(
+            model, gpu, job, fabric, max_ranked=1, cost_cache=cost_cache
+        ).candidates_best_first
     if not ranked:
         return None
     plan, step = ranked[0].plan, ranked[0].step
@@ -294,58 +315,61 @@ def compute_sure_run(
 def judge_layout_memory(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict:
     """Return the verdict on the memory of a layout, as `training-memory` gives it."""
     limit, plan = gpu.engine_visible_memory, candidate.plan
-    framework = plan_to_training_step(plan).framework.id
+    framework = training_step_of_plan(plan).framework.id
     bounds = plausible_bytes_range(candidate.stage_memory, framework)
     memory = MemoryLimit(limit, limit, gpu.memory)
-    return memory_verdict(candidate.memory, memory, plan.gpus, *bounds)
+    return build_memory_verdict(candidate.memory, memory, plan.gpus, *bounds)
 
 
 def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
-    return (*_find_less_usable_memory(result), *_find_too_few_gpus(result))
+    return (*_usable_memory_flips(result), *_too_few_gpus_flips(result))
 
 
 class SureLayout(NamedTuple):
     """A layout that surely fits, and the usable percentage of memory that leaves it the best."""
 
     candidate: LayoutCandidate
-    percent: int
+    usable_memory_percent: int
 
 
-def find_sure_layout(
-    ranked: tuple[LayoutCandidate, ...], gpu: Accelerator, usable_memory: float
+def find_best_sure_layout(
+    candidates_best_first: tuple[LayoutCandidate, ...], gpu: Accelerator, usable_memory_share: float
 ) -> SureLayout | None:
     """Return the best of the layouts that surely fit; None if the first does, or none."""
-    if not ranked or judge_layout_memory(ranked[0], gpu).lead != UNSURE_LEAD:
+    if (
+        not candidates_best_first
+        or judge_layout_memory(candidates_best_first[0], gpu).lead != UNSURE_LEAD
+    ):
         return None
-    for candidate in ranked[1:]:
+    for candidate in candidates_best_first[1:]:
         percent = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
         if (
-            candidate.plan.gpus == ranked[0].plan.gpus
-            and percent < 100 * usable_memory
+            candidate.plan.gpus == candidates_best_first[0].plan.gpus
+            and percent < 100 * usable_memory_share
             and judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD
         ):
             return SureLayout(candidate, percent)
     return None
 
 
-def _find_less_usable_memory(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+def _usable_memory_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     """Return the usable share of memory that leaves the best of the layouts that surely fit."""
     usable_memory = result.inputs.usable_memory
-    sure = find_sure_layout(result.ranked, result.gpu, usable_memory)
+    sure = find_best_sure_layout(result.candidates_best_first, result.gpu, usable_memory)
     if sure is None:
         return ()
-    slower = sure.candidate.step.total / result.ranked[0].step.total - 1
+    slower = sure.candidate.step.total / result.candidates_best_first[0].step.total - 1
     becomes = (
         f"A layout with micro-batch {sure.candidate.plan.micro_batch} fits for sure: "
         f"{format_value(sure.candidate.memory, 'B')}, and each step takes "
         f"{format_value(slower, '%')} longer."
     )
     label = input_specs(ParallelismPlanInputs)["usable_memory"].label
-    now, then = (f"{percent:g}%" for percent in (100 * usable_memory, sure.percent))
+    now, then = (f"{percent:g}%" for percent in (100 * usable_memory, sure.usable_memory_percent))
     return (VerdictFlip("usable_memory", label, now, then, becomes),)
 
 
-def _find_too_few_gpus(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+def _too_few_gpus_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     fewest = result.fewest_gpus.gpus
     if result.best_layout is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
         return ()

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import Any, cast
 
-from app.estimator.common_inputs import check_gpu_rates
+from app.estimator.common_inputs import reject_gpu_without_rates
 from app.estimator.estimates import training_time_report
 from app.estimator.estimates.layout_search import LayoutCandidate
 from app.estimator.estimates.parallelism_plan import (
@@ -18,15 +18,15 @@ from app.estimator.estimates.parallelism_plan import (
 from app.estimator.estimates.training_memory_report import build_memory_bar
 from app.estimator.estimates.training_time_report import (
     build_mfu_step,
+    build_run_time_step,
+    build_step_time_step,
     build_step_timeline,
-    build_time_step,
     describe_ranges,
-    step_time_formula_step,
 )
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
-from app.estimator.hardware.prices import list_price_notes
-from app.estimator.memory_verdict import UNSURE_LEAD, capacity_note
+from app.estimator.hardware.prices import list_price_source_notes
+from app.estimator.memory_verdict import UNSURE_LEAD, real_capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -70,7 +70,7 @@ def describe_layout(candidate: LayoutCandidate) -> str:
         ("context", plan.context),
         ("data", plan.data),
     )
-    chunks = f" ({plan.chunks} chunks a stage)" if plan.chunks > 1 else ""
+    chunks = f" ({plan.chunks_per_stage} chunks a stage)" if plan.chunks_per_stage > 1 else ""
     named = [
         f"{name} {degree}{chunks if name == 'pipeline' else ''}"
         for name, degree in degrees
@@ -84,10 +84,10 @@ def describe_layout(candidate: LayoutCandidate) -> str:
     return text[0].upper() + text[1:]
 
 
-def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
-    first = ranked[0]
+def build_ranking_table(candidates_best_first: tuple[LayoutCandidate, ...]) -> ResultTable:
+    first = candidates_best_first[0]
     rows = []
-    for rank, candidate in enumerate(ranked, 1):
+    for rank, candidate in enumerate(candidates_best_first, 1):
         plan = candidate.plan
         rows.append(
             (
@@ -97,21 +97,21 @@ def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
                 (candidate.step.total, "s"),
                 (candidate.tokens_per_second / plan.gpus, "token/s"),
                 (candidate.memory, "B"),
-                describe_main_loss(first, candidate) if rank > 1 else "the best",
+                describe_largest_time_loss(first, candidate) if rank > 1 else "the best",
             )
         )
     columns = ("Rank", "Layout", "GPUs", "One step", "Per GPU", "Memory", "Why")
     return ResultTable("Layouts that fit, best first", columns, tuple(rows))
 
 
-def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
+def describe_largest_time_loss(best: LayoutCandidate, other: LayoutCandidate) -> str:
     """Return the part of the step in which a layout loses most against the best one."""
     grown = {
-        label: _gpu_seconds_per_token(other, name) - _gpu_seconds_per_token(first, name)
+        label: _gpu_seconds_per_token(other, name) - _gpu_seconds_per_token(best, name)
         for name, label in PARTS.items()
     }
     label = max(grown, key=lambda part: grown[part])
-    scale = other.plan.tokens / other.plan.gpus
+    scale = other.plan.tokens_per_step / other.plan.gpus
     lost = grown[label] * scale
     if lost <= 0.001 * other.step.total:
         return "about as fast"
@@ -125,7 +125,7 @@ def describe_main_loss(first: LayoutCandidate, other: LayoutCandidate) -> str:
 
 def _gpu_seconds_per_token(candidate: LayoutCandidate, step_part: str) -> float:
     seconds: float = getattr(candidate.step, step_part)
-    return seconds * candidate.plan.gpus / candidate.plan.tokens
+    return seconds * candidate.plan.gpus / candidate.plan.tokens_per_step
 
 
 _PlanResult = ParallelismPlanResult
@@ -148,14 +148,18 @@ def _run_output(name: str) -> OutputSpec[_PlanResult]:
     output = next(output for output in training_time_report.OUTPUTS if output.name == name)
 
     def read(result: _PlanResult) -> Any:
-        return output.read(result.full_run) if output.read and result.full_run else _MISSING
+        return (
+            output.read(result.run_in_best_layout)
+            if output.read and result.run_in_best_layout
+            else _MISSING
+        )
 
     return dataclasses.replace(cast("OutputSpec[_PlanResult]", output), read=read)
 
 
-def _fewest_gpus(result: _PlanResult) -> OutputValue:
+def _fewest_gpus_value(result: _PlanResult) -> OutputValue:
     note = "The search ended before it found a size on which a layout fits."
-    if result.fewest_gpus.sure:
+    if result.fewest_gpus.is_exact:
         note = "Powers of two up to the cluster were tried."
     return OutputValue(result.fewest_gpus.gpus, note=note)
 
@@ -169,7 +173,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
     _plan_property_output("expert_parallel", "Expert parallel", "expert"),
     _plan_property_output("micro_batch", "Micro-batch", unit="sequence"),
     _plan_property_output("global_batch", "Global batch", unit="sequence"),
-    _plan_property_output("interleave", "Interleaving", "chunks"),
+    _plan_property_output("interleave", "Interleaving", "chunks_per_stage"),
     _plan_property_output("recompute", "Recomputation"),
     _plan_property_output("zero", "ZeRO stage"),
     _plan_property_output("gpus", "GPUs", unit="GPU"),
@@ -177,7 +181,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
         _run_output,
         ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time", "gpu_hours", "cost"),
     ),
-    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
+    OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus_value),
     OutputSpec(
         "reference_design",
         "Reference design",
@@ -201,7 +205,7 @@ _DESIGNS = {
 
 def estimate(inputs: ParallelismPlanInputs) -> Estimate:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    check_gpu_rates(gpu, inputs.number_format)
+    reject_gpu_without_rates(gpu, inputs.number_format)
     result = compute_parallelism_plan(inputs, model, gpu)
     first = result.best_layout
     return Estimate(
@@ -212,13 +216,13 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
         pictures=(build_step_timeline(first.step), build_memory_bar(first.stage_memory, gpu))
         if first
         else (),
-        tables=(build_ranking_table(result.ranked),) if first else (),
+        tables=(build_ranking_table(result.candidates_best_first),) if first else (),
         notes=(
             *_build_notes(result),
-            *list_price_notes(gpu, inputs.usd_per_gpu_hour),
-            capacity_note(gpu),
+            *list_price_source_notes(gpu, inputs.usd_per_gpu_hour),
+            real_capacity_note(gpu),
         ),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
@@ -246,7 +250,7 @@ def _no_layout_verdict(gpus_text: str, result: ParallelismPlanResult) -> Verdict
     if not result.legal_count:
         batch = format_count(result.job.global_batch, "sequence")
         text = f"{batch} cannot be divided over {gpus_text} in any layout"
-        if counts := result.nearest_dividing_gpus:
+        if counts := result.nearest_gpu_counts_that_divide_batch:
             text += f"; {' or '.join(map(format_number, counts))} GPUs can share them"
         return Verdict("no", UNDIVIDED_LEAD, f"{text}.")
     if result.tried_count == result.legal_count:
@@ -278,12 +282,12 @@ def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
 
 
 def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
-    first, run = result.best_layout, result.full_run
+    first, run = result.best_layout, result.run_in_best_layout
     if first is None or run is None:
         return (_fitting_layouts_step(result),)
     return (
         _fitting_layouts_step(result),
-        _STEPS.line(
+        _STEPS.build_step(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
             format_exact_sum(
@@ -300,8 +304,8 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
             first.memory,
             "korthikanti-2022",
         ),
-        step_time_formula_step(run.plan, run.step),
-        build_time_step(run),
+        build_step_time_step(run.plan, run.step_time),
+        build_run_time_step(run),
         build_mfu_step(run),
     )
 
@@ -347,11 +351,11 @@ ENTRY = EstimateSpec(
     title="Parallelism plan",
     summary="The best layouts of a model on a cluster, with the reason for each.",
     group="Training",
-    inputs=ParallelismPlanInputs,
-    answer=estimate,
+    inputs_type=ParallelismPlanInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("time", "tokens_per_second_per_gpu", "mfu"),
-    main=("model", "gpu", "gpus"),
+    most_important_outputs=("time", "tokens_per_second_per_gpu", "mfu"),
+    main_inputs=("model", "gpu", "gpus"),
     topic="parallelism",
     is_search=True,
 )

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import TypeVar
 
-from app.estimator.common_inputs import input_error
+from app.estimator.common_inputs import impossible_input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import (
@@ -192,7 +192,7 @@ class PowerCoolingResult:
     system: System
     system_power: float
     height_units: int
-    load_share: float
+    typical_load_share: float
     gpu_power: float | None
     network_and_storage_power: float
     systems_per_rack: int
@@ -202,7 +202,7 @@ class PowerCoolingResult:
     current: float
     circuits: int
     liquid_cooled_share: float
-    energy_wh: float
+    site_energy_wh: float
     carbon_kg: float
 
     @property
@@ -212,11 +212,11 @@ class PowerCoolingResult:
 
     @property
     def typical_machines_power(self) -> float:
-        return self.machines_power * self.load_share
+        return self.machines_power * self.typical_load_share
 
     @property
     def typical_site_power(self) -> float:
-        return self.site_power * self.load_share
+        return self.site_power * self.typical_load_share
 
     @property
     def max_systems_power(self) -> float:
@@ -273,11 +273,11 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     """Size a site; raises InvalidInputsError if a needed value of the system is unknown."""
     system = find_system(inputs.system)
     power, rack_units = inputs.node_power or system.power, inputs.node_units or system.rack_units
-    node = _require_known(power, "node_power", "highest power", system)
-    units = _require_known(rack_units, "node_units", "height", system)
+    node = _require_known_value(power, "node_power", "highest power", system)
+    units = _require_known_value(rack_units, "node_units", "height", system)
     rack_limit = inputs.rack_limit or max(RACK_LIMIT, system.power or 0.0)
     inputs = dataclasses.replace(inputs, rack_limit=rack_limit)
-    in_rack = nodes_in_rack(rack_limit, node, inputs.rack_units, units)
+    in_rack = count_nodes_in_rack(rack_limit, node, inputs.rack_units, units)
     other_power = inputs.nodes * node * inputs.other
     machines = inputs.nodes * node + other_power
     load = inputs.load or LOAD
@@ -290,7 +290,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         system=system,
         system_power=node,
         height_units=units,
-        load_share=load,
+        typical_load_share=load,
         gpu_power=_sum_gpu_power_of_systems(inputs, system, node),
         network_and_storage_power=other_power,
         systems_per_rack=in_rack,
@@ -300,15 +300,17 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         current=current,
         circuits={"2n": 2 * circuits, "n+1": circuits + 1, "n": circuits}[inputs.feeds],
         liquid_cooled_share=_liquid_cooled_share(inputs, system),
-        energy_wh=site_joules / 3600,
+        site_energy_wh=site_joules / 3600,
         carbon_kg=carbon_emitted(site_joules, inputs.carbon_intensity),
     )
 
 
-def _require_known(value: ValueT | None, field: str, value_name: str, system: System) -> ValueT:
+def _require_known_value(
+    value: ValueT | None, field: str, value_name: str, system: System
+) -> ValueT:
     if value is None:
         message = f"The {value_name} of the {system.name} is not known: write it."
-        raise input_error(field, "", message)
+        raise impossible_input_error(field, "", message)
     return value
 
 
@@ -341,26 +343,34 @@ def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
         units_now, flips = str(inputs.rack_units), str(result.height_units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
     if result.racks is None:
-        return _rack_limit_flip(result, 1, up=True)
+        return _rack_limit_flip(result, 1, rounds_up=True)
     changes: list[VerdictFlip] = []
     if result.racks > 1 and (more := -(-inputs.nodes // (result.racks - 1))) <= capacity:
-        changes += _rack_limit_flip(result, more, up=True)
+        changes += _rack_limit_flip(result, more, rounds_up=True)
     fewer = -(-inputs.nodes // result.racks) - 1
     for count in sorted({fewer, 0}, reverse=True):
-        changes += _rack_limit_flip(result, count, up=False)
+        changes += _rack_limit_flip(result, count, rounds_up=False)
     return tuple(changes)
 
 
 def _rack_limit_flip(
-    result: PowerCoolingResult, count: int, *, up: bool
+    result: PowerCoolingResult, systems_per_rack: int, *, rounds_up: bool
 ) -> tuple[VerdictFlip, ...]:
     """Return the least rack power for this many systems, or the most that holds no more."""
-    holds = "one system" if count == 1 else f"{count} systems"
-    racks = -(-result.inputs.nodes // count) if count else None
+    holds = "one system" if systems_per_rack == 1 else f"{systems_per_rack} systems"
+    racks = -(-result.inputs.nodes // systems_per_rack) if systems_per_rack else None
     becomes = f"Holds {holds}: {format_count(racks, 'rack')}." if racks else "Holds none."
-    limit = result.system_power * (count if up else 0.999 * (count + 1))
+    limit = result.system_power * (
+        systems_per_rack if rounds_up else 0.999 * (systems_per_rack + 1)
+    )
     return build_number_flip(
-        result.inputs, "rack_limit", limit, becomes, unit=" kW", factor=1e3, up=up
+        result.inputs,
+        "rack_limit",
+        limit,
+        becomes,
+        unit=" kW",
+        unit_factor=1e3,
+        rounds_up=rounds_up,
     )
 
 
@@ -381,7 +391,9 @@ def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     pue = limit / result.machines_power
     if 1 <= pue <= 5:
         now = format_number(inputs.pue)
-        changes.append(VerdictFlip("pue", "PUE", now, round_past_limit(pue, up=fits), becomes))
+        changes.append(
+            VerdictFlip("pue", "PUE", now, round_past_limit(pue, rounds_up=fits), becomes)
+        )
     return tuple(changes)
 
 
@@ -446,10 +458,12 @@ def coolant_flow(watts: float, temperature_rise: float) -> float:
     return watts / (_WATER * _WATER_HEAT * temperature_rise)
 
 
-def nodes_in_rack(rack_power: float, node_power: float, rack_units: int, node_units: int) -> int:
+def count_nodes_in_rack(
+    rack_power: float, node_power: float, rack_units: int, node_units: int
+) -> int:
     """Machines per rack: the smaller of what its power and its height allow [1].
 
-    >>> nodes_in_rack(30e3, 14.3e3, 48, 10), nodes_in_rack(60e3, 14.3e3, 48, 10)
+    >>> count_nodes_in_rack(30e3, 14.3e3, 48, 10), count_nodes_in_rack(60e3, 14.3e3, 48, 10)
     (2, 4)
     """
     return int(min(rack_power // node_power, rack_units // node_units))

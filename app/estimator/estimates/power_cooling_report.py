@@ -27,8 +27,8 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
-    applicable_value,
     read_figures,
+    value_or_inapplicable,
 )
 from app.estimator.units import format_number, format_value
 
@@ -48,7 +48,7 @@ def _typical_load_output(
         value = read(result)
         if result.inputs.load is not None:
             return OutputValue(value, note=note)
-        low, high = (value * share / result.load_share for share in LOAD_RANGE)
+        low, high = (value * share / result.typical_load_share for share in LOAD_RANGE)
         return OutputValue(value, low, high, note)
 
     return ModeledOutput(name, label, unit, "less", read_with_range)
@@ -118,11 +118,11 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
         "Coolant",
         "m3/s",
         "less",
-        lambda r: applicable_value(
+        lambda r: value_or_inapplicable(
             r.needed_coolant_flow or None, "Air takes all heat of the systems."
         ),
     ),
-    _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy_wh, _GIVEN_TIME),
+    _typical_load_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh, _GIVEN_TIME),
     _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon_kg, _GIVEN_TIME),
     OutputSpec("fits", "Fits", better="more", read=lambda r: r.status != "no"),
 )
@@ -139,7 +139,7 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
         pictures=(_build_bar(result),),
         tables=(_build_power_and_heat_table(result),),
         notes=(*_rack_limit_notes(inputs, result), *_build_notes(result)),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
@@ -212,28 +212,28 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     node, nodes = format_term(result.system_power, "W"), format_term(inputs.nodes)
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "nodes_per_rack",
             "the smaller of ⌊rack power ÷ power of a system⌋ and ⌊rack height ÷ height of a system⌋",
             f"min(⌊{format_term(result.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.height_units}⌋)",
             result.systems_per_rack,
             "catalogue",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "machines_power",
             "systems × highest power × (1 + network and storage)",
             f"{nodes} × {node} × {format_term(1 + inputs.other)}",
             result.machines_power,
             "catalogue",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "machines_typical",
             "[highest] × [typical load]",
-            ((result.machines_power, "W"), (result.load_share, "%")),
+            ((result.machines_power, "W"), (result.typical_load_share, "%")),
             result.typical_machines_power,
             "latif-2025",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "site_power",
             "[machines] × [PUE]",
             ((result.machines_power, "W"), inputs.pue),
@@ -251,7 +251,7 @@ def _rack_circuit_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "current",
             "power of a rack ÷ (√3 × voltage × power factor)",
             f"{format_term(result.rack_power, 'W')} ÷ (√3 × "
@@ -259,7 +259,7 @@ def _rack_circuit_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             result.current,
             "ieee-1459",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "circuits",
             f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS, '%')})⌉",
             f"{twice}⌈{format_term(result.current, 'A')} ÷ ({breaker})⌉",
@@ -273,14 +273,14 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     shown = format_term(result.max_systems_power, "W")
     air = f"{shown} × {format_term(1 - result.liquid_cooled_share, '%')}"
     steps = [
-        _STEPS.line(
+        _STEPS.build_step(
             "heat_btu",
             "watts × 3.412, rounded",
             f"⌊{format_term(result.machines_power, 'W')} × 3.412 + 0.5⌋",
             round(heat_in_btu_per_hour(result.machines_power)),
             "ashrae-datacom",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_term(result.inputs.air_rise)})",
@@ -290,7 +290,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     ]
     if result.liquid_cooled_share:
         steps.append(
-            _STEPS.line(
+            _STEPS.build_step(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
                 f"{shown} × {format_term(result.liquid_cooled_share, '%')} ÷ "
@@ -304,17 +304,17 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     return (
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "energy",
             "[site, typical] × [running time]",
             ((result.typical_site_power, "W"), (result.inputs.duration, "s")),
-            result.energy_wh,
+            result.site_energy_wh,
             "patterson-2021",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "carbon",
             "energy × carbon intensity",
-            f"{format_term(result.energy_wh, 'Wh')} × {format_term(result.inputs.carbon_intensity * 1000)} g/kWh",
+            f"{format_term(result.site_energy_wh, 'Wh')} × {format_term(result.inputs.carbon_intensity * 1000)} g/kWh",
             result.carbon_kg,
             "patterson-2021",
         ),
@@ -342,7 +342,7 @@ def _build_power_and_heat_table(result: PowerCoolingResult) -> ResultTable:
         (
             text,
             (watts, "W"),
-            (watts * result.load_share, "W"),
+            (watts * result.typical_load_share, "W"),
             (round(heat_in_btu_per_hour(watts)), "BTU/h"),
         )
         for text, watts in (
@@ -403,10 +403,10 @@ ENTRY = EstimateSpec(
     title="Power and cooling",
     summary="Racks, current, heat and air of a number of systems; energy and carbon.",
     group="Cluster",
-    inputs=PowerCoolingInputs,
-    answer=estimate,
+    inputs_type=PowerCoolingInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("racks", "nodes_per_rack", "machines_power", "site_power"),
-    main=("system", "nodes", "rack_limit"),
+    most_important_outputs=("racks", "nodes_per_rack", "machines_power", "site_power"),
+    main_inputs=("system", "nodes", "rack_limit"),
     topic=TOPIC,
 )

@@ -4,16 +4,16 @@ import dataclasses
 
 from app.estimator.common_inputs import (
     HARDWARE,
-    check_tensor_parallel,
     counted_gpu_input,
-    input_error,
+    impossible_input_error,
     model_input,
+    reject_impossible_tensor_parallel,
     tensor_parallel_input,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import capacity_note
+from app.estimator.memory_verdict import real_capacity_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
@@ -31,10 +31,10 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     Verdict,
-    ranged_value,
     read_figures,
+    value_with_range_factors,
 )
-from app.estimator.serving.engine import fp8_problem, is_fp8_weight_only, weight_only_notes
+from app.estimator.serving.engine import find_fp8_problem, fp8_weight_only_notes, is_fp8_weight_only
 from app.estimator.units import format_value
 
 _FORMATS = InputGroup("Formats", "number-formats")
@@ -73,8 +73,8 @@ class FormatResult:
     weights once [s] and the rate of matrix products [FLOP/s] are None if the catalog has none.
     """
 
-    form: WeightFormat
-    total: float
+    weight_format: WeightFormat
+    total_bytes: float
     bytes_per_gpu: float
     language_bytes_per_gpu: float
     weight_read_time: float | None
@@ -92,11 +92,11 @@ class QuantizationResult:
 
 def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accelerator) -> None:
     """Reject an impossible split and a format that the GPU lacks."""
-    check_tensor_parallel(model, inputs.tensor_parallel)
+    reject_impossible_tensor_parallel(model, inputs.tensor_parallel)
     form = FORMATS[inputs.weights]
-    if reason := fp8_problem(gpu, form, "vllm", has_experts=model.is_routed):
+    if reason := find_fp8_problem(gpu, form, "vllm", has_experts=model.is_routed):
         message = f"The {gpu.name} cannot compute in FP8. {reason}"
-        raise input_error("weights", inputs.weights, message)
+        raise impossible_input_error("weights", inputs.weights, message)
 
 
 def compute_format(
@@ -104,10 +104,10 @@ def compute_format(
 ) -> FormatResult:
     table, form = weight_bytes_by_split(model, format_name), FORMATS[format_name]
     per_gpu = table.bytes_per_gpu(inputs.tensor_parallel)
-    language = per_gpu - table.tower / inputs.tensor_parallel
+    language = per_gpu - table.tower_bytes / inputs.tensor_parallel
     return FormatResult(
-        form=form,
-        total=table.total,
+        weight_format=form,
+        total_bytes=table.total_bytes,
         bytes_per_gpu=per_gpu,
         language_bytes_per_gpu=language,
         weight_read_time=_compute_weight_read_time(model, inputs, gpu, language),
@@ -140,9 +140,13 @@ def _ratio_value(numerator: float | None, denominator: float | None) -> OutputVa
 
 
 OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
-    OutputSpec("total", "Weights after", "B", "less", lambda r: r.compared.total, primary=True),
-    OutputSpec("before", "Weights before", "B", read=lambda r: r.baseline.total),
-    OutputSpec("saved", "Saved", "B", "more", lambda r: r.baseline.total - r.compared.total),
+    OutputSpec(
+        "total", "Weights after", "B", "less", lambda r: r.compared.total_bytes, primary=True
+    ),
+    OutputSpec("before", "Weights before", "B", read=lambda r: r.baseline.total_bytes),
+    OutputSpec(
+        "saved", "Saved", "B", "more", lambda r: r.baseline.total_bytes - r.compared.total_bytes
+    ),
     OutputSpec("per_gpu", "On one GPU", "B", "less", lambda r: r.compared.bytes_per_gpu),
     OutputSpec(
         "fits",
@@ -157,7 +161,8 @@ OUTPUTS: tuple[OutputSpec[QuantizationResult], ...] = (
         "s",
         "less",
         lambda r: (
-            r.compared.weight_read_time and ranged_value(r.compared.weight_read_time, (0.85, 1.5))
+            r.compared.weight_read_time
+            and value_with_range_factors(r.compared.weight_read_time, (0.85, 1.5))
         ),
     ),
     OutputSpec(
@@ -182,12 +187,12 @@ _STEPS = StepBuilder(OUTPUTS, "number-formats")
 
 
 def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> Verdict:
-    saved = baseline.total - compared.total
+    saved = baseline.total_bytes - compared.total_bytes
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
     fits = compared.bytes_per_gpu <= gpu.engine_visible_memory
     text = (
-        f"{compared.form.label} takes {format_value(compared.total, 'B')} instead of "
-        f"{format_value(baseline.total, 'B')}; the weights alone "
+        f"{compared.weight_format.label} takes {format_value(compared.total_bytes, 'B')} instead of "
+        f"{format_value(baseline.total_bytes, 'B')}; the weights alone "
         f"{'fit' if fits else 'do not fit'} on the GPUs."
     )
     return Verdict("fits" if fits else "no", lead, text)
@@ -196,22 +201,22 @@ def build_verdict(gpu: Accelerator, baseline: FormatResult, compared: FormatResu
 def build_steps(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, compared: FormatResult
 ) -> tuple[FormulaStep, ...]:
-    covers_all = compared.form.covers == "all"
+    covers_all = compared.weight_format.covers == "all"
     table = weight_bytes_by_split(model, inputs.weights)
-    covered = model.parameters if covers_all else table.quantized
-    weights = _STEPS.line(
+    covered = model.parameters if covers_all else table.quantized_weight_count
+    weights = _STEPS.build_step(
         "total",
         "parameters in the format × bits ÷ 8 + the others × their bytes",
-        f"{format_term(covered)} × {format_term(compared.form.bits)} ÷ 8 + "
+        f"{format_term(covered)} × {format_term(compared.weight_format.bits)} ÷ 8 + "
         f"{format_term(model.loaded_parameters - covered)} × "
-        f"{format_term(compared.form.rest / 8)} B",
-        compared.total,
+        f"{format_term(compared.weight_format.rest / 8)} B",
+        compared.total_bytes,
         "shape",
     )
     if compared.weight_read_time is None:
         return (weights,)
     active_bytes = compared.language_bytes_per_gpu * model.active_parameters / model.parameters
-    floor = _STEPS.line_from_template(
+    floor = _STEPS.build_step_from_template(
         "decode_floor",
         "[bytes that one GPU reads] ÷ ([bandwidth] × [share of it that is reached])",
         ((active_bytes, "B"), (gpu.memory_bandwidth or 0.0, "B/s"), (inputs.bandwidth_share, "%")),
@@ -226,8 +231,8 @@ def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult
 
     def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
         return (
-            side.form.label,
-            (side.total, "B"),
+            side.weight_format.label,
+            (side.total_bytes, "B"),
             (side.bytes_per_gpu, "B"),
             (side.weight_read_time, "s") if side.weight_read_time is not None else "unknown",
             (side.peak_rate, "FLOP/s") if side.peak_rate is not None else "unknown",
@@ -240,20 +245,20 @@ def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult
 def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
     """Return what a narrower format does not guarantee."""
     notes = [
-        *weight_only_notes(gpu, compared.form),
-        capacity_note(gpu),
+        *fp8_weight_only_notes(gpu, compared.weight_format),
+        real_capacity_note(gpu),
         "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",
     ]
-    math = math_format_used(gpu, compared.form)
-    is_said = is_fp8_weight_only(gpu, compared.form)
-    if compared.form.bits < 16 and math in {"bf16", "fp16"} and not is_said:
+    math = math_format_used(gpu, compared.weight_format)
+    is_said = is_fp8_weight_only(gpu, compared.weight_format)
+    if compared.weight_format.bits < 16 and math in {"bf16", "fp16"} and not is_said:
         notes.append(
             "Weights are unpacked to 16 bit before they are multiplied: decoding gains "
             "from fewer bytes, prefill does not."
         )
-    if compared.form.scale:
-        notes.append(f"Metadata: {compared.form.scale}.")
+    if compared.weight_format.scale:
+        notes.append(f"Metadata: {compared.weight_format.scale}.")
     return tuple(notes)
 
 
@@ -277,10 +282,10 @@ ENTRY = EstimateSpec(
     title="Quantization",
     summary="What a narrower format saves and speeds up, and what it does not promise.",
     group="Models",
-    inputs=QuantizationInputs,
-    answer=estimate,
+    inputs_type=QuantizationInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("total", "decode_speedup", "peak_ratio"),
-    main=("model", "weights", "gpu"),
+    most_important_outputs=("total", "decode_speedup", "peak_ratio"),
+    main_inputs=("model", "weights", "gpu"),
     topic="number-formats",
 )

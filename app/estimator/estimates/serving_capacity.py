@@ -9,22 +9,22 @@ from app.estimator.common_inputs import (
     ENGINE,
     HARDWARE,
     LOAD,
-    input_error,
+    impossible_input_error,
     reject_gguf_without_llama_cpp,
     reject_transformers_engine,
 )
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
-from app.estimator.memory.inference_memory import RefusedStart
+from app.estimator.memory.inference_memory import VllmStartRefusal
 from app.estimator.memory.parallel_layout import (
     ReplicaPool,
     count_nodes,
-    default_shared_gpu_counts,
-    serving_pipeline_problem,
-    tensor_parallel_problem,
+    find_serving_pipeline_problem,
+    find_tensor_parallel_problem,
+    list_default_shared_gpu_counts,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -43,28 +43,28 @@ from app.estimator.serving.replica import (
     RequestLengths,
     RequestPattern,
     build_prefill_replica,
+    find_max_rate_batch,
     highest_load_within_targets,
-    max_rate_batch,
     operating_point_at_batch,
     operating_point_at_rate,
-    profile_replica,
-    saturated_rate,
+    saturated_request_rate,
+    time_replica_by_batch,
 )
 from app.estimator.serving.replica_memory import (
     UnsureFit,
-    find_refused_start_of_replica,
+    find_start_refusal_of_replica,
     find_unsure_fit,
-    max_sequences,
-    most_lacking_bytes,
+    lacking_bytes_at_upper_bound,
+    max_sequences_in_memory,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate_replica
 from app.estimator.serving.step_time import (
     MeasurementCoverage,
     PlacedModel,
     SpeculativeDecoding,
-    find_acceptance,
-    measurement_coverage,
+    find_measurement_coverage,
     place_model,
+    typed_or_usual_acceptance,
 )
 
 _TARGETS = InputGroup("Targets", "batching-and-latency")
@@ -83,14 +83,14 @@ SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 """Percentiles by name, and the shares of requests that they mean."""
 
 
-def _prefill_decode_field(name: str, does: str) -> Any:
+def _prefill_decode_field(name: str, replica_task: str) -> Any:
     return HARDWARE.add_folded_input(
         None,
         f"GPUs of a {name} replica",
         kind="count",
         unit="GPU",
         limits=(1, 1024),
-        help=f"Prefill and decode apart: GPUs of a replica that only {does}. They divide "
+        help=f"Prefill and decode apart: GPUs of a replica that only {replica_task}. They divide "
         "experts, and requests in attention; a dense model is divided over them. GPUs that "
         "share the model do not count then. Left empty in both: together.",
         topic="batching-and-latency",
@@ -119,7 +119,7 @@ class ServingCapacityInputs:
     )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.default_shared_gpus_input(
+    tensor_parallel: int = common_inputs.declare_shared_gpus_input(
         lambda inputs: resolve_inputs(inputs).tensor_parallel,
         "the number with which the fewest GPUs in all keep the targets.",
         replaced_by="decode_gpus",
@@ -257,17 +257,17 @@ class ServingCapacityInputs:
 class MissedTarget(NamedTuple):
     """A latency target, and what is reached instead of it [s]; preset, or set by someone."""
 
-    kind: Literal["ttft", "tpot"]
-    limit: float
-    reached: float
+    target: Literal["ttft", "tpot"]
+    limit_seconds: float
+    reached_seconds: float
     is_preset: bool
 
 
 class CountBounds(NamedTuple):
     """A count if all times lie at the low or at the high end; None: no number is enough."""
 
-    low: int | None
-    high: int | None
+    if_times_are_low: int | None
+    if_times_are_high: int | None
 
 
 class ServedLoad(NamedTuple):
@@ -281,88 +281,90 @@ class ServedLoad(NamedTuple):
 class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
-    `highest_point` is the highest load within the targets, `max_rate_batch` the batch with the
-    highest rate; where `prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
+    `highest_load_point` is the highest load within the targets, `max_rate_batch` the batch with the
+    highest rate; where `is_prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
     weights and one request fit.
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
     load meets the targets at the high end of all times. `plausible_loads` are those with as many
     replicas as times within the range take; empty if it is always the same number.
-    `single_request_point` is that of a request by itself if no load meets the targets.
-    `relaxed_tpot` is the preset target that counts relaxed in `inputs`, because even a request by
+    `point_of_single_request` is that of a request by itself if no load meets the targets.
+    `preset_tpot_relaxed_to` is the preset target that counts relaxed in `inputs`, because even a request by
     itself misses it [s].
     """
 
     inputs: ServingCapacityInputs
-    profile: ReplicaProfile
+    replica_profile: ReplicaProfile
     replicas: int | None
     operating_point: OperatingPoint | None
-    highest_point: OperatingPoint | None
+    highest_load_point: OperatingPoint | None
     max_rate_batch: float
-    targets_met: bool
+    counted_targets_met: bool
     fits_memory: bool
     measurements: MeasurementCoverage
     simulation: SimulationResult | None = None
-    single_request_point: OperatingPoint | None = None
+    point_of_single_request: OperatingPoint | None = None
     prefill_replicas: int | None = None
-    prefill_bound: bool = False
+    is_prefill_bound: bool = False
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
     plausible_loads: tuple[ServedLoad, ...] = ()
-    relaxed_tpot: float | None = None
+    preset_tpot_relaxed_to: float | None = None
 
     @property
-    def given_inputs(self) -> ServingCapacityInputs:
+    def inputs_with_unrelaxed_targets(self) -> ServingCapacityInputs:
         """Return the inputs with the target that counts relaxed as it was."""
-        if self.relaxed_tpot is None:
+        if self.preset_tpot_relaxed_to is None:
             return self.inputs
-        return dataclasses.replace(self.inputs, tpot_target=self.relaxed_tpot)
+        return dataclasses.replace(self.inputs, tpot_target=self.preset_tpot_relaxed_to)
 
     @property
-    def keeps_targets(self) -> bool:
+    def keeps_unrelaxed_targets(self) -> bool:
         """Return whether the load keeps the targets, none of them relaxed."""
-        return self.targets_met and self.relaxed_tpot is None
+        return self.counted_targets_met and self.preset_tpot_relaxed_to is None
 
     @property
     def missed_targets(self) -> tuple[MissedTarget, ...]:
         """Return the targets that the load misses; or a request by itself, if none is served."""
-        point = self.operating_point or self.single_request_point
+        point = self.operating_point or self.point_of_single_request
         if self.replicas is None:
-            point = self.single_request_point
+            point = self.point_of_single_request
         if point is None:
             return ()
-        share, inputs = SHARES[self.inputs.percentile], self.given_inputs
+        share, inputs = SHARES[self.inputs.percentile], self.inputs_with_unrelaxed_targets
         targets = (
-            MissedTarget("ttft", inputs.ttft_target or math.inf, point.ttft[share], False),
+            MissedTarget("ttft", inputs.ttft_target or math.inf, point.ttft_by_share[share], False),
             MissedTarget(
                 "tpot",
                 inputs.tpot_target or math.inf,
-                point.tpot[share],
+                point.tpot_by_share[share],
                 inputs.tpot_target == PRESET_TPOT,
             ),
         )
-        return tuple(target for target in targets if target.reached > target.limit)
+        return tuple(target for target in targets if target.reached_seconds > target.limit_seconds)
 
     @property
-    def misses_only_preset(self) -> bool:
+    def misses_only_preset_targets(self) -> bool:
         missed = self.missed_targets
         return bool(missed) and all(target.is_preset for target in missed)
 
     @property
-    def unsure_fit(self) -> UnsureFit | None:
+    def unsure_memory_fit(self) -> UnsureFit | None:
         """Return what lacks for the requests at this load; None if they surely fit, or none do."""
-        point, profile = self.operating_point, self.profile
+        point, profile = self.operating_point, self.replica_profile
         if point is None or not self.fits_memory:
             return None
         at_once = min(round(point.batch, 1), max(1, int(profile.max_batch)))
-        context, share = profile.traffic.mean_context, self.inputs.memory_utilization
+        context, share = profile.request_pattern.mean_context, self.inputs.memory_utilization
         return find_unsure_fit(profile.placed, at_once, profile.max_batch, context, share)
 
     @property
-    def refused_start(self) -> RefusedStart | None:
+    def start_refusal(self) -> VllmStartRefusal | None:
         """Return with how many sequences vLLM does not start; None if it does, or nothing fits."""
         if not self.fits_memory:
             return None
-        return find_refused_start_of_replica(self.profile.placed, self.inputs.memory_utilization)
+        return find_start_refusal_of_replica(
+            self.replica_profile.placed, self.inputs.memory_utilization
+        )
 
     @property
     def has_targets(self) -> bool:
@@ -374,62 +376,68 @@ class CapacityResult:
         if not self.fits_memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
         users = self.inputs.concurrent * self.inputs.peak / self.replicas
-        return max(0.0, users - self.profile.max_batch)
+        return max(0.0, users - self.replica_profile.max_batch)
 
     @property
-    def gpus_joined_to_answer(self) -> int:
+    def gpus_of_decode_and_its_prefill(self) -> int:
         """Return the GPUs of a decode replica and of the prefill replicas for it."""
-        answering, *reading = self.pools
-        copies = sum(pool.copies for pool in reading) / max(1, answering.copies)
+        answering, *reading = self.replica_pools
+        copies = sum(pool.replicas for pool in reading) / max(1, answering.replicas)
         each = sum(pool.gpus_per_replica for pool in reading)
         return answering.gpus_per_replica + math.ceil(copies) * each
 
     @property
     def prefill_request_rate(self) -> float:
         """Return the requests per second that the prefill replicas read [1/s]; inf without any."""
-        if self.profile.prefill is None or self.prefill_replicas is None:
+        if self.replica_profile.prefill_replica is None or self.prefill_replicas is None:
             return math.inf
-        return PREFILL_LOAD * self.profile.prefill.prompts_per_second * self.prefill_replicas
+        return (
+            PREFILL_LOAD
+            * self.replica_profile.prefill_replica.prompts_per_second
+            * self.prefill_replicas
+        )
 
     @property
     def utilization(self) -> float | None:
         """Return the load as a share of the highest one that meets the targets."""
-        if self.operating_point is None or self.highest_point is None:
+        if self.operating_point is None or self.highest_load_point is None:
             return None
-        return self.operating_point.requests_per_second / self.highest_point.requests_per_second
+        return (
+            self.operating_point.requests_per_second / self.highest_load_point.requests_per_second
+        )
 
     @property
-    def lateness(self) -> tuple[float, float]:
+    def lateness_sort_key(self) -> tuple[float, float]:
         """Return the times over their targets, the worst of them, and the requests that wait.
 
         Of a request by itself if no load meets the targets; inf if none is answered.
         """
-        point = self.single_request_point or self.operating_point
-        if point is None or not self.fits_memory or self.profile.placed.refusal:
+        point = self.point_of_single_request or self.operating_point
+        if point is None or not self.fits_memory or self.replica_profile.placed.load_refusal:
             return math.inf, math.inf
         share, inputs = SHARES[self.inputs.percentile], self.inputs
         over = [
             times[share] / target
             for times, target in (
-                (point.ttft, inputs.ttft_target),
-                (point.tpot, inputs.tpot_target),
+                (point.ttft_by_share, inputs.ttft_target),
+                (point.tpot_by_share, inputs.tpot_target),
             )
             if target
         ]
         return max(over, default=0.0), self.waiting_requests_per_replica
 
     @property
-    def deciding_target(self) -> Literal["ttft", "tpot"] | None:
+    def target_missed_first(self) -> Literal["ttft", "tpot"] | None:
         """Return the target that a higher load would miss first; None if something else limits it."""
-        top = self.highest_point
-        if top is None or self.prefill_bound or top.batch >= self.max_rate_batch * (1 - 1e-6):
+        top = self.highest_load_point
+        if top is None or self.is_prefill_bound or top.batch >= self.max_rate_batch * (1 - 1e-6):
             return None
         share, inputs = SHARES[self.inputs.percentile], self.inputs
         used_shares: dict[Literal["ttft", "tpot"], float] = {}
         if inputs.ttft_target is not None:
-            used_shares["ttft"] = top.ttft[share] / inputs.ttft_target
+            used_shares["ttft"] = top.ttft_by_share[share] / inputs.ttft_target
         if inputs.tpot_target is not None:
-            used_shares["tpot"] = top.tpot[share] / inputs.tpot_target
+            used_shares["tpot"] = top.tpot_by_share[share] / inputs.tpot_target
         return max(used_shares, key=used_shares.__getitem__, default=None)
 
     @property
@@ -437,14 +445,14 @@ class CapacityResult:
         """Return the GPUs of all replicas, spare ones included."""
         if self.replicas is None or (self.inputs.prefill_gpus and self.prefill_replicas is None):
             return None
-        return sum(pool.copies * pool.gpus_per_replica for pool in self.pools)
+        return sum(pool.replicas * pool.gpus_per_replica for pool in self.replica_pools)
 
     @property
-    def pools(self) -> tuple[ReplicaPool, ...]:
-        spare, prefill = self.inputs.spare, self.profile.prefill
-        pools = [ReplicaPool((self.replicas or 0) + spare, self.profile.placed.serving.gpus)]
+    def replica_pools(self) -> tuple[ReplicaPool, ...]:
+        spare, prefill = self.inputs.spare, self.replica_profile.prefill_replica
+        pools = [ReplicaPool((self.replicas or 0) + spare, self.replica_profile.placed.setup.gpus)]
         if prefill and self.prefill_replicas is not None:
-            prefill_gpus = prefill.placed.serving.gpus
+            prefill_gpus = prefill.placed.setup.gpus
             pools.append(ReplicaPool(self.prefill_replicas + spare, prefill_gpus))
         return tuple(pools)
 
@@ -456,7 +464,7 @@ class CapacityResult:
         """
         if self.gpus is None:
             return None
-        return count_nodes(self.pools, gpus_per_server(self.inputs))
+        return count_nodes(self.replica_pools, gpus_per_server(self.inputs))
 
     @property
     def request_rate(self) -> float | None:
@@ -470,9 +478,9 @@ class CapacityResult:
 
     @property
     def max_request_rate(self) -> float | None:
-        if self.highest_point is None or not self.replicas:
+        if self.highest_load_point is None or not self.replicas:
             return None
-        return self.highest_point.requests_per_second * self.replicas
+        return self.highest_load_point.requests_per_second * self.replicas
 
     @property
     def saturated_token_rate(self) -> float | None:
@@ -481,7 +489,10 @@ class CapacityResult:
             return None
         requests = self.inputs.run_requests
         run = requests / self.replicas if requests else None
-        rate = min(self.prefill_request_rate, saturated_rate(self.profile, run) * self.replicas)
+        rate = min(
+            self.prefill_request_rate,
+            saturated_request_rate(self.replica_profile, run) * self.replicas,
+        )
         return rate * self.inputs.output_tokens
 
 
@@ -501,11 +512,11 @@ def resolve_inputs(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
     validate_prefill_decode_split(model, inputs)
     if inputs.tensor_parallel or inputs.decode_gpus:
         return dataclasses.replace(inputs, tensor_parallel=inputs.tensor_parallel or 1)
-    best = find_best_split(inputs)
+    best = compute_capacity_with_best_split(inputs)
     return dataclasses.replace(best.inputs, simulate=inputs.simulate)
 
 
-def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
+def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
     """Return the capacity with as many GPUs per replica as the fewest in all keep the targets.
 
     If no number keeps them, with that which comes closest. Experts whose parts engines do not load
@@ -517,41 +528,41 @@ def find_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
         split = dataclasses.replace(inputs, tensor_parallel=gpus, simulate=False)
         if inputs.expert_parallel > 1 or inputs.expert_tensor_parallel:
             return split
-        return find_loadable_split(split) or split
+        return make_split_loadable(split) or split
 
     def has_room(gpus: int) -> bool:
         return has_room_for_request(divide_over(gpus))
 
     def is_enough(gpus: int) -> bool:
-        return not place_replica(divide_over(gpus)).refusal and has_room(gpus)
+        return not place_replica_model(divide_over(gpus)).load_refusal and has_room(gpus)
 
     most = max(1, gpus_per_server(inputs) // inputs.attention_parallel)
-    counts = default_shared_gpu_counts(model, inputs.engine, most, is_enough)
+    counts = list_default_shared_gpu_counts(model, inputs.engine, most, is_enough)
     if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
-        counts = default_shared_gpu_counts(model, inputs.engine, most, has_room)
+        counts = list_default_shared_gpu_counts(model, inputs.engine, most, has_room)
     splits = [divide_over(gpus) for gpus in counts]
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
-    keeping = [result for result in tried if result.targets_met]
+    keeping = [result for result in tried if result.counted_targets_met]
     if keeping:
         return min(keeping, key=lambda result: result.gpus or 0)
-    return min(reversed(tried), key=lambda result: result.lateness)
+    return min(reversed(tried), key=lambda result: result.lateness_sort_key)
 
 
-def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
+def make_split_loadable(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
     """Return the inputs, with experts divided whole if engines load them only so; None if never.
 
     Weights in FP8 are taken as loaded from the publisher's FP8 checkpoint where there is a choice.
     """
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     whole = dataclasses.replace(inputs, expert_parallel=gpus, expert_tensor_parallel=None)
-    placed = [(split, place_replica(split)) for split in (inputs, whole)]
-    loaded = [(split, replica) for split, replica in placed if not replica.refusal]
+    placed = [(split, place_replica_model(split)) for split in (inputs, whole)]
+    loaded = [(split, replica) for split, replica in placed if not replica.load_refusal]
     published = (split for split, replica in loaded if not replica.published_fp8_warning)
     return next(published, loaded[0][0] if loaded else None)
 
 
 def gpus_per_server(inputs: ServingCapacityInputs) -> int:
-    return inputs.gpus_per_node or gpu_interconnect(find_accelerator(inputs.gpu)).domain
+    return inputs.gpus_per_node or build_gpu_interconnect(find_accelerator(inputs.gpu)).domain
 
 
 def has_room_for_request(
@@ -562,82 +573,84 @@ def has_room_for_request(
     `surely`: by the upper end of the estimate, too.
     """
     inputs = dataclasses.replace(inputs, **changes)
-    context, share = request_pattern(inputs).mean_context, inputs.memory_utilization
-    placed = place_replica(inputs)
-    if surely and most_lacking_bytes(placed, 1.0, context, share) > 0:
+    context, share = build_request_pattern(inputs).mean_context, inputs.memory_utilization
+    placed = place_replica_model(inputs)
+    if surely and lacking_bytes_at_upper_bound(placed, 1.0, context, share) > 0:
         return False
-    return max_sequences(placed, context, share) >= 1
+    return max_sequences_in_memory(placed, context, share) >= 1
 
 
-def place_replica(inputs: ServingCapacityInputs) -> PlacedModel:
+def place_replica_model(inputs: ServingCapacityInputs) -> PlacedModel:
     gpu = find_accelerator(inputs.gpu)
-    fabric = gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
-    return place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
+    fabric = build_gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
+    return place_model(find_model(inputs.model), gpu, fabric, build_serving_setup(inputs))
 
 
-def request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
+def build_request_pattern(inputs: ServingCapacityInputs) -> RequestPattern:
     cached = inputs.prompt_tokens * inputs.cached_share
     return RequestPattern(
         RequestLengths(inputs.prompt_tokens, inputs.output_tokens, cached),
         inputs.prompt_variation,
         inputs.answer_variation,
-        open_arrivals=inputs.requests_per_second is not None,
+        has_open_arrivals=inputs.requests_per_second is not None,
     )
 
 
 def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
-    placed, traffic = place_replica(inputs), request_pattern(inputs)
+    placed, traffic = place_replica_model(inputs), build_request_pattern(inputs)
     model, gpu, fabric = placed.model, placed.gpu, placed.fabric
-    acceptance = find_acceptance(inputs.acceptance, model, inputs.draft_tokens)
+    acceptance = typed_or_usual_acceptance(inputs.acceptance, model, inputs.draft_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
     prefill = None
     if inputs.prefill_gpus and inputs.decode_gpus:
-        setup = _prefill_decode_setup(inputs, inputs.prefill_gpus)
+        setup = _build_prefill_or_decode_setup(inputs, inputs.prefill_gpus)
         gpus = inputs.prefill_gpus + inputs.decode_gpus
         reading = place_model(model, gpu, fabric, setup)
-        if max_sequences(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
+        if max_sequences_in_memory(reading, inputs.prompt_tokens, inputs.memory_utilization) < 1:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
-            raise input_error("prefill_gpus", inputs.prefill_gpus, message)
+            raise impossible_input_error("prefill_gpus", inputs.prefill_gpus, message)
         prefill = build_prefill_replica(reading, traffic, gpus)
-    return profile_replica(placed, traffic, inputs.memory_utilization, draft, prefill)
+    return time_replica_by_batch(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
-def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
+def build_serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
     """Return the formats and splits of one replica; of one that decodes, if they are apart."""
     if inputs.decode_gpus:
-        return _prefill_decode_setup(inputs, inputs.decode_gpus)
+        return _build_prefill_or_decode_setup(inputs, inputs.decode_gpus)
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     return ServingSetup(
-        **_formats_and_engine(inputs),
-        tensor=inputs.tensor_parallel,
-        replicas=inputs.attention_parallel,
-        expert=inputs.expert_parallel,
-        expert_tensor=inputs.expert_tensor_parallel or max(1, gpus // inputs.expert_parallel),
-        pipeline=inputs.pipeline_parallel,
+        **_setup_formats_and_engine(inputs),
+        tensor_parallel=inputs.tensor_parallel,
+        attention_replicas=inputs.attention_parallel,
+        expert_parallel=inputs.expert_parallel,
+        gpus_per_expert=inputs.expert_tensor_parallel or max(1, gpus // inputs.expert_parallel),
+        pipeline_stages=inputs.pipeline_parallel,
     )
 
 
-def _prefill_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
+def _build_prefill_or_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
     if not find_model(inputs.model).is_routed:
-        return ServingSetup(**_formats_and_engine(inputs), tensor=gpus, expert_tensor=gpus)
+        return ServingSetup(
+            **_setup_formats_and_engine(inputs), tensor_parallel=gpus, gpus_per_expert=gpus
+        )
     return ServingSetup(
-        **_formats_and_engine(inputs),
-        tensor=1,
-        replicas=gpus,
-        expert=gpus,
-        expert_tensor=1,
+        **_setup_formats_and_engine(inputs),
+        tensor_parallel=1,
+        attention_replicas=gpus,
+        expert_parallel=gpus,
+        gpus_per_expert=1,
         dispatches_tokens=True,
     )
 
 
-def _formats_and_engine(inputs: ServingCapacityInputs) -> dict[str, Any]:
+def _setup_formats_and_engine(inputs: ServingCapacityInputs) -> dict[str, Any]:
     return {
-        "weights": inputs.weights,
-        "cache": inputs.cache,
-        "software": inputs.engine,
+        "weight_format": inputs.weights,
+        "cache_format": inputs.cache,
+        "engine_id": inputs.engine,
         "polling_interval_steps": inputs.polling,
         "has_draft_head": inputs.draft_tokens > 0,
-        "sequences": inputs.max_sequences,
+        "max_sequences": inputs.max_sequences,
     }
 
 
@@ -649,11 +662,11 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
     for field, gpus in sizes.items():
         problem = "Give the GPUs of a prefill replica and those of a decode replica."
         if gpus:
-            problem = "" if model.is_routed else tensor_parallel_problem(model, gpus) or ""
+            problem = "" if model.is_routed else find_tensor_parallel_problem(model, gpus) or ""
             if gpus > max(1, model.experts) and model.is_routed:
                 problem = f"{model.experts} experts cannot be divided over {gpus} GPUs."
         if problem:
-            raise input_error(field, gpus, problem)
+            raise impossible_input_error(field, gpus, problem)
     for field, value, usual in (
         ("attention_parallel", inputs.attention_parallel, 1),
         ("expert_parallel", inputs.expert_parallel, 1),
@@ -661,100 +674,104 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
     ):
         if value != usual:
             message = "With prefill and decode apart, the GPUs of their replicas say how."
-            raise input_error(field, value, f"{message} Leave this at its default.")
+            raise impossible_input_error(field, value, f"{message} Leave this at its default.")
     if inputs.simulate:
         message = (
             "Replicas that only read prompts or only answer are not simulated: leave this out."
         )
-        raise input_error("simulate", inputs.simulate, message)
+        raise impossible_input_error("simulate", inputs.simulate, message)
 
 
 def validate_expert_split(model: Architecture, inputs: ServingCapacityInputs) -> None:
     parts = inputs.expert_parallel
     if parts > 1 and not model.is_routed:
         message = f"{model.name} has no experts to divide; use 1."
-        raise input_error("expert_parallel", parts, message)
+        raise impossible_input_error("expert_parallel", parts, message)
     if parts > max(1, model.experts):
         message = f"{model.experts} experts cannot be divided into {parts} parts."
-        raise input_error("expert_parallel", parts, message)
+        raise impossible_input_error("expert_parallel", parts, message)
 
 
 def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> None:
     stages = inputs.pipeline_parallel
-    problem = serving_pipeline_problem(model, stages, inputs.engine)
+    problem = find_serving_pipeline_problem(model, stages, inputs.engine)
     if inputs.attention_parallel > 1 and stages > 1:
         problem = "Stages are not computed together with data-parallel attention: use 1."
     if problem:
-        raise input_error("pipeline_parallel", stages, problem)
+        raise impossible_input_error("pipeline_parallel", stages, problem)
 
 
-def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
+def build_latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
     return LatencyTargets(SHARES[inputs.percentile], inputs.ttft_target, inputs.tpot_target)
 
 
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
-    targets = latency_targets(inputs)
-    best = max_rate_batch(profile)
+    targets = build_latency_targets(inputs)
+    best = find_max_rate_batch(profile)
     top = highest_load_within_targets(profile, targets, best)
-    replicas = inputs.replicas or fewest_replicas(inputs, top)
-    operating_point = replica_load(inputs, profile, replicas or 1)
+    replicas = inputs.replicas or count_fewest_replicas(inputs, top)
+    operating_point = operating_point_of_each_replica(inputs, profile, replicas or 1)
     fits_memory = profile.max_batch >= 1
     lone_request = operating_point_at_batch(profile, 1.0) if fits_memory and top is None else None
     result = CapacityResult(
         inputs=inputs,
-        profile=profile,
+        replica_profile=profile,
         replicas=replicas,
         operating_point=operating_point,
-        highest_point=top,
+        highest_load_point=top,
         max_rate_batch=best,
-        targets_met=bool(replicas and operating_point and targets.are_met_at(operating_point)),
+        counted_targets_met=bool(
+            replicas and operating_point and targets.are_met_at(operating_point)
+        ),
         fits_memory=fits_memory,
         measurements=_find_measurements(profile),
         simulation=_simulate_replica(inputs, profile, operating_point, replicas or 1),
         prefill_replicas=_count_prefill_replicas(profile, operating_point, replicas),
-        single_request_point=lone_request,
+        point_of_single_request=lone_request,
     )
-    if prefill := profile.prefill:
+    if prefill := profile.prefill_replica:
         counted = dataclasses.replace(
             prefill,
-            joined_gpus=max(prefill.joined_gpus, result.gpus_joined_to_answer),
+            gpus_on_shared_link=max(
+                prefill.gpus_on_shared_link, result.gpus_of_decode_and_its_prefill
+            ),
             decode_replicas=max(prefill.decode_replicas, result.replicas or 1),
         )
         # The cache of some prompts comes from further away, or more replicas answer prompts.
         is_farther = counted.transfer_seconds > prefill.transfer_seconds
         if is_farther or counted.decode_replicas > prefill.decode_replicas:
-            return compute_capacity(inputs, dataclasses.replace(profile, prefill=counted))
-    result = _limit_to_prefill(result)
-    if result.targets_met and profile.placed.refusal:
-        return dataclasses.replace(result, targets_met=False)
+            return compute_capacity(inputs, dataclasses.replace(profile, prefill_replica=counted))
+    result = _limit_highest_load_to_prefill(result)
+    if result.counted_targets_met and profile.placed.load_refusal:
+        return dataclasses.replace(result, counted_targets_met=False)
     # Without a target for that, what can be asked of a service is that nobody waits for memory.
     is_open = inputs.ttft_target is None
-    if result.targets_met and is_open and result.waiting_requests_per_replica:
-        return dataclasses.replace(result, targets_met=False)
+    if result.counted_targets_met and is_open and result.waiting_requests_per_replica:
+        return dataclasses.replace(result, counted_targets_met=False)
     return result
 
 
-def _limit_to_prefill(result: CapacityResult) -> CapacityResult:
+def _limit_highest_load_to_prefill(result: CapacityResult) -> CapacityResult:
     """Return a result whose highest load is what the counted prefill replicas can feed."""
-    if result.highest_point is None or not result.replicas:
+    if result.highest_load_point is None or not result.replicas:
         return result
     rate = result.prefill_request_rate / result.replicas
-    if rate >= result.highest_point.requests_per_second:
+    if rate >= result.highest_load_point.requests_per_second:
         return result
-    top = operating_point_at_rate(result.profile, rate)
+    top = operating_point_at_rate(result.replica_profile, rate)
     batch = top.batch if top else result.max_rate_batch
     return dataclasses.replace(
         result,
-        highest_point=top,
+        highest_load_point=top,
         max_rate_batch=min(result.max_rate_batch, batch),
-        prefill_bound=True,
+        is_prefill_bound=True,
     )
 
 
 def _find_measurements(profile: ReplicaProfile) -> MeasurementCoverage:
     """Return the measurements of setups like this one; there are none of prefill apart."""
-    counts = measurement_coverage(profile.placed)
-    if profile.prefill:
+    counts = find_measurement_coverage(profile.placed)
+    if profile.prefill_replica:
         return MeasurementCoverage(0, f"{counts.setup_description} with prefill apart")
     return counts
 
@@ -763,15 +780,16 @@ def _count_prefill_replicas(
     profile: ReplicaProfile, operating_point: OperatingPoint | None, replicas: int | None
 ) -> int | None:
     """Return the prefill replicas that read all prompts at their usual load."""
-    if profile.prefill is None or operating_point is None or replicas is None:
+    if profile.prefill_replica is None or operating_point is None or replicas is None:
         return None
     prompts_per_second = operating_point.requests_per_second * replicas
     return max(
-        1, math.ceil(prompts_per_second / (PREFILL_LOAD * profile.prefill.prompts_per_second))
+        1,
+        math.ceil(prompts_per_second / (PREFILL_LOAD * profile.prefill_replica.prompts_per_second)),
     )
 
 
-def fewest_replicas(
+def count_fewest_replicas(
     inputs: ServingCapacityInputs, highest_point: OperatingPoint | None
 ) -> int | None:
     """Return the fewest replicas that stay within the highest load; None if none do."""
@@ -785,7 +803,7 @@ def fewest_replicas(
     return count if count <= MOST_REPLICAS else None
 
 
-def replica_load(
+def operating_point_of_each_replica(
     inputs: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
 ) -> OperatingPoint | None:
     """Return the operating point of one of `replicas`; None if it cannot keep up."""
@@ -808,5 +826,5 @@ def _simulate_replica(
     if inputs.requests_per_second is None:
         users = max(1, round(inputs.concurrent * inputs.peak / replicas))
     return simulate_replica(
-        profile, operating_point.requests_per_second, seed=inputs.seed, users=users
+        profile, operating_point.requests_per_second, seed=inputs.seed, fixed_users=users
     )

@@ -6,31 +6,35 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from app.estimator.data_files import error_range, modeled_rate, modeled_time
+from app.estimator.data_files import (
+    error_bounds_around,
+    rate_with_error_range,
+    time_with_error_range,
+)
 from app.estimator.estimates.serving_capacity import (
     SHARES,
     CapacityResult,
     CountBounds,
     ServedLoad,
     ServingCapacityInputs,
+    build_latency_targets,
     build_replica_profile,
     compute_capacity,
-    fewest_replicas,
-    find_best_split,
-    find_loadable_split,
+    compute_capacity_with_best_split,
+    count_fewest_replicas,
     has_room_for_request,
-    latency_targets,
-    place_replica,
-    replica_load,
+    make_split_loadable,
+    operating_point_of_each_replica,
+    place_replica_model,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
-from app.estimator.memory.inference_memory import RefusedStart
-from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.memory.inference_memory import VllmStartRefusal
+from app.estimator.memory.parallel_layout import list_tensor_parallel_sizes
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
-    add_change_to_start,
-    build_start_flips,
+    add_vllm_start_change,
+    build_vllm_start_flips,
     round_past_limit,
 )
 from app.estimator.models.number_formats import (
@@ -47,18 +51,18 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     VerdictFlip,
-    spanning_value,
+    value_with_range_over,
 )
-from app.estimator.serving.engine import fp8_problem
+from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.serving.replica import (
     LatencyTargets,
     OperatingPoint,
     highest_load_within_targets,
-    relax_target,
+    relaxed_target_seconds,
 )
 from app.estimator.serving.replica_memory import (
-    find_refused_start_of_replica,
-    most_sequences_that_surely_fit,
+    find_start_refusal_of_replica,
+    max_sequences_that_surely_fit,
 )
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import NBSP, format_count, format_number, format_value
@@ -66,7 +70,7 @@ from app.estimator.units import NBSP, format_count, format_number, format_value
 _HOURS = 730.5
 
 
-def compute_served_capacity(inputs: ServingCapacityInputs) -> CapacityResult:
+def compute_capacity_relaxing_preset(inputs: ServingCapacityInputs) -> CapacityResult:
     """Return the capacity; with a preset target that even one request misses, relaxed.
 
     A target that nobody set refuses no hardware. Instead of it counts 1.5 times what one request
@@ -74,32 +78,40 @@ def compute_served_capacity(inputs: ServingCapacityInputs) -> CapacityResult:
     """
     profile = build_replica_profile(inputs)
     result = compute_capacity(inputs, profile)
-    if inputs.replicas or not (result.single_request_point and result.misses_only_preset):
+    if inputs.replicas or not (
+        result.point_of_single_request and result.misses_only_preset_targets
+    ):
         return result
     (missed,) = result.missed_targets
-    relaxed = dataclasses.replace(inputs, tpot_target=relax_target(missed.reached))
-    return dataclasses.replace(compute_capacity(relaxed, profile), relaxed_tpot=missed.limit)
+    relaxed = dataclasses.replace(
+        inputs, tpot_target=relaxed_target_seconds(missed.reached_seconds)
+    )
+    return dataclasses.replace(
+        compute_capacity(relaxed, profile), preset_tpot_relaxed_to=missed.limit_seconds
+    )
 
 
-def add_bounds(result: CapacityResult) -> CapacityResult:
+def add_uncertainty_bounds(result: CapacityResult) -> CapacityResult:
     """Return a result with its bounds: all times are at the low or the high end of their range.
 
     One uncertainty counts, that of times. Near the time of a step that only reads weights, a
     few percent of it are many requests, so that a range of replicas is wider than one of times.
     """
-    inputs, profile = result.inputs, result.profile
-    if result.replicas is None or profile.prefill or not result.fits_memory:
+    inputs, profile = result.inputs, result.replica_profile
+    if result.replicas is None or profile.prefill_replica or not result.fits_memory:
         return result
-    shortest, longest = error_range(result.measurements.error_interval_name("tpot"), 1.0)
+    shortest, longest = error_bounds_around(result.measurements.error_interval_name("tpot"), 1.0)
     least, most = (
-        _highest_load_if_longer(result, longer, result.max_rate_batch)
+        _highest_load_if_times_scale(result, longer, result.max_rate_batch)
         for longer in (shortest, longest)
     )
-    few_longest = error_range(tpot_interval_name(result, 1.0), 1.0)[1]
+    few_longest = error_bounds_around(tpot_interval_name(result, 1.0), 1.0)[1]
     if few_longest < longest and (most is None or most.batch < FEW_REQUESTS):
         longest = few_longest
-        most = _highest_load_if_longer(result, longest, min(FEW_REQUESTS, result.max_rate_batch))
-    counts = CountBounds(fewest_replicas(inputs, least), fewest_replicas(inputs, most))
+        most = _highest_load_if_times_scale(
+            result, longest, min(FEW_REQUESTS, result.max_rate_batch)
+        )
+    counts = CountBounds(count_fewest_replicas(inputs, least), count_fewest_replicas(inputs, most))
     loads = None
     if result.operating_point and least and most:
         rate, is_given = result.operating_point.requests_per_second, inputs.requests_per_second
@@ -124,17 +136,27 @@ def _find_plausible_loads(
     and the longest with which these do: its ends, where the fewest, the counted and the most
     replicas serve.
     """
-    if counts.low is None or counts.high is None or counts.low == counts.high:
+    if (
+        counts.if_times_are_low is None
+        or counts.if_times_are_high is None
+        or counts.if_times_are_low == counts.if_times_are_high
+    ):
         return ()
     loads = []
-    for replicas in sorted({counts.low, result.replicas or counts.low, counts.high}):
-        point = replica_load(result.inputs, result.profile, replicas)
+    for replicas in sorted(
+        {
+            counts.if_times_are_low,
+            result.replicas or counts.if_times_are_low,
+            counts.if_times_are_high,
+        }
+    ):
+        point = operating_point_of_each_replica(result.inputs, result.replica_profile, replicas)
         if point is None:
             continue
         shortest, longest = time_factors
-        if replicas > counts.low:
+        if replicas > counts.if_times_are_low:
             shortest = _longest_time_factor(result, replicas - 1, time_factors)
-        if replicas < counts.high:
+        if replicas < counts.if_times_are_high:
             longest = _longest_time_factor(result, replicas, time_factors)
         rate = point.requests_per_second * replicas
         loads += [ServedLoad(replicas, rate / factor) for factor in (shortest, longest)]
@@ -143,30 +165,35 @@ def _find_plausible_loads(
 
 def _longest_time_factor(result: CapacityResult, replicas: int, time_factors: Bounds) -> float:
     """Return how many times as long all times may be for `replicas` to keep the targets."""
-    point = replica_load(result.inputs, result.profile, replicas)
+    point = operating_point_of_each_replica(result.inputs, result.replica_profile, replicas)
     if point is None or point.batch > result.max_rate_batch:
         return time_factors.low
-    targets = latency_targets(result.inputs)
+    targets = build_latency_targets(result.inputs)
     factors = [
         limit / times[targets.share]
-        for limit, times in ((targets.ttft, point.ttft), (targets.tpot, point.tpot))
+        for limit, times in (
+            (targets.ttft, point.ttft_by_share),
+            (targets.tpot, point.tpot_by_share),
+        )
         if limit is not None
     ]
     return min(max(min(factors, default=time_factors.high), time_factors.low), time_factors.high)
 
 
-def _highest_load_if_longer(
-    result: CapacityResult, longer: float, max_batch: float
+def _highest_load_if_times_scale(
+    result: CapacityResult, time_factor: float, max_batch: float
 ) -> OperatingPoint | None:
-    """Return the highest load within the targets if all times are `longer` times the estimate."""
-    targets = latency_targets(result.inputs)
+    """Return the highest load within the targets if all times are `time_factor` times the estimate."""
+    targets = build_latency_targets(result.inputs)
     scaled = LatencyTargets(
         targets.share,
-        targets.ttft and targets.ttft / longer,
-        targets.tpot and targets.tpot / longer,
+        targets.ttft and targets.ttft / time_factor,
+        targets.tpot and targets.tpot / time_factor,
     )
-    top = highest_load_within_targets(result.profile, scaled, max_batch)
-    return top and dataclasses.replace(top, requests_per_second=top.requests_per_second / longer)
+    top = highest_load_within_targets(result.replica_profile, scaled, max_batch)
+    return top and dataclasses.replace(
+        top, requests_per_second=top.requests_per_second / time_factor
+    )
 
 
 FEW_REQUESTS = 8.0
@@ -197,7 +224,7 @@ def _count_output(
     """Declare a count or cost that grows with the replicas, with the range of these."""
 
     def read(result: CapacityResult) -> OutputValue:
-        return _read_count(result, name)
+        return _count_value_with_bounds(result, name)
 
     return ModeledOutput(name, label, unit, "less", read, primary=primary)
 
@@ -218,53 +245,55 @@ def _rate_output(
         if result.plausible_loads and result.request_rate:
             each = value / result.request_rate
             loads = result.plausible_loads
-            return spanning_value(value, (each * load.requests_per_second for load in loads))
-        return modeled_rate(result.measurements.error_interval_name("throughput"), value)
+            return value_with_range_over(value, (each * load.requests_per_second for load in loads))
+        return rate_with_error_range(result.measurements.error_interval_name("throughput"), value)
 
     return ModeledOutput(name, label, unit, "more", read_rate)
 
 
 def _latency_output(
-    latency: str, label: str, percentile: str, share: float
+    ttft_or_tpot: str, label: str, percentile: str, request_share: float
 ) -> OutputSpec[CapacityResult]:
-    """Declare a percentile of a latency [s]; `latency` is ttft or tpot."""
+    """Declare a percentile of a latency [s]; `ttft_or_tpot` is ttft or tpot."""
 
     def read(result: CapacityResult) -> OutputValue:
         if result.operating_point is None:
             return _value_if_served(None)
-        value = getattr(result.operating_point, latency)[share]
-        name = result.measurements.error_interval_name(latency)
-        if latency == "tpot":
+        value = getattr(result.operating_point, f"{ttft_or_tpot}_by_share")[request_share]
+        name = result.measurements.error_interval_name(ttft_or_tpot)
+        if ttft_or_tpot == "tpot":
             name = tpot_interval_name(result, result.operating_point.batch)
-        return modeled_time(name, value)
+        return time_with_error_range(name, value)
 
-    return ModeledOutput(f"{latency}_{percentile}", f"{percentile} {label}", "s", "less", read)
+    return ModeledOutput(f"{ttft_or_tpot}_{percentile}", f"{percentile} {label}", "s", "less", read)
 
 
 _TOGETHER = "Prefill and decode are on the same GPUs."
 
 
 def _prefill_replicas(result: CapacityResult) -> OutputValue:
-    if result.profile.prefill is None:
+    if result.replica_profile.prefill_replica is None:
         return OutputValue(None, note=_TOGETHER, applies=False)
     return dataclasses.replace(_value_if_served(result.prefill_replicas), unbounded=True)
 
 
 def _cache_transfer_time(result: CapacityResult) -> OutputValue:
-    if result.profile.prefill is None:
+    if result.replica_profile.prefill_replica is None:
         return OutputValue(None, note=_TOGETHER, applies=False)
-    return modeled_time("collective", result.profile.prefill.transfer_seconds)
+    return time_with_error_range(
+        "collective", result.replica_profile.prefill_replica.transfer_seconds
+    )
 
 
 def _keeps_up(result: CapacityResult) -> OutputValue:
-    if result.profile.placed.refusal:
+    if result.replica_profile.placed.load_refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
-        verb = "meets" if result.keeps_targets else "misses"
-        which = "preset target" if result.misses_only_preset else "targets"
-        return OutputValue(result.keeps_targets, note=f"It {verb} the {which}.")
-    waits = "no request waits" if result.targets_met else "requests wait"
-    return OutputValue(result.targets_met, note=f"No targets are set; {waits} for memory.")
+        verb = "meets" if result.keeps_unrelaxed_targets else "misses"
+        which = "preset target" if result.misses_only_preset_targets else "targets"
+        return OutputValue(result.keeps_unrelaxed_targets, note=f"It {verb} the {which}.")
+    waits = "no request waits" if result.counted_targets_met else "requests wait"
+    return OutputValue(result.counted_targets_met, note=f"No targets are set; {waits} for memory.")
 
 
 def _max_request_rate(result: CapacityResult) -> OutputValue:
@@ -272,11 +301,11 @@ def _max_request_rate(result: CapacityResult) -> OutputValue:
     if result.max_request_rate is None:
         return _value_if_served(None)
     name = result.measurements.error_interval_name("throughput")
-    rate = modeled_rate(name, result.max_request_rate)
+    rate = rate_with_error_range(name, result.max_request_rate)
     note = "Within the targets." if result.has_targets else ""
-    if result.has_targets and not result.targets_met:
+    if result.has_targets and not result.counted_targets_met:
         note = "Within the targets, which this load misses."
-    if result.prefill_bound:
+    if result.is_prefill_bound:
         note = "As many as the prefill replicas read."
     return dataclasses.replace(rate, note=note)
 
@@ -286,9 +315,9 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
     value = result.saturated_token_rate
     if value is None:
         return _value_if_served(None)
-    rate = modeled_rate(result.measurements.error_interval_name("saturated"), value)
+    rate = rate_with_error_range(result.measurements.error_interval_name("saturated"), value)
     note = "Whatever the targets." if result.has_targets else ""
-    if int(result.profile.max_reserved_batch) < int(result.profile.max_batch):
+    if int(result.replica_profile.max_reserved_batch) < int(result.replica_profile.max_batch):
         note = f"{note} While requests wait, engines keep room for each whole answer, so fewer run at once.".strip()
     return dataclasses.replace(rate, note=note)
 
@@ -306,19 +335,21 @@ def _load_share(result: CapacityResult) -> OutputValue:
     return OutputValue(result.utilization, *bounds, note)
 
 
-def _read_count(result: CapacityResult, name: str, factor: float = 1) -> OutputValue:
+def _count_value_with_bounds(
+    result: CapacityResult, count_name: str, factor: float = 1
+) -> OutputValue:
     """Return a count times a factor, with the range of the replicas."""
 
     def count(replicas: int | None) -> Any:
         changed = dataclasses.replace(result, replicas=replicas)
-        return factor * getattr(changed, name)
+        return factor * getattr(changed, count_name)
 
     bounds = result.replica_bounds
-    if getattr(result, name) is None:
+    if getattr(result, count_name) is None:
         return _value_if_served(None)
     if bounds is None:
         return OutputValue(count(result.replicas), unbounded=not result.inputs.replicas)
-    if bounds.low is None or bounds.high is None:
+    if None in bounds:
         note = (
             "If the times are at the high end of their range, the targets are missed with any "
             "number of GPUs."
@@ -328,36 +359,40 @@ def _read_count(result: CapacityResult, name: str, factor: float = 1) -> OutputV
 
 
 def _monthly_cost(result: CapacityResult) -> OutputValue:
-    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    price = typed_or_list_price(result.replica_profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    return _read_count(result, "gpus", price * _HOURS)
+    return _count_value_with_bounds(result, "gpus", price * _HOURS)
 
 
 def _requests_per_replica(result: CapacityResult) -> OutputValue:
     if result.operating_point is None:
         return _value_if_served(None)
-    most = int(result.profile.max_batch)  # A part of a request fits on average, not at a time.
+    most = int(
+        result.replica_profile.max_batch
+    )  # A part of a request fits on average, not at a time.
     requests = min(round(result.operating_point.batch, 1), max(1, most))
     if result.inputs.requests_per_second:  # By Little's law they grow with the time of an answer.
         name = tpot_interval_name(result, result.operating_point.batch)
-        return modeled_time(name, requests)
+        return time_with_error_range(name, requests)
     bounds = result.replica_bounds
-    if bounds is None or bounds.low is None or bounds.high is None:
+    if bounds is None or bounds.if_times_are_low is None or bounds.if_times_are_high is None:
         return OutputValue(requests, unbounded=not result.inputs.replicas)
     users = result.inputs.concurrent * result.inputs.peak
-    low, high = (min(users / n, float(most)) for n in (bounds.high, bounds.low))
+    low, high = (
+        min(users / n, float(most)) for n in (bounds.if_times_are_high, bounds.if_times_are_low)
+    )
     return OutputValue(requests, min(low, requests), max(high, requests))
 
 
 def _requests_in_memory(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
-    profile, requests = result.profile, result.profile.traffic.requests
+    profile, requests = result.replica_profile, result.replica_profile.request_pattern.mean_lengths
     most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
     notes = []
     if most != full:
-        mean = format_number(round(profile.traffic.mean_context))
-        whole = format_number(requests.prompt + requests.answer)
+        mean = format_number(round(profile.request_pattern.mean_context))
+        whole = format_number(requests.prompt_tokens + requests.answer_tokens)
         notes.append(
             f"At {mean} tokens each, the mean while answering; {format_number(full)} at {whole}."
         )
@@ -368,13 +403,15 @@ def _requests_in_memory(result: CapacityResult) -> OutputValue:
 
 def _count_surely_fitting(result: CapacityResult) -> int:
     """Return the requests of a replica that fit by the upper end of the memory's range, too."""
-    profile, share = result.profile, result.inputs.memory_utilization
-    return most_sequences_that_surely_fit(profile.placed, profile.traffic.mean_context, share)
+    profile, share = result.replica_profile, result.inputs.memory_utilization
+    return max_sequences_that_surely_fit(
+        profile.placed, profile.request_pattern.mean_context, share
+    )
 
 
 def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
     """Return the cost of a million output tokens, or of all tokens, prompts included."""
-    price = typed_or_list_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    price = typed_or_list_price(result.replica_profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     if result.gpus is None or not result.output_token_rate:
@@ -384,14 +421,14 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
         rate *= 1 + result.inputs.prompt_tokens / result.inputs.output_tokens
     cost = usd_per_million_tokens(rate, result.gpus, price)
     if result.inputs.requests_per_second:
-        return _read_count(result, "gpus", cost / result.gpus)
+        return _count_value_with_bounds(result, "gpus", cost / result.gpus)
     if result.plausible_loads:
-        return spanning_value(
+        return value_with_range_over(
             cost, (_cost_at_load(result, cost, load) for load in result.plausible_loads)
         )
-    if _read_count(result, "gpus").unbounded:
-        return dataclasses.replace(_read_count(result, "gpus"), value=cost)
-    return modeled_time(result.measurements.error_interval_name("throughput"), cost)
+    if _count_value_with_bounds(result, "gpus").unbounded:
+        return dataclasses.replace(_count_value_with_bounds(result, "gpus"), value=cost)
+    return time_with_error_range(result.measurements.error_interval_name("throughput"), cost)
 
 
 def _cost_at_load(result: CapacityResult, cost: float, load: ServedLoad) -> float:
@@ -462,61 +499,71 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     A change with which it would refuse to start is worked out with fewer sequences, and named
     with them.
     """
-    refused = result.refused_start
-    if refused is None or not refused.most or result.profile.placed.refusal:
-        return _find_flips_of_load(result)
-    limited = dataclasses.replace(result.given_inputs, max_sequences=refused.most)
-    started = _find_flips_of_load(compute_served_capacity(limited))
+    refused = result.start_refusal
+    if (
+        refused is None
+        or not refused.max_accepted_sequences
+        or result.replica_profile.placed.load_refusal
+    ):
+        return _find_flips_without_start_changes(result)
+    limited = dataclasses.replace(
+        result.inputs_with_unrelaxed_targets, max_sequences=refused.max_accepted_sequences
+    )
+    started = _find_flips_without_start_changes(compute_capacity_relaxing_preset(limited))
     alone = {
         flip.field: flip
-        for flip in _find_flips_of_load(result)
-        if flip.becomes in _MORE_LOAD or not _refused_start_after(result, flip)
+        for flip in _find_flips_without_start_changes(result)
+        if flip.verdict_after in _MORE_LOAD or not _refused_start_after(result, flip)
     }
     combined = (
-        alone.get(flip.field) or add_change_to_start(flip, refused)
+        alone.get(flip.field) or add_vllm_start_change(flip, refused)
         for flip in started
-        if flip.field in alone or flip.becomes not in _MORE_LOAD
+        if flip.field in alone or flip.verdict_after not in _MORE_LOAD
     )
-    return (*build_start_flips(refused), *combined)
+    return (*build_vllm_start_flips(refused), *combined)
 
 
-def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> RefusedStart | None:
+def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> VllmStartRefusal | None:
     """Return with how many sequences vLLM does not start after a change by itself."""
-    typed = {**inputs_to_query(result.given_inputs), **flip.typed_values}
+    typed = {**inputs_to_query(result.inputs_with_unrelaxed_targets), **flip.typed_values_by_field}
     changed = parse_inputs(ServingCapacityInputs, typed)
-    return find_refused_start_of_replica(place_replica(changed), changed.memory_utilization)
+    return find_start_refusal_of_replica(place_replica_model(changed), changed.memory_utilization)
 
 
-def _find_flips_of_load(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if not result.fits_memory:
         settings = _engine_settings_flips(result)
         lighter = _fp8_weights_flips(result)
         return settings + _more_gpus_flips(result) + lighter + _prefill_decode_flips(result)
-    other = _other_width_flips(result) + _fp8_weights_flips(result) + _prefill_decode_flips(result)
-    if result.profile.placed.refusal:
+    other = (
+        _gpus_per_replica_flips(result) + _fp8_weights_flips(result) + _prefill_decode_flips(result)
+    )
+    if result.replica_profile.placed.load_refusal:
         return _expert_parallel_flips(result) + other
-    if result.highest_point is None or result.replicas is None:
+    if result.highest_load_point is None or result.replicas is None:
         return _relaxed_target_flips(result) + other
-    flips = _load_and_replica_flips(result, result.highest_point, result.replicas)
-    targets = _counted_target_flip(result) or _fewer_replicas_flip(result)
-    return (*_fp8_cache_flips(result), flips.load, *targets, *other, *flips.replicas)
+    flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
+    targets = _relaxed_preset_flip(result) or _fewer_replicas_flip(result)
+    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *flips.replica_flips)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return a cache in FP8 if requests wait for memory and fewer would with it."""
-    inputs, profile = result.inputs, result.profile
+    inputs, profile = result.inputs, result.replica_profile
     if not result.waiting_requests_per_replica or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
         return ()
     if profile.placed.gpu.lacks_format("fp8"):
         return ()
     changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
     other = compute_capacity(changed, build_replica_profile(changed))
-    if not other.targets_met and int(other.profile.max_batch) <= int(profile.max_batch):
+    if not other.counted_targets_met and int(other.replica_profile.max_batch) <= int(
+        profile.max_batch
+    ):
         return ()
-    becomes = _served_load_text(result)
-    if not other.targets_met:
+    becomes = _describe_served_load(result)
+    if not other.counted_targets_met:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        held = format_number(min(int(other.profile.max_batch), users))
+        held = format_number(min(int(other.replica_profile.max_batch), users))
         becomes = f"{held} of {format_number(users)} requests are answered at a time."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
@@ -524,44 +571,44 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return weights in FP8 instead of 16 bit, if fewer GPUs keep the targets with them."""
-    inputs, placed = result.given_inputs, result.profile.placed
+    inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits == 16
     has_experts = placed.model.is_routed
     if not is_wide or inputs.simulate:
         return ()
-    if fp8_problem(placed.gpu, FORMATS["fp8"], inputs.engine, has_experts=has_experts):
+    if find_fp8_problem(placed.gpu, FORMATS["fp8"], inputs.engine, has_experts=has_experts):
         return ()
-    if inputs.replicas and result.keeps_targets:
+    if inputs.replicas and result.keeps_unrelaxed_targets:
         return ()
     lighter = dataclasses.replace(inputs, weights="fp8", replicas=None)
     if inputs.decode_gpus:
         best = compute_capacity(lighter, build_replica_profile(lighter))
     else:
-        best = find_best_split(lighter)
-    most = result.gpus if result.keeps_targets else None
-    if not best.targets_met or not best.gpus or (most is not None and best.gpus >= most):
+        best = compute_capacity_with_best_split(lighter)
+    most = result.gpus if result.keeps_unrelaxed_targets else None
+    if not best.counted_targets_met or not best.gpus or (most is not None and best.gpus >= most):
         return ()
-    also = _replica_changes(inputs, best)
+    also = _best_split_changes(inputs, best)
     if best.inputs.tensor_parallel != inputs.tensor_parallel:
         width = str(best.inputs.tensor_parallel)
         also = (FieldChange("tensor_parallel", "GPUs that share the model", width), *also)
     labels = dict(WEIGHT_CHOICES)
-    becomes = _enough_gpus_text(best.gpus, best, has_targets=result.has_targets)
+    becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
     now = placed.weight_format.label
     return (VerdictFlip("weights", "Weights", now, labels["fp8"], becomes, also),)
 
 
-def _replica_changes(
+def _best_split_changes(
     inputs: ServingCapacityInputs, best: CapacityResult
 ) -> tuple[FieldChange, ...]:
     """Return the changes to experts and to given replicas with which another split is best."""
-    also = _whole_expert_changes(inputs, best.inputs)
+    also = _whole_expert_change(inputs, best.inputs)
     if inputs.replicas and best.replicas != inputs.replicas:
         also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
     return also
 
 
-def _served_load_text(result: CapacityResult) -> str:
+def _describe_served_load(result: CapacityResult) -> str:
     return "Meets the targets." if result.has_targets else "Nobody waits for memory."
 
 
@@ -573,12 +620,12 @@ _DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
 
 def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
-    inputs, placed = result.given_inputs, result.profile.placed
+    inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
     if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
         return ()
-    best = result.gpus if result.keeps_targets else None
+    best = result.gpus if result.keeps_unrelaxed_targets else None
     flip: tuple[VerdictFlip, ...] = ()
     for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
         if max(prefill, decode) > placed.model.experts:
@@ -588,7 +635,11 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
             other = compute_capacity(apart, build_replica_profile(apart))
         except InvalidInputsError:
             continue
-        if not other.targets_met or other.gpus is None or (best is not None and other.gpus >= best):
+        if (
+            not other.counted_targets_met
+            or other.gpus is None
+            or (best is not None and other.gpus >= best)
+        ):
             continue
         best = other.gpus
         field = "GPUs of a decode replica"
@@ -598,47 +649,47 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
                 "GPUs of a prefill replica",
                 "together",
                 str(prefill),
-                _enough_gpus_text(best, other, has_targets=True),
+                _describe_enough_gpus(best, other, has_targets=True),
                 (FieldChange("decode_gpus", field, str(decode)),),
             ),
         )
     return flip
 
 
-def _enough_gpus_text(gpus: int, best: CapacityResult, *, has_targets: bool) -> str:
+def _describe_enough_gpus(gpus: int, best: CapacityResult, *, has_targets: bool) -> str:
     """Say that so many GPUs are enough; that they may be, if they may not fit the requests."""
     keep, are = ("keeps", "is") if gpus == 1 else ("keep", "are")
-    if best.unsure_fit:
+    if best.unsure_memory_fit:
         keep, are = "may keep", "may be"
     enough = f"{keep} the targets" if has_targets else f"{are} enough"
     return f"{format_count(gpus, 'GPU')} in all {enough}."
 
 
-def _other_width_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _gpus_per_replica_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the GPUs per replica that need fewest in all, if those are fewer than now.
 
     Where too few replicas are given: than with as many of them as the load takes.
     """
-    inputs = result.given_inputs
+    inputs = result.inputs_with_unrelaxed_targets
     spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
     if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
         return ()
-    if inputs.replicas and result.keeps_targets:
+    if inputs.replicas and result.keeps_unrelaxed_targets:
         return ()
-    most = result.gpus if result.keeps_targets else None
-    if inputs.replicas and (needed := fewest_replicas(inputs, result.highest_point)):
+    most = result.gpus if result.keeps_unrelaxed_targets else None
+    if inputs.replicas and (needed := count_fewest_replicas(inputs, result.highest_load_point)):
         most = (needed + inputs.spare) * inputs.tensor_parallel
     if most == 1 + inputs.spare:
         return ()
-    best = find_best_split(dataclasses.replace(inputs, replicas=None))
-    if not best.targets_met or not best.gpus or (most is not None and best.gpus >= most):
+    best = compute_capacity_with_best_split(dataclasses.replace(inputs, replicas=None))
+    if not best.counted_targets_met or not best.gpus or (most is not None and best.gpus >= most):
         return ()
-    also = _replica_changes(inputs, best)
-    becomes = _enough_gpus_text(best.gpus, best, has_targets=result.has_targets)
-    return (_width_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
+    also = _best_split_changes(inputs, best)
+    becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
+    return (_gpus_per_replica_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
-def _whole_expert_changes(
+def _whole_expert_change(
     inputs: ServingCapacityInputs, split: ServingCapacityInputs
 ) -> tuple[FieldChange, ...]:
     """Return the change to experts divided whole, if a split has them so."""
@@ -647,11 +698,14 @@ def _whole_expert_changes(
     return (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
 
 
-def _width_flip(
-    inputs: ServingCapacityInputs, gpus: int, becomes: str, also: tuple[FieldChange, ...]
+def _gpus_per_replica_flip(
+    inputs: ServingCapacityInputs,
+    gpus: int,
+    verdict_after: str,
+    other_changes: tuple[FieldChange, ...],
 ) -> VerdictFlip:
     now, label = str(inputs.tensor_parallel), "GPUs that share the model"
-    return VerdictFlip("tensor_parallel", label, now, str(gpus), becomes, also)
+    return VerdictFlip("tensor_parallel", label, now, str(gpus), verdict_after, other_changes)
 
 
 _FEWER_SEQUENCES, _LARGER_SHARE = 128, 0.95
@@ -688,29 +742,31 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
     If there are none, the fewest on which they may.
     """
-    inputs, profile = result.inputs, result.profile
-    if profile.prefill:
+    inputs, profile = result.inputs, result.replica_profile
+    if profile.prefill_replica:
         return ()
     wider = (
         dataclasses.replace(inputs, tensor_parallel=gpus)
-        for gpus in tensor_parallel_choices(profile.placed.model)
+        for gpus in list_tensor_parallel_sizes(profile.placed.model)
         if gpus > inputs.tensor_parallel
     )
-    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
+    fitting = [s for s in filter(None, map(make_split_loadable, wider)) if has_room_for_request(s)]
     if not fitting:
         return ()
     sure = next((split for split in fitting if has_room_for_request(split, surely=True)), None)
     best = sure or fitting[0]
     becomes = "The weights fit." if sure else "The weights may fit."
     return (
-        _width_flip(inputs, best.tensor_parallel, becomes, _whole_expert_changes(inputs, best)),
+        _gpus_per_replica_flip(
+            inputs, best.tensor_parallel, becomes, _whole_expert_change(inputs, best)
+        ),
     )
 
 
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return experts divided whole, for an engine that does not load their parts."""
     inputs = result.inputs
-    split = find_loadable_split(inputs)
+    split = make_split_loadable(inputs)
     if split is None:
         return ()
     now, then = str(inputs.expert_parallel), str(split.expert_parallel)
@@ -724,23 +780,23 @@ def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the tightest latency targets that a single request meets."""
-    point = result.single_request_point
+    point = result.point_of_single_request
     if point is None:
         return ()
     flips = (
-        _target_flip(result.inputs, kind, point, "One request alone keeps it.")
+        _tightest_met_target_flip(result.inputs, kind, point, "One request alone keeps it.")
         for kind in _TARGET_LABELS
     )
     return tuple(flip for flip in flips if flip is not None)
 
 
-def _counted_target_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _relaxed_preset_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the target that counts instead of the preset one."""
-    if result.relaxed_tpot is None:
+    if result.preset_tpot_relaxed_to is None:
         return ()
     now, then = (
         format_value(seconds, "s")
-        for seconds in (result.relaxed_tpot, result.inputs.tpot_target or 0.0)
+        for seconds in (result.preset_tpot_relaxed_to, result.inputs.tpot_target or 0.0)
     )
     label = f"Target: {_TARGET_LABELS['tpot']}"
     return (VerdictFlip("tpot_target", label, now, then, "Met with this hardware."),)
@@ -748,38 +804,47 @@ def _counted_target_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the deciding target's value with which one replica fewer is enough."""
-    inputs, kind = result.inputs, result.deciding_target
-    if kind is None or inputs.replicas or not result.targets_met or (result.replicas or 0) < 2:
+    inputs, kind = result.inputs, result.target_missed_first
+    if (
+        kind is None
+        or inputs.replicas
+        or not result.counted_targets_met
+        or (result.replicas or 0) < 2
+    ):
         return ()
-    point = replica_load(inputs, result.profile, (result.replicas or 0) - 1)
+    point = operating_point_of_each_replica(
+        inputs, result.replica_profile, (result.replicas or 0) - 1
+    )
     if point is None or point.batch > result.max_rate_batch:
         return ()
-    targets = latency_targets(inputs)
+    targets = build_latency_targets(inputs)
     if kind == "ttft":
         other_targets = dataclasses.replace(targets, ttft=None)
     else:
         other_targets = dataclasses.replace(targets, tpot=None)
     if not other_targets.are_met_at(point):
         return ()
-    flip = _target_flip(inputs, kind, point, "Takes one replica fewer.")
+    flip = _tightest_met_target_flip(inputs, kind, point, "Takes one replica fewer.")
     return () if flip is None else (flip,)
 
 
 _TARGET_LABELS = {"ttft": "first token", "tpot": "per token"}
 
 
-def _target_flip(
-    inputs: ServingCapacityInputs, kind: str, point: OperatingPoint, becomes: str
+def _tightest_met_target_flip(
+    inputs: ServingCapacityInputs, target: str, point: OperatingPoint, verdict_after: str
 ) -> VerdictFlip | None:
     """Return the tightest target of a kind that a load meets; None if it meets the one set."""
-    limit = getattr(inputs, f"{kind}_target")
-    value = getattr(point, kind)[SHARES[inputs.percentile]]
+    limit = getattr(inputs, f"{target}_target")
+    value = getattr(point, f"{target}_by_share")[SHARES[inputs.percentile]]
     if limit is None or value <= limit:
         return None
     unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
     now = format_value(limit, "s")
-    then = f"{round_past_limit(value / size, up=True)}{NBSP}{unit}"
-    return VerdictFlip(f"{kind}_target", f"Target: {_TARGET_LABELS[kind]}", now, then, becomes)
+    then = f"{round_past_limit(value / size, rounds_up=True)}{NBSP}{unit}"
+    return VerdictFlip(
+        f"{target}_target", f"Target: {_TARGET_LABELS[target]}", now, then, verdict_after
+    )
 
 
 _WAITING, _SLOW = "Others wait for memory.", "Too slow."
@@ -789,8 +854,8 @@ _MORE_LOAD = frozenset({_WAITING, _SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
 
 
 class LoadAndReplicaFlips(NamedTuple):
-    load: VerdictFlip
-    replicas: tuple[VerdictFlip, ...]
+    load_flip: VerdictFlip
+    replica_flips: tuple[VerdictFlip, ...]
 
 
 def _load_and_replica_flips(
@@ -801,25 +866,28 @@ def _load_and_replica_flips(
     if inputs.requests_per_second is not None:
         most = highest_point.requests_per_second * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
-        now, flips = inputs.requests_per_second, round_past_limit(most, up=result.targets_met)
+        now, flips = (
+            inputs.requests_per_second,
+            round_past_limit(most, rounds_up=result.counted_targets_met),
+        )
     else:
         most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
-        flips = format_number(most + (1 if result.targets_met else 0))
-    becomes = _served_load_text(result)
+        flips = format_number(most + (1 if result.counted_targets_met else 0))
+    becomes = _describe_served_load(result)
     sure = _count_surely_fitting(result) * replicas
-    if not (result.has_targets or result.targets_met) and sure < most:
+    if not (result.has_targets or result.counted_targets_met) and sure < most:
         becomes = f"{becomes.removesuffix('.')}; {format_number(sure)} surely fit."
-    if result.targets_met and not result.has_targets:
+    if result.counted_targets_met and not result.has_targets:
         becomes = _WAITING
-    elif result.targets_met:
+    elif result.counted_targets_met:
         becomes = _SLOW
-    if result.prefill_bound:
+    if result.is_prefill_bound:
         becomes = _ONE_MORE_PREFILL
-    elif result.targets_met and not inputs.replicas:
+    elif result.counted_targets_met and not inputs.replicas:
         becomes = _ONE_MORE
     load = VerdictFlip(field, label, format_number(now), flips, becomes)
-    if result.targets_met or not inputs.replicas:
+    if result.counted_targets_met or not inputs.replicas:
         return LoadAndReplicaFlips(load, ())
     needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
     more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes)

@@ -10,22 +10,22 @@ from app.estimator.estimates.serving_capacity import (
     CapacityResult,
     ServingCapacityInputs,
     build_replica_profile,
+    build_serving_setup,
     compute_capacity,
-    replica_load,
+    operating_point_of_each_replica,
     resolve_inputs,
-    serving_setup,
 )
 from app.estimator.estimates.serving_capacity_outputs import (
     OUTPUTS,
     RACK,
-    add_bounds,
-    compute_served_capacity,
+    add_uncertainty_bounds,
+    compute_capacity_relaxing_preset,
     find_flips,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
-from app.estimator.hardware.prices import list_price_notes
+from app.estimator.hardware.prices import list_price_source_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
-from app.estimator.memory_verdict import capacity_note, lacking_memory_text
+from app.estimator.memory_verdict import lacking_memory_text, real_capacity_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -37,7 +37,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import weight_only_notes
+from app.estimator.serving.engine import fp8_weight_only_notes
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
     BatchTiming,
@@ -48,12 +48,12 @@ from app.estimator.serving.replica import (
     time_mixed_steps,
 )
 from app.estimator.serving.replica_memory import (
+    compute_memory_besides_cache,
     describe_draft_model,
-    engine_memory_parts,
     expert_padding_bytes_per_gpu,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
-from app.estimator.serving.step_time import find_acceptance
+from app.estimator.serving.step_time import typed_or_usual_acceptance
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 
@@ -65,13 +65,13 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
     share, batch = SHARES[percentile], 1.0
     most = result.max_rate_batch
     while batch < 2 * most:
-        point = operating_point_at_batch(result.profile, min(batch, most), (share,))
+        point = operating_point_at_batch(result.replica_profile, min(batch, most), (share,))
         rows.append(
             (
                 format_number(round(point.batch)),
                 (point.requests_per_second, "request/s"),
-                (point.ttft[share], "s"),
-                (point.tpot[share], "s"),
+                (point.ttft_by_share[share], "s"),
+                (point.tpot_by_share[share], "s"),
             )
         )
         batch *= 2
@@ -83,16 +83,16 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
     return tuple(tables)
 
 
-def _simulation_table(outcome: SimulationResult, operating_point: OperatingPoint) -> ResultTable:
+def _simulation_table(simulation: SimulationResult, operating_point: OperatingPoint) -> ResultTable:
     rows = []
     for name, share in SHARES.items():
-        first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
+        first, pace = quantile(simulation.ttft, share), quantile(simulation.tpot, share)
         rows.append(
             (
                 name,
-                (operating_point.ttft[share], "s"),
+                (operating_point.ttft_by_share[share], "s"),
                 (first or 0.0, "s"),
-                (operating_point.tpot[share], "s"),
+                (operating_point.tpot_by_share[share], "s"),
                 (pace or 0.0, "s"),
             )
         )
@@ -112,9 +112,9 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     given, inputs = inputs, resolve_inputs(inputs)
-    result = add_bounds(compute_served_capacity(inputs))
-    profile = result.profile
-    is_late = result.has_targets and not result.keeps_targets
+    result = add_uncertainty_bounds(compute_capacity_relaxing_preset(inputs))
+    profile = result.replica_profile
+    is_late = result.has_targets and not result.keeps_unrelaxed_targets
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(result),
@@ -123,20 +123,20 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         pictures=_build_pictures(result),
         tables=build_load_and_simulation_tables(result),
         notes=(
-            *weight_only_notes(profile.placed.gpu, profile.placed.weight_format),
+            *fp8_weight_only_notes(profile.placed.gpu, profile.placed.weight_format),
             *_build_notes(result),
             *(closest_split_notes(given, inputs.tensor_parallel) if is_late else ()),
-            *whole_expert_notes(given.expert_parallel, inputs.expert_parallel),
-            *list_price_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
-            capacity_note(profile.placed.gpu),
+            *whole_experts_note(given.expert_parallel, inputs.expert_parallel),
+            *list_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
+            real_capacity_note(profile.placed.gpu),
         ),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
-def closest_split_notes(given: Any, gpus: int) -> tuple[str, ...]:
-    """Say which split is reported if none keeps the targets; `given` may leave it open."""
-    if given.tensor_parallel or given.decode_gpus:
+def closest_split_notes(typed_inputs: Any, gpus: int) -> tuple[str, ...]:
+    """Say which split is reported if none keeps the targets; `typed_inputs` may leave it open."""
+    if typed_inputs.tensor_parallel or typed_inputs.decode_gpus:
         return ()
     closest = "1 GPU comes" if gpus == 1 else f"{gpus} GPUs come"
     return (f"No number of GPUs that share the model keeps the targets; {closest} closest.",)
@@ -145,10 +145,10 @@ def closest_split_notes(given: Any, gpus: int) -> tuple[str, ...]:
 def _describe_missed_targets(result: CapacityResult) -> str:
     """Say that one user alone misses the targets, and what would be met instead."""
     percentile = result.inputs.percentile
-    preset = {f"{target.kind}_target" for target in result.missed_targets if target.is_preset}
+    preset = {f"{target.target}_target" for target in result.missed_targets if target.is_preset}
     late = [
-        f"{change.label.removeprefix('Target: ')} {change.flips_at}, not "
-        f"{'the preset ' if change.field in preset else ''}{change.now}"
+        f"{change.label.removeprefix('Target: ')} {change.flip_value}, not "
+        f"{'the preset ' if change.field in preset else ''}{change.current_value}"
         for change in find_flips(result)
         if change.field.endswith("_target")
     ]
@@ -168,46 +168,50 @@ _REQUESTS = {
 
 def _build_verdict(result: CapacityResult) -> Verdict:
     if not result.fits_memory:
-        return Verdict("no", "Does not fit.", _describe_full_memory(result))
-    if refusal := result.profile.placed.refusal:
+        return Verdict("no", "Does not fit.", _describe_what_fills_memory(result))
+    if refusal := result.replica_profile.placed.load_refusal:
         return Verdict("no", "The engine refuses this layout.", refusal)
     if result.replicas is None:
         return Verdict("no", "Targets cannot be met.", _describe_missed_targets(result))
-    copies = _replicas_text(result)
+    copies = _describe_replicas_with_gpus(result)
     if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
     decides = _describe_deciding_target(result)
-    times = _times_text(result, result.operating_point)
+    times = _describe_latencies(result, result.operating_point)
     counted = f"{_describe_relaxed_target(result)}{_describe_most_output(result)}"
-    slow = _describe_slow_end(result)
+    slow = _describe_replicas_at_slow_end(result)
     text = f"{counted}{copies}. {times}{decides}{slow}{_describe_other_acceptances(result)}"
-    text = f"{text} {result.profile.placed.published_fp8_warning}".strip()
-    return _add_refused_start(_add_unsure_fit(_build_load_verdict(result, text), result), result)
+    text = f"{text} {result.replica_profile.placed.published_fp8_warning}".strip()
+    return _replace_verdict_if_vllm_refuses_start(
+        _qualify_verdict_for_unsure_fit(_build_load_verdict(result, text), result), result
+    )
 
 
-def _add_unsure_fit(verdict: Verdict, result: CapacityResult) -> Verdict:
+def _qualify_verdict_for_unsure_fit(verdict: Verdict, result: CapacityResult) -> Verdict:
     """Return the verdict, or that the load may not fit, as inference-memory says of it."""
-    unsure = result.unsure_fit
+    unsure = result.unsure_memory_fit
     if unsure is None or result.waiting_requests_per_replica >= 1:
         return verdict
     said = lacking_memory_text(unsure.lacking_bytes)
-    if unsure.sure:
-        held, asked = (format_number(count) for count in (unsure.sure, unsure.requests))
+    if unsure.surely_fitting_requests:
+        held, asked = (
+            format_number(count) for count in (unsure.surely_fitting_requests, unsure.requests)
+        )
         said += f" A replica then holds {held} of {asked} requests; the others wait."
     text = f"{verdict.text} {said}"
     if not verdict.lead.startswith(("Meets", "Keeps")):
         return dataclasses.replace(verdict, text=text)
-    what = "its requests" if unsure.sure else "the model"
+    what = "its requests" if unsure.surely_fitting_requests else "the model"
     met = "Meets the targets" if result.has_targets else "Keeps up; no targets are set"
     return Verdict("tight", f"{met}, but {what} may not fit.", text)
 
 
-def _add_refused_start(verdict: Verdict, result: CapacityResult) -> Verdict:
+def _replace_verdict_if_vllm_refuses_start(verdict: Verdict, result: CapacityResult) -> Verdict:
     """Return the verdict, or that vLLM does not start the replicas that would serve the load."""
-    refused = result.refused_start
+    refused = result.start_refusal
     if refused is None:
         return verdict
-    text = f"{verdict.text} {refused.text}"
+    text = f"{verdict.text} {refused.reason}"
     if verdict.status == "no":
         return dataclasses.replace(verdict, text=text)
     return Verdict("tight", "The model fits, but vLLM refuses to start.", text)
@@ -215,11 +219,11 @@ def _add_refused_start(verdict: Verdict, result: CapacityResult) -> Verdict:
 
 def _describe_relaxed_target(result: CapacityResult) -> str:
     """Say what counts instead of the preset target; empty if it counts."""
-    if result.relaxed_tpot is None:
+    if result.preset_tpot_relaxed_to is None:
         return ""
     preset, counted = (
         format_value(seconds, "s")
-        for seconds in (result.relaxed_tpot, result.inputs.tpot_target or 0.0)
+        for seconds in (result.preset_tpot_relaxed_to, result.inputs.tpot_target or 0.0)
     )
     return (
         f"Even one user at a time waits longer than the preset {preset} for each token; {counted} "
@@ -227,10 +231,12 @@ def _describe_relaxed_target(result: CapacityResult) -> str:
     )
 
 
-def _preset_lead(result: CapacityResult) -> str:
+def _missed_preset_lead(result: CapacityResult) -> str:
     """Return that the preset target is missed, with what is reached."""
     (missed,) = result.missed_targets
-    reached, limit = (format_value(seconds, "s") for seconds in (missed.reached, missed.limit))
+    reached, limit = (
+        format_value(seconds, "s") for seconds in (missed.reached_seconds, missed.limit_seconds)
+    )
     return f"Slower than the preset target: {reached} per token, not {limit}."
 
 
@@ -245,20 +251,22 @@ def _describe_most_output(result: CapacityResult) -> str:
     return f"At most {most} of output, when requests always wait; {now} at this load. "
 
 
-def _describe_full_memory(result: CapacityResult) -> str:
+def _describe_what_fills_memory(result: CapacityResult) -> str:
     """Return what takes the memory if nothing is left for a request."""
-    placed, share = result.profile.placed, result.inputs.memory_utilization
-    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
+    placed, share = result.replica_profile.placed, result.inputs.memory_utilization
+    stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)
     parts = min(
-        (engine_memory_parts(placed, share, stage) for stage, _ in stages), key=lambda p: p.cache
+        (compute_memory_besides_cache(placed, share, stage) for stage, _ in stages),
+        key=lambda p: p.cache_bytes,
     )
     weights, outside, usable = (
-        format_value(size, "B") for size in (parts.weights, parts.outside, parts.usable)
+        format_value(size, "B")
+        for size in (parts.weight_bytes, parts.other_bytes, parts.usable_bytes)
     )
     padding = expert_padding_bytes_per_gpu(placed)
     padded = f", {format_value(padding, 'B')} of it padding" if padding else ""
     return (
-        f"No room for a request is left on {placed.serving.gpus} {placed.gpu.name}: of the {usable} "
+        f"No room for a request is left on {placed.setup.gpus} {placed.gpu.name}: of the {usable} "
         f"that the engine may use on each, weights take {weights}{padded}, and its start-up and "
         f"libraries {outside}."
     )
@@ -269,15 +277,17 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
     inputs = result.inputs
     if not inputs.draft_tokens:
         return ""
-    acceptance = find_acceptance(
-        inputs.acceptance, result.profile.placed.model, inputs.draft_tokens
+    acceptance = typed_or_usual_acceptance(
+        inputs.acceptance, result.replica_profile.placed.model, inputs.draft_tokens
     )
     paces = []
     for other in (acceptance.low, acceptance.high):
         changed = dataclasses.replace(inputs, acceptance=other)
-        settled = replica_load(changed, build_replica_profile(changed), result.replicas or 1)
+        settled = operating_point_of_each_replica(
+            changed, build_replica_profile(changed), result.replicas or 1
+        )
         if settled is not None:
-            pace = format_value(settled.tpot[SHARES[inputs.percentile]], "s")
+            pace = format_value(settled.tpot_by_share[SHARES[inputs.percentile]], "s")
             paces.append(f"one every {pace} at {format_value(other, '%')}")
     assumed, share = format_value(acceptance.assumed, "%"), _SHARE_LABELS[inputs.percentile]
     return (
@@ -286,18 +296,18 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
 
 
 def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
-    requests = _round_requests(result)
-    most_wait = 2 * (requests.asking - requests.in_memory) > requests.asking
-    if not result.has_targets and result.targets_met:
+    requests = _round_requests_per_replica(result)
+    most_wait = 2 * (requests.concurrent - requests.in_memory_if_some_wait) > requests.concurrent
+    if not result.has_targets and result.counted_targets_met:
         return Verdict("fits", "Keeps up; no targets are set.", text)
-    waits = bool(requests.asking) and result.inputs.ttft_target is None
-    if not result.keeps_targets:
+    waits = bool(requests.concurrent) and result.inputs.ttft_target is None
+    if not result.keeps_unrelaxed_targets:
         if waits and not result.missed_targets:
             who = "most" if most_wait else "some"
             status: Status = "no" if most_wait else "tight"
             return Verdict(status, f"Too little memory: {who} requests wait.", text)
-        if result.misses_only_preset and not most_wait:
-            return Verdict("tight", _preset_lead(result), text)
+        if result.misses_only_preset_targets and not most_wait:
+            return Verdict("tight", _missed_preset_lead(result), text)
         lead = "Too slow: most requests wait for memory." if most_wait else "Too slow."
         return Verdict("no", lead, text)
     is_close = (result.utilization or 0.0) > 0.9
@@ -308,37 +318,42 @@ def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
 class ReplicaRequests(NamedTuple):
     """The requests of a replica, and those that its memory holds at a time; 0 if none wait."""
 
-    asking: int
-    in_memory: int
+    concurrent: int
+    in_memory_if_some_wait: int
 
 
-def _round_requests(result: CapacityResult) -> ReplicaRequests:
+def _round_requests_per_replica(result: CapacityResult) -> ReplicaRequests:
     if not result.waiting_requests_per_replica:
         return ReplicaRequests(0, 0)
-    most = result.profile.max_batch
+    most = result.replica_profile.max_batch
     return ReplicaRequests(round(most + result.waiting_requests_per_replica), int(most))
 
 
-def _replicas_text(result: CapacityResult) -> str:
+def _describe_replicas_with_gpus(result: CapacityResult) -> str:
     """Return the replicas with their GPUs, spare ones included."""
     inputs = result.inputs
-    noun = "decode replica" if result.profile.prefill else "replica"
-    gpu = result.profile.placed.gpu.name
-    text = f"{format_count(result.replicas or 0, noun)} of {serving_setup(inputs).gpus} {gpu}"
-    if result.prefill_replicas and result.profile.prefill:
-        of_each = result.profile.prefill.placed.serving.gpus
+    noun = "decode replica" if result.replica_profile.prefill_replica else "replica"
+    gpu = result.replica_profile.placed.gpu.name
+    text = f"{format_count(result.replicas or 0, noun)} of {build_serving_setup(inputs).gpus} {gpu}"
+    if result.prefill_replicas and result.replica_profile.prefill_replica:
+        of_each = result.replica_profile.prefill_replica.placed.setup.gpus
         text += f" and {format_count(result.prefill_replicas, 'prefill replica')} of {of_each}"
     if inputs.spare:
         whole = format_value(result.gpus, "GPU")
-        kinds = " of both" if result.profile.prefill else ""
+        kinds = " of both" if result.replica_profile.prefill_replica else ""
         text += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
     return text
 
 
 def _describe_deciding_target(result: CapacityResult) -> str:
     """Return a sentence on the target that the replicas follow from; empty if from none."""
-    inputs, kind = result.inputs, result.deciding_target
-    if kind is None or inputs.replicas or not result.targets_met or (result.replicas or 0) < 2:
+    inputs, kind = result.inputs, result.target_missed_first
+    if (
+        kind is None
+        or inputs.replicas
+        or not result.counted_targets_met
+        or (result.replicas or 0) < 2
+    ):
         return ""
     limit = format_value(getattr(inputs, f"{kind}_target"), "s")
     target = f"{limit} per token" if kind == "tpot" else f"{limit} for the first token"
@@ -352,7 +367,7 @@ def _describe_deciding_target(result: CapacityResult) -> str:
 def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
     """Return the replicas without a target per token; None if as many, or if none are enough."""
     inputs = dataclasses.replace(result.inputs, tpot_target=None, simulate=False)
-    free = compute_capacity(inputs, result.profile)
+    free = compute_capacity(inputs, result.replica_profile)
     is_fewer = free.replicas and free.replicas < (result.replicas or 0)
     return free.replicas if is_fewer else None
 
@@ -360,35 +375,35 @@ def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
 _MANY_MORE = 2  # Times the replicas, from which more of them belong in the verdict.
 
 
-def _describe_slow_end(result: CapacityResult) -> str:
+def _describe_replicas_at_slow_end(result: CapacityResult) -> str:
     """Return how many replicas it takes at the slow end of all times, if that is many more."""
     bounds, replicas = result.replica_bounds, result.replicas or 0
-    if bounds is None or not result.targets_met:
+    if bounds is None or not result.counted_targets_met:
         return ""
-    if bounds.high is None:
+    if bounds.if_times_are_high is None:
         return " At the slow end of the range of times, no number of replicas keeps the targets."
-    if bounds.high < _MANY_MORE * replicas:
+    if bounds.if_times_are_high < _MANY_MORE * replicas:
         return ""
-    kind = "decode replica" if result.profile.prefill else "replica"
-    return f" At the slow end of the range of times, it takes {format_count(bounds.high, kind)}."
+    kind = "decode replica" if result.replica_profile.prefill_replica else "replica"
+    return f" At the slow end of the range of times, it takes {format_count(bounds.if_times_are_high, kind)}."
 
 
-def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
+def _describe_latencies(result: CapacityResult, operating_point: OperatingPoint) -> str:
     """Return what users see: the first token, the pace, and whether requests wait for memory."""
     percentile = result.inputs.percentile
-    median = format_value(operating_point.ttft[0.5], "s")
+    median = format_value(operating_point.ttft_by_share[0.5], "s")
     text = f"Half of the requests get their first token within {median}"
     share = _SHARE_LABELS[percentile]
     if percentile != "p50":
-        late = format_value(operating_point.ttft[SHARES[result.inputs.percentile]], "s")
+        late = format_value(operating_point.ttft_by_share[SHARES[result.inputs.percentile]], "s")
         text += f", {share} within {late}"
-    each = format_value(operating_point.tpot[SHARES[result.inputs.percentile]], "s")
+    each = format_value(operating_point.tpot_by_share[SHARES[result.inputs.percentile]], "s")
     text += f". Then {share} wait at most {each} for each token, averaged over their answer."
     if result.waiting_requests_per_replica:
-        requests = _round_requests(result)
+        requests = _round_requests_per_replica(result)
         text += (
-            f" The memory of a replica holds {format_number(requests.in_memory)} of "
-            f"{format_number(requests.asking)} "
+            f" The memory of a replica holds {format_number(requests.in_memory_if_some_wait)} of "
+            f"{format_number(requests.concurrent)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
             "leaves."
         )
@@ -396,17 +411,17 @@ def _times_text(result: CapacityResult, operating_point: OperatingPoint) -> str:
 
 
 def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
-    profile = result.profile
+    profile = result.replica_profile
     batch = result.operating_point.batch if result.operating_point else 1.0
-    timed = profile.timing_at(batch)
-    queued = profile.traffic.open_arrivals and profile.prefill is None
+    timed = profile.timing_at_batch(batch)
+    queued = profile.request_pattern.has_open_arrivals and profile.prefill_replica is None
     first = "first token without a queue" if queued else "time to first token"
     steps = [
         FormulaStep(
             "One decoding step",
             "computed for some numbers of requests; interpolated between the two nearest",
             _interpolation_formula(profile.decode_seconds, timed.batch),
-            timed.step,
+            timed.step_seconds,
             "s",
             "pope-2022",
             _TOPIC,
@@ -416,70 +431,79 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         FormulaStep(
             "Requests per second of a replica",
             f"requests at once ÷ ({first} + tokens of an answer × time per token)",
-            f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
+            f"{format_term(batch)} ÷ ({format_term(profile.median_ttft_at_batch(batch), 's')} + "
             f"{format_term(result.inputs.output_tokens)} × "
-            f"{format_term(profile.tpot_at(batch), 's')})",
-            profile.rate_at(batch),
+            f"{format_term(profile.tpot_at_batch(batch), 's')})",
+            profile.request_rate_at_batch(batch),
             "request/s",
             "little-1961",
             _TOPIC,
         ),
     ]
-    if result.highest_point is not None and result.replicas is not None:
-        steps.append(_replica_count_step(result, result.highest_point))
+    if result.highest_load_point is not None and result.replicas is not None:
+        steps.append(_replica_count_step(result, result.highest_load_point))
     return tuple(steps)
 
 
 def _prompt_steps(
-    profile: ReplicaProfile, timed: BatchTiming, batch: float
+    profile: ReplicaProfile, timing: BatchTiming, batch: float
 ) -> tuple[FormulaStep, ...]:
     """Return the step for what a prompt adds, or for the first token of prompts read apart."""
-    prefill = profile.prefill
+    prefill = profile.prefill_replica
     if prefill is None:
         return (
             FormulaStep(
                 "What a prompt adds",
                 "step with a prompt − step without one; interpolated in the same way",
-                _interpolation_formula(profile.prompt_seconds, timed.batch),
-                timed.prompt_cost,
+                _interpolation_formula(profile.prompt_seconds, timing.batch),
+                timing.added_prompt_seconds,
                 "s",
                 "inferencex",
                 _TOPIC,
             ),
         )
-    arrivals = profile.other_prompts_of_prefill(batch, profile.rate_at(batch))
+    arrivals = profile.other_prompts_of_prefill(batch, profile.request_rate_at_batch(batch))
     wait = prefill.wait_to_be_read(0.5, arrivals)
     rest, own = (format_term(seconds, "s") for seconds in wait)
-    front = format_term(prefill.placed.time_before_prompt, "s")
+    front = format_term(prefill.placed.seconds_before_prompt, "s")
     waits = profile.placed.shared_constants.steps_before_first_token
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
         f"{front} + {rest} + {own} + {format_term(prefill.transfer_seconds, 's')} + "
-        f"{format_term(waits)} × {format_term(timed.step, 's')}"
+        f"{format_term(waits)} × {format_term(timing.step_seconds, 's')}"
     )
-    value = prefill.cache_arrival_time(0.5, arrivals) + waits * timed.step
+    value = prefill.cache_arrival_time_quantile(0.5, arrivals) + waits * timing.step_seconds
     return (FormulaStep("First token", formula, numbers, value, "s", "lmsys-split", _TOPIC),)
 
 
-def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
+def _time_per_token_steps(profile: ReplicaProfile, timing: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
-    step, cost = format_term(timed.step, "s"), format_term(timed.prompt_cost, "s")
-    prompts, kept = profile.prompts_per_step(timed), profile.tokens_per_step
+    step, cost = (
+        format_term(timing.step_seconds, "s"),
+        format_term(timing.added_prompt_seconds, "s"),
+    )
+    prompts, kept = profile.prompts_per_step(timing), profile.tokens_per_step
     each = format_term(prompts)
-    share, mixed = time_mixed_steps(timed, prompts)
-    value = profile.time_per_token(timed)
-    if profile.prefill:
-        return (_time_per_token_line("step", format_term(timed.recorded, "s"), value, kept),)
-    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.min_mixed_step):
+    share, mixed = time_mixed_steps(timing, prompts)
+    value = profile.time_per_token(timing)
+    if profile.prefill_replica:
+        return (
+            _time_per_token_step(
+                "step", format_term(timing.recorded_step_seconds, "s"), value, kept
+            ),
+        )
+    if timing.recorded_step_seconds == timing.step_seconds and (
+        timing.batch == 1 or mixed > timing.min_mixed_step_seconds
+    ):
         simple = f"{step} + {each} × {cost}"
         formula = "step + prompts of others per step × what a prompt adds"
         return (
-            _prompts_per_step_line(profile, timed, prompts),
-            _time_per_token_line(formula, simple, value, kept),
+            _prompts_per_step_step(profile, timing, prompts),
+            _time_per_token_step(formula, simple, value, kept),
         )
     at_once = f"{each} ÷ {format_term(share)}"
-    filled = profile.placed.engine.padded_batch(timed.batch)
-    full = profile.timing_at(filled * profile.concurrent_batches).step
+    filled = profile.placed.engine.padded_batch(timing.batch)
+    full = profile.timing_at_batch(filled * profile.concurrent_batches).step_seconds
     rows = (
         (
             "Steps that read prompts too",
@@ -491,34 +515,34 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
         (
             "Such a step",
             "step + prompts ÷ share of steps × prompt, or longer launches",
-            f"max({step} + {at_once} × {cost}, {format_term(timed.min_mixed_step, 's')})",
+            f"max({step} + {at_once} × {cost}, {format_term(timing.min_mixed_step_seconds, 's')})",
             mixed,
             "s",
         ),
         (
             "Another step",
             f"step of {format_number(filled)} requests − those that are not there",
-            f"{format_term(full, 's')} − {format_term(full - timed.recorded, 's')}",
-            timed.recorded,
+            f"{format_term(full, 's')} − {format_term(full - timing.recorded_step_seconds, 's')}",
+            timing.recorded_step_seconds,
             "s",
         ),
     )
     lines = [FormulaStep(*row, "inferencex", _TOPIC) for row in rows]
-    part, alone = format_term(share), format_term(timed.recorded, "s")
+    part, alone = format_term(share), format_term(timing.recorded_step_seconds, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    first = _prompts_per_step_line(profile, timed, prompts)
-    return first, *lines, _time_per_token_line(formula, both, value, kept)
+    first = _prompts_per_step_step(profile, timing, prompts)
+    return first, *lines, _time_per_token_step(formula, both, value, kept)
 
 
-def _prompts_per_step_line(
-    profile: ReplicaProfile, timed: BatchTiming, prompts: float
+def _prompts_per_step_step(
+    profile: ReplicaProfile, timing: BatchTiming, prompts: float
 ) -> FormulaStep:
     formula = "(requests − 1) ÷ steps of an answer"
-    numbers = f"{format_term(timed.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
-    if profile.traffic.open_arrivals:
-        rate = profile.rate_at(timed.batch * profile.concurrent_batches)
-        step = format_term(profile.time_per_token(timed) * profile.tokens_per_step, "s")
+    numbers = f"{format_term(timing.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
+    if profile.request_pattern.has_open_arrivals:
+        rate = profile.request_rate_at_batch(timing.batch * profile.concurrent_batches)
+        step = format_term(profile.time_per_token(timing) * profile.tokens_per_step, "s")
         formula = "requests per second × mean time of a step"
         numbers = f"{format_term(rate / profile.concurrent_batches, 'request/s')} × {step}"
     return FormulaStep(
@@ -526,7 +550,7 @@ def _prompts_per_step_line(
     )
 
 
-def _time_per_token_line(
+def _time_per_token_step(
     formula: str, numbers: str, value: float, tokens_per_step: float
 ) -> FormulaStep:
     """Return the line of the time per token; with speculation a step yields several."""
@@ -535,7 +559,7 @@ def _time_per_token_line(
             f"({formula}) ÷ tokens kept",
             f"({numbers}) ÷ {format_term(tokens_per_step)}",
         )
-    return _STEPS.line("tpot_p50", formula, numbers, value, "inferencex")
+    return _STEPS.build_step("tpot_p50", formula, numbers, value, "inferencex")
 
 
 def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
@@ -553,7 +577,7 @@ def _replica_count_step(result: CapacityResult, highest_point: OperatingPoint) -
         formula = "users × peak factor ÷ users that one replica can serve, rounded up"
         load, most = float(inputs.concurrent), highest_point.batch
     numbers = f"⌈{format_term(load)} × {format_term(inputs.peak)} ÷ "
-    return _STEPS.line(
+    return _STEPS.build_step(
         "replicas",
         "as you set it" if inputs.replicas else formula,
         format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(most)}⌉",
@@ -570,16 +594,19 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
     if result.waiting_requests_per_replica:  # The rate stays, and the wait grows up to this load.
-        users = result.profile.max_batch + result.waiting_requests_per_replica
+        users = result.replica_profile.max_batch + result.waiting_requests_per_replica
         batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
-        settled = operating_point_at_batch(result.profile, batch, (share,))
-        first.append((settled.requests_per_second, settled.ttft[share]))
-        whole = settled.ttft[share] + settled.tpot[share] * inputs.output_tokens
+        settled = operating_point_at_batch(result.replica_profile, batch, (share,))
+        first.append((settled.requests_per_second, settled.ttft_by_share[share]))
+        whole = settled.ttft_by_share[share] + settled.tpot_by_share[share] * inputs.output_tokens
         each.append((settled.requests_per_second, whole))
     lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
     if result.operating_point is not None:
-        here = (result.operating_point.requests_per_second, result.operating_point.ttft[share])
+        here = (
+            result.operating_point.requests_per_second,
+            result.operating_point.ttft_by_share[share],
+        )
         lines.append(ChartLine("First token at this load", (here,), "mark"))
     return (
         Chart(
@@ -603,15 +630,15 @@ def _range_notes(result: CapacityResult) -> list[str]:
     note = (
         f"The ranges of times, of the highest rate and of the saturated one hold with the {counted} "
         "counted. Those of GPUs, throughput and cost hold with as many as keep the targets, from "
-        f"{format_number(bounds.low or 0)} to {format_number(bounds.high or 0)}."
+        f"{format_number(bounds.if_times_are_low or 0)} to {format_number(bounds.if_times_are_high or 0)}."
     )
     return [note]
 
 
 def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     """Return how prefill and decode apart are computed, or where they usually are apart."""
-    profile = result.profile
-    prefill, placed = profile.prefill, profile.placed
+    profile = result.replica_profile
+    prefill, placed = profile.prefill_replica, profile.placed
     routed = placed.model.is_routed
     if prefill is None:
         if routed and placed.fabric.domain >= RACK:
@@ -636,7 +663,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
         replicas = "replica reads" if result.prefill_replicas == 1 else "replicas read"
         notes.append(
             f"The {count} prefill {replicas} at most {read}; more requests need more of them, "
-            f"each of {format_count(prefill.placed.serving.gpus, 'GPU')}."
+            f"each of {format_count(prefill.placed.setup.gpus, 'GPU')}."
         )
     if result.gpus and result.gpus > placed.fabric.domain >= RACK:
         whole = format_value(result.gpus, "GPU")
@@ -650,8 +677,8 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
 
 
 def _build_notes(result: CapacityResult) -> list[str]:
-    inputs, placed = result.inputs, result.profile.placed
-    label, front = placed.engine.label, format_value(placed.time_before_prompt, "s")
+    inputs, placed = result.inputs, result.replica_profile.placed
+    label, front = placed.engine.label, format_value(placed.seconds_before_prompt, "s")
     notes = [
         result.measurements.note,
         f"{label}: {front} pass until a request reaches the engine and its prompt is launched.",
@@ -662,9 +689,9 @@ def _build_notes(result: CapacityResult) -> list[str]:
             else "Each user asks again once answered; bursts beyond that need the peak factor."
         ),
     ]
-    if result.profile.prefill is None:
+    if result.replica_profile.prefill_replica is None:
         median = inputs.prompt_tokens / math.sqrt(1 + inputs.prompt_variation)
-        idle = format_value(result.profile.idle_median_ttft, "s")
+        idle = format_value(result.replica_profile.idle_median_ttft, "s")
         notes.append(
             f"Half of the prompts have at most {format_count(round(median), 'token')}; without "
             f"load, the first token takes {idle} for such a prompt."
@@ -681,13 +708,14 @@ def _build_notes(result: CapacityResult) -> list[str]:
         )
     notes += _range_notes(result) + _prefill_decode_notes(result)
     if inputs.draft_tokens:
-        kept = format_count(result.profile.tokens_per_step, "token")
+        kept = format_count(result.replica_profile.tokens_per_step, "token")
         notes.append(f"Each step keeps {kept}; an answer takes fewer steps by that.")
         notes.append(describe_draft_model(placed))
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")
     if any(
-        layer.state and layer.mixer.kind != "attention" for layer, _ in placed.model.layer_counts
+        layer.state_elements and layer.mixer.kind != "attention"
+        for layer, _ in placed.model.layer_counts
     ):
         notes.append(
             "Attention and recurrent layers cache in blocks of one size, and a request keeps two "
@@ -697,8 +725,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "more, so that fewer requests fit."
         )
     if result.waiting_requests_per_replica:
-        requests = _round_requests(result)
-        waiting = format_number(requests.asking - requests.in_memory)
+        requests = _round_requests_per_replica(result)
+        waiting = format_number(requests.concurrent - requests.in_memory_if_some_wait)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(
@@ -711,12 +739,12 @@ def _build_notes(result: CapacityResult) -> list[str]:
     return notes
 
 
-def whole_expert_notes(given_parts: int, parts: int) -> tuple[str, ...]:
+def whole_experts_note(typed_parts: int, counted_parts: int) -> tuple[str, ...]:
     """Return a note on experts that are divided whole because engines load them only so."""
-    if parts == given_parts:
+    if counted_parts == typed_parts:
         return ()
     note = (
-        f"Experts are divided whole over {parts} GPUs (--enable-expert-parallel in vLLM): engines "
+        f"Experts are divided whole over {counted_parts} GPUs (--enable-expert-parallel in vLLM): engines "
         "do not load parts of these as they are published."
     )
     return (note,)
@@ -727,11 +755,11 @@ ENTRY = EstimateSpec(
     title="Serving capacity",
     summary="From users and latency targets to replicas, GPUs, nodes and cost.",
     group="Serving",
-    inputs=ServingCapacityInputs,
-    answer=estimate,
+    inputs_type=ServingCapacityInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("gpus", "throughput", "cost_per_million_tokens"),
-    main=("model", "gpu", "concurrent"),
+    most_important_outputs=("gpus", "throughput", "cost_per_million_tokens"),
+    main_inputs=("model", "gpu", "concurrent"),
     topic=_TOPIC,
     is_search=True,
 )

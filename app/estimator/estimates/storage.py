@@ -5,11 +5,11 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from app.estimator.common_inputs import gpus_input, input_error, model_input
+from app.estimator.common_inputs import gpus_input, impossible_input_error, model_input
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.memory_verdict import (
     build_number_flip,
-    find_root,
+    find_root_by_secants,
     is_allowed_after_rounding,
     round_past_limit,
 )
@@ -19,16 +19,16 @@ from app.estimator.training.run_costs import (
     GPU_MTBF,
     GPU_MTBF_RANGE,
     WRITE_BANDWIDTH,
+    bandwidth_to_write_in_time,
     checkpoint_bytes,
+    daly_checkpoint_interval,
     daly_goodput,
-    daly_interval,
     data_read_rate,
     dataset_bytes,
     job_mtbf,
     lost_work_per_failure,
     restart_time_per_failure,
-    write_rate,
-    young_interval,
+    young_checkpoint_interval,
 )
 from app.estimator.units import format_number, format_value
 
@@ -45,7 +45,7 @@ class CheckpointPart(NamedTuple):
 class CheckpointContent(NamedTuple):
     label: str
     parts: tuple[CheckpointPart, ...]
-    source: str
+    source_id: str
 
     @property
     def bytes_per_parameter(self) -> float:
@@ -233,11 +233,11 @@ class GoodputLosses:
     `goodput` is the productive share at the interval, the best one if none is given.
     """
 
-    stall: float
+    save_stall: float
     mtbf: float
     restart_and_read_time: float
-    young_interval: float
-    interval: float
+    young_checkpoint_interval: float
+    checkpoint_interval: float
     goodput: float
 
     @property
@@ -245,22 +245,22 @@ class GoodputLosses:
         return 1 - self.goodput
 
     @property
-    def saving_share(self) -> float:
+    def share_lost_to_saving(self) -> float:
         """Return the share of time that waits for saves which are kept."""
-        return self.goodput * self.stall / self.interval
+        return self.goodput * self.save_stall / self.checkpoint_interval
 
     @property
-    def failure_share(self) -> float:
+    def share_lost_to_failures(self) -> float:
         """Return the share of time lost to failures: work done twice, and restarts."""
-        return self.lost_share - self.saving_share
+        return self.lost_share - self.share_lost_to_saving
 
     @property
-    def restart_share(self) -> float:
+    def share_lost_to_restarts_alone(self) -> float:
         """Return the share of time lost to restarts if nothing else were lost."""
-        return self.restart_of_failure / self.mtbf
+        return self.restart_time_per_failure / self.mtbf
 
     @property
-    def restart_of_failure(self) -> float:
+    def restart_time_per_failure(self) -> float:
         """Return the time of a restart, which another failure may end [s]."""
         return restart_time_per_failure(self.restart_and_read_time, self.mtbf)
 
@@ -268,45 +268,45 @@ class GoodputLosses:
     def work_lost_by_failure(self) -> float:
         """Return the work that a failure makes in vain, on average [s]."""
         return lost_work_per_failure(
-            self.interval, self.stall, self.restart_and_read_time, self.mtbf
+            self.checkpoint_interval, self.save_stall, self.restart_and_read_time, self.mtbf
         )
 
-    def goodput_at(self, interval: float) -> float:
-        return daly_goodput(interval, self.stall, self.restart_and_read_time, self.mtbf)
+    def goodput_at_interval(self, interval: float) -> float:
+        return daly_goodput(interval, self.save_stall, self.restart_and_read_time, self.mtbf)
 
     @property
     def saves_per_day(self) -> float:
-        return 86400 / (self.interval + self.stall)
+        return 86400 / (self.checkpoint_interval + self.save_stall)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageResult:
     """All sizes [B], rates [B/s] and times [s] of one job.
 
-    `inputs` have the write bandwidth that counts; `typed_bandwidth` is None if it follows from
-    others. `loss_bounds` are the losses with the lowest and the highest published failure rate;
+    `inputs` have the write bandwidth that counts; `typed_write_bandwidth` is None if it follows from
+    others. `losses_at_published_failure_rates` are the losses with the lowest and the highest published failure rate;
     none if the failure rate is typed.
     """
 
     inputs: StorageInputs
-    typed_bandwidth: float | None
-    parameters: float
+    typed_write_bandwidth: float | None
+    model_parameters: float
     dataset: float
     needed_read_bandwidth: float
     checkpoint: float
     write_time: float
     checkpoint_read_time: float
     losses: GoodputLosses
-    needed_write_bandwidth: float | None
-    needed_wait_bandwidth: float | None
-    loss_bounds: tuple[GoodputLosses, ...]
+    write_bandwidth_for_acceptable_loss: float | None
+    write_bandwidth_for_acceptable_wait: float | None
+    losses_at_published_failure_rates: tuple[GoodputLosses, ...]
 
     def writing_time_share(self, losses: GoodputLosses) -> float:
         """Return the share of time in which a checkpoint is being written."""
-        return min(1.0, self.write_time / (losses.interval + losses.stall))
+        return min(1.0, self.write_time / (losses.checkpoint_interval + losses.save_stall))
 
     @property
-    def loss_is_acceptable(self) -> bool:
+    def has_acceptable_loss(self) -> bool:
         return self.losses.lost_share <= self.inputs.acceptable
 
     @property
@@ -322,27 +322,27 @@ class StorageResult:
         return ((self.inputs.copies - 1) * self.dataset + self.checkpoint) / self.inputs.fill
 
     @property
-    def needed_save_bandwidth(self) -> float | None:
+    def write_bandwidth_for_save_in_time(self) -> float | None:
         """Return the write bandwidth for a save in the time that it may take [B/s]."""
         within = self.inputs.save_within
-        return None if within is None else write_rate(self.checkpoint, within)
+        return None if within is None else bandwidth_to_write_in_time(self.checkpoint, within)
 
     @property
-    def saves_in_time(self) -> bool:
-        return self._save_share <= 1
+    def saves_fast_enough(self) -> bool:
+        return self._save_time_over_allowed <= 1
 
     @property
-    def _save_share(self) -> float:
+    def _save_time_over_allowed(self) -> float:
         """Return the time of a save over what it may take; 0 if the bandwidth is chosen for it."""
         within = self.inputs.save_within
-        return self.write_time / within if within and self.typed_bandwidth else 0.0
+        return self.write_time / within if within and self.typed_write_bandwidth else 0.0
 
     @property
     def status(self) -> Status:
         """Return `no` if reading or a save is too slow or too much is lost, `tight` if nearly so."""
         reads = self.needed_read_bandwidth / self.inputs.read_bandwidth
         loses = self.losses.lost_share / self.inputs.acceptable
-        worst = max(reads, loses, self._save_share)
+        worst = max(reads, loses, self._save_time_over_allowed)
         return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
@@ -360,30 +360,40 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
     each = CONTENTS[inputs.content].bytes_per_parameter
     size = checkpoint_bytes(parameters, each)
     typed = inputs.write_bandwidth
-    needed = write_rate(size, inputs.save_within) if inputs.save_within else WRITE_BANDWIDTH
+    needed = (
+        bandwidth_to_write_in_time(size, inputs.save_within)
+        if inputs.save_within
+        else WRITE_BANDWIDTH
+    )
     inputs = dataclasses.replace(inputs, write_bandwidth=typed or needed)
     losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
         message = (
             f"With {format_value(losses.mtbf, 's')} between failures a job that takes "
-            f"{format_value(losses.stall + losses.restart_and_read_time, 's')} to save and restart "
+            f"{format_value(losses.save_stall + losses.restart_and_read_time, 's')} to save and restart "
             "makes no progress."
         )
-        raise input_error("gpus", inputs.gpus, message)
+        raise impossible_input_error("gpus", inputs.gpus, message)
     rates = GPU_MTBF_RANGE if inputs.mtbf is None else ()
     return StorageResult(
         inputs=inputs,
-        typed_bandwidth=typed,
-        parameters=parameters,
+        typed_write_bandwidth=typed,
+        model_parameters=parameters,
         dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
         needed_read_bandwidth=data_read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
         checkpoint=size,
         write_time=size / inputs.write_bandwidth,
         checkpoint_read_time=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
-        needed_write_bandwidth=needed_write_bandwidth(inputs, size, losses),
-        needed_wait_bandwidth=needed_wait_bandwidth(inputs, size, losses),
-        loss_bounds=tuple(compute_losses(inputs, size, gpu_mtbf=each) for each in rates),
+        write_bandwidth_for_acceptable_loss=write_bandwidth_for_acceptable_loss(
+            inputs, size, losses
+        ),
+        write_bandwidth_for_acceptable_wait=write_bandwidth_for_acceptable_wait(
+            inputs, size, losses
+        ),
+        losses_at_published_failure_rates=tuple(
+            compute_losses(inputs, size, gpu_mtbf=each) for each in rates
+        ),
     )
 
 
@@ -406,10 +416,10 @@ def compute_losses(
     stall = inputs.stall or (BARRIER + checkpoint_size / count / HOST_COPY if beside else written)
     mtbf = job_mtbf(gpu_mtbf or inputs.mtbf or GPU_MTBF, count)
     restart = inputs.restart + checkpoint_size * inputs.replicas / inputs.read_bandwidth
-    interval = inputs.save_every or daly_interval(stall, mtbf)
+    interval = inputs.save_every or daly_checkpoint_interval(stall, mtbf)
     if beside:
         interval = max(interval, written)
-    young = young_interval(stall, mtbf)
+    young = young_checkpoint_interval(stall, mtbf)
     share = daly_goodput(interval, stall, restart, mtbf)
     return GoodputLosses(stall, mtbf, restart, young, interval, share)
 
@@ -428,7 +438,7 @@ def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> 
     return rest if rest > 0 else None
 
 
-def needed_write_bandwidth(
+def write_bandwidth_for_acceptable_loss(
     inputs: StorageInputs, checkpoint_size: float, losses: GoodputLosses
 ) -> float | None:
     """Return the write bandwidth that keeps the loss acceptable [B/s].
@@ -442,7 +452,7 @@ def needed_write_bandwidth(
     if rest <= 0:
         return None
     if inputs.saving == "beside":
-        under = rest * rest - 2 * losses.stall / losses.mtbf
+        under = rest * rest - 2 * losses.save_stall / losses.mtbf
         if under <= 0:
             return None
         seconds = losses.mtbf * (rest + math.sqrt(under))
@@ -451,10 +461,12 @@ def needed_write_bandwidth(
     else:
         seconds = losses.mtbf * rest * rest / 2
 
-    return _bandwidth_at_share(inputs, checkpoint_size, seconds, lambda each: each.lost_share)
+    return _write_bandwidth_at_lost_share(
+        inputs, checkpoint_size, seconds, lambda each: each.lost_share
+    )
 
 
-def needed_wait_bandwidth(
+def write_bandwidth_for_acceptable_wait(
     inputs: StorageInputs, checkpoint_size: float, losses: GoodputLosses
 ) -> float | None:
     """Return the write bandwidth with which waiting for saves alone costs the acceptable share.
@@ -466,14 +478,16 @@ def needed_wait_bandwidth(
         return None
     best = 2 * losses.mtbf * inputs.acceptable**2
     seconds = inputs.save_every * inputs.acceptable if inputs.save_every else best
-    return _bandwidth_at_share(inputs, checkpoint_size, seconds, lambda each: each.saving_share)
+    return _write_bandwidth_at_lost_share(
+        inputs, checkpoint_size, seconds, lambda each: each.share_lost_to_saving
+    )
 
 
-def _bandwidth_at_share(
+def _write_bandwidth_at_lost_share(
     inputs: StorageInputs,
     checkpoint_size: float,
-    write_time: float,
-    read_share: Callable[[GoodputLosses], float],
+    first_write_time: float,
+    compute_share: Callable[[GoodputLosses], float],
 ) -> float | None:
     """Return the write bandwidth at which a share is the acceptable one; None if not found.
 
@@ -482,10 +496,10 @@ def _bandwidth_at_share(
 
     def excess(log_rate: float) -> float:
         other = compute_losses(inputs, checkpoint_size, write_bandwidth=math.exp(log_rate))
-        return read_share(other) - inputs.acceptable
+        return compute_share(other) - inputs.acceptable
 
-    start = write_rate(checkpoint_size, write_time)
-    root = find_root(excess, math.log(start), math.log(start * 1.2))
+    start = bandwidth_to_write_in_time(checkpoint_size, first_write_time)
+    root = find_root_by_secants(excess, math.log(start), math.log(start * 1.2))
     return None if root is None else math.exp(root)
 
 
@@ -494,8 +508,8 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 
     If both reading and checkpoints are insufficient, no single input helps.
     """
-    good, fed = result.loss_is_acceptable, result.reads_fast_enough
-    if not result.saves_in_time:
+    good, fed = result.has_acceptable_loss, result.reads_fast_enough
+    if not result.saves_fast_enough:
         return _save_bandwidth_flip(result) if good and fed else ()
     saving_flips = _goodput_flips(result) if fed else ()
     reading_flips = _bytes_per_token_flip(result) if good else ()
@@ -503,16 +517,22 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 
 
 def _save_bandwidth_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
-    needed = result.needed_save_bandwidth or 0.0
+    needed = result.write_bandwidth_for_save_in_time or 0.0
     return build_number_flip(
-        result.inputs, "write_bandwidth", needed, "Fits.", unit=" GB/s", factor=1e9, up=True
+        result.inputs,
+        "write_bandwidth",
+        needed,
+        "Fits.",
+        unit=" GB/s",
+        unit_factor=1e9,
+        rounds_up=True,
     )
 
 
 def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     """Return what restarts cost and what would do, if they cost most or too much; or nothing."""
     inputs = result.inputs
-    restarting = result.losses.restart_share
+    restarting = result.losses.share_lost_to_restarts_alone
     share, limit = format_value(restarting, "%"), format_value(inputs.acceptable, "%")
     if restarting * 2 <= result.losses.lost_share and restarting <= inputs.acceptable:
         return ""
@@ -535,20 +555,26 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
 def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     inputs = result.inputs
-    becomes = "Too much is lost." if result.loss_is_acceptable else "Fits."
+    becomes = "Too much is lost." if result.has_acceptable_loss else "Fits."
     changes = [*_asynchronous_checkpoint_flip(result)]
-    if result.needed_write_bandwidth:
-        rate, up = result.needed_write_bandwidth, not result.loss_is_acceptable
+    if result.write_bandwidth_for_acceptable_loss:
+        rate, up = result.write_bandwidth_for_acceptable_loss, not result.has_acceptable_loss
         changes += build_number_flip(
-            result.inputs, "write_bandwidth", rate, becomes, unit=" GB/s", factor=1e9, up=up
+            result.inputs,
+            "write_bandwidth",
+            rate,
+            becomes,
+            unit=" GB/s",
+            unit_factor=1e9,
+            rounds_up=up,
         )
     restart = _restart_time_flip(result, becomes)
-    decides = result.losses.restart_share * 2 > result.losses.lost_share
+    decides = result.losses.share_lost_to_restarts_alone * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
     interval = _save_interval_flip(result, becomes)
-    is_wrong = inputs.save_every is not None and not result.loss_is_acceptable
+    is_wrong = inputs.save_every is not None and not result.has_acceptable_loss
     changes = [*interval, *changes] if is_wrong else [*changes, *interval]
-    gpus = _gpu_count_at_flip(result)
+    gpus = _gpu_count_at_loss_limit(result)
     if gpus:
         now, flips = format_number(result.inputs.gpus), format_number(gpus)
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
@@ -558,7 +584,7 @@ def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints if they are sufficient, or with a faster restart."""
     inputs = result.inputs
-    if result.loss_is_acceptable or inputs.saving == "beside" or inputs.stall is not None:
+    if result.has_acceptable_loss or inputs.saving == "beside" or inputs.stall is not None:
         return ()
     labels = dict(SAVING)
     flip = VerdictFlip("saving", "While saving", labels["wait"], labels["beside"], "Fits.")
@@ -569,35 +595,39 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
     longest = longest_acceptable_restart(beside, losses)
     if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
-    minutes = f"{round_past_limit(longest / 60, up=False)} min"
-    return (dataclasses.replace(flip, also=(FieldChange("restart", "Restart", minutes),)),)
+    minutes = f"{round_past_limit(longest / 60, rounds_up=False)} min"
+    return (dataclasses.replace(flip, other_changes=(FieldChange("restart", "Restart", minutes),)),)
 
 
-def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
-    inputs, up = result.inputs, result.loss_is_acceptable
+def _restart_time_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
+    inputs, up = result.inputs, result.has_acceptable_loss
     longest = longest_acceptable_restart(inputs, result.losses)
     if longest is None:
         return ()
-    return build_number_flip(inputs, "restart", longest, becomes, unit=" min", factor=60, up=up)
+    return build_number_flip(
+        inputs, "restart", longest, verdict_after, unit=" min", unit_factor=60, rounds_up=up
+    )
 
 
-def _save_interval_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
+def _save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
     """Return the limit of the time between saves on the side of the best one where it is.
 
     Found from the first-order loss C/τ + τ/2M + R/M and secant steps on the exact one. None if no
     interval keeps the loss acceptable, or none is so short that the save before it is written.
     """
-    inputs, losses, good = result.inputs, result.losses, result.loss_is_acceptable
-    best = daly_interval(losses.stall, losses.mtbf)
-    is_late = losses.interval >= best
+    inputs, losses, good = result.inputs, result.losses, result.has_acceptable_loss
+    best = daly_checkpoint_interval(losses.save_stall, losses.mtbf)
+    is_late = losses.checkpoint_interval >= best
     allowed = inputs.acceptable / (1 - inputs.acceptable)
     rest = allowed - losses.restart_and_read_time / losses.mtbf
-    under = rest * rest - 2 * losses.stall / losses.mtbf
+    under = rest * rest - 2 * losses.save_stall / losses.mtbf
     if rest <= 0 or under <= 0:
         return ()
     start = math.log(losses.mtbf * (rest + (1 if is_late else -1) * math.sqrt(under)))
-    root = find_root(
-        lambda log_interval: 1 - losses.goodput_at(math.exp(log_interval)) - inputs.acceptable,
+    root = find_root_by_secants(
+        lambda log_interval: (
+            1 - losses.goodput_at_interval(math.exp(log_interval)) - inputs.acceptable
+        ),
         start,
         start + 0.02,
     )
@@ -605,9 +635,15 @@ def _save_interval_flip(result: StorageResult, becomes: str) -> tuple[VerdictFli
     is_unwritten = inputs.saving == "beside" and limit < result.write_time
     if is_unwritten or (limit > best) != is_late:
         return ()
-    typed = dataclasses.replace(inputs, save_every=inputs.save_every or losses.interval)
+    typed = dataclasses.replace(inputs, save_every=inputs.save_every or losses.checkpoint_interval)
     return build_number_flip(
-        typed, "save_every", limit, becomes, unit=" min", factor=60, up=good == is_late
+        typed,
+        "save_every",
+        limit,
+        verdict_after,
+        unit=" min",
+        unit_factor=60,
+        rounds_up=good == is_late,
     )
 
 
@@ -615,14 +651,14 @@ def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
     inputs, fed = result.inputs, result.reads_fast_enough
     limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
     becomes = "The GPUs starve." if fed else "The GPUs are fed."
-    return build_number_flip(inputs, "bytes_per_token", limit, becomes, unit=" B", up=fed)
+    return build_number_flip(inputs, "bytes_per_token", limit, becomes, unit=" B", rounds_up=fed)
 
 
 # Memory of an H100, whose rate is the default, and model states of a parameter [B].
 _GPU_MEMORY, _STATES = 80e9, 16.0
 
 
-def _gpu_count_at_flip(result: StorageResult) -> int | None:
+def _gpu_count_at_loss_limit(result: StorageResult) -> int | None:
     """Return the number of GPUs where the loss crosses its limit, if the model fits on them."""
     inputs = result.inputs
 
@@ -633,8 +669,8 @@ def _gpu_count_at_flip(result: StorageResult) -> int | None:
     # The loss grows with about the square root of the number of GPUs.
     near = inputs.gpus * (inputs.acceptable / max(result.losses.lost_share, 1e-9)) ** 1.5
     near = min(max(near, 1.0), 1e6)
-    crossing = find_root(excess, math.log(inputs.gpus), math.log(near * 1.01))
+    crossing = find_root_by_secants(excess, math.log(inputs.gpus), math.log(near * 1.01))
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
-    gpus = math.floor(math.exp(crossing)) + result.loss_is_acceptable
-    return gpus if gpus * _GPU_MEMORY >= _STATES * result.parameters else None
+    gpus = math.floor(math.exp(crossing)) + result.has_acceptable_loss
+    return gpus if gpus * _GPU_MEMORY >= _STATES * result.model_parameters else None

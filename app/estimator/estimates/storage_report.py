@@ -14,7 +14,7 @@ from app.estimator.estimates.storage import (
     find_flips,
 )
 from app.estimator.estimates.training_time_report import describe_expected_failures
-from app.estimator.formula_steps import StepBuilder, Term, format_daly_interval, format_term
+from app.estimator.formula_steps import StepBuilder, Term, daly_interval_formula, format_term
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Better,
@@ -27,9 +27,9 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     Verdict,
-    applicable_value,
     read_figures,
-    spanning_value,
+    value_or_inapplicable,
+    value_with_range_over,
 )
 from app.estimator.training.run_costs import (
     GPU_MTBF,
@@ -51,8 +51,8 @@ def _failure_rate_ranged_output(
     """Declare an output whose range follows from the published failure rates."""
 
     def read_with_range(result: StorageResult) -> OutputValue:
-        others = (read(result, losses) for losses in result.loss_bounds)
-        return spanning_value(read(result, result.losses), others)
+        others = (read(result, losses) for losses in result.losses_at_published_failure_rates)
+        return value_with_range_over(read(result, result.losses), others)
 
     return ModeledOutput(name, label, unit, better, read_with_range, primary=primary)
 
@@ -63,12 +63,12 @@ def _running_time_output(name: str, label: str, unit: str) -> OutputSpec[Storage
     def read_with_range(result: StorageResult) -> OutputValue:
         duration = result.inputs.duration
         if duration is None:
-            return applicable_value(None, "Write a running time.")
+            return value_or_inapplicable(None, "Write a running time.")
         value, *others = (
             _losses_in_time(duration, losses)[name]
-            for losses in (result.losses, *result.loss_bounds)
+            for losses in (result.losses, *result.losses_at_published_failure_rates)
         )
-        return spanning_value(value, others)
+        return value_with_range_over(value, others)
 
     return ModeledOutput(name, label, unit, "", read_with_range)
 
@@ -79,15 +79,15 @@ def _losses_in_time(duration: float, losses: GoodputLosses) -> dict[str, float]:
     return {
         "failures": failures,
         "no_failure": probability_of_no_failure(failures),
-        "time_waiting": duration * losses.saving_share,
+        "time_waiting": duration * losses.share_lost_to_saving,
         "time_redone": failures * losses.work_lost_by_failure,
-        "time_restarting": failures * losses.restart_of_failure,
+        "time_restarting": failures * losses.restart_time_per_failure,
     }
 
 
 OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     _failure_rate_ranged_output(
-        "interval", "Save every", "s", lambda _, losses: losses.interval, primary=True
+        "interval", "Save every", "s", lambda _, losses: losses.checkpoint_interval, primary=True
     ),
     _failure_rate_ranged_output(
         "lost", "Lost time", "%", lambda _, losses: losses.lost_share, "less"
@@ -97,23 +97,23 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     ),
     OutputSpec("checkpoint", "Checkpoint", "B", "less"),
     OutputSpec("write_time", "Time to write it", "s", "less"),
-    OutputSpec("stall", "Stall of a save", "s", "less", lambda r: r.losses.stall),
+    OutputSpec("stall", "Stall of a save", "s", "less", lambda r: r.losses.save_stall),
     _failure_rate_ranged_output(
         "writing", "Share of time writing", "%", StorageResult.writing_time_share, "less"
     ),
     _failure_rate_ranged_output(
-        "waiting", "Waiting for saves", "%", lambda _, losses: losses.saving_share, "less"
+        "waiting", "Waiting for saves", "%", lambda _, losses: losses.share_lost_to_saving, "less"
     ),
     _failure_rate_ranged_output(
-        "failing", "Lost in failures", "%", lambda _, losses: losses.failure_share, "less"
+        "failing", "Lost in failures", "%", lambda _, losses: losses.share_lost_to_failures, "less"
     ),
     OutputSpec(
         "needed_wait",
         "Write bandwidth, waiting alone within the acceptable loss",
         "B/s",
         "less",
-        lambda r: applicable_value(
-            r.needed_wait_bandwidth,
+        lambda r: value_or_inapplicable(
+            r.write_bandwidth_for_acceptable_wait,
             "Waiting costs less at any bandwidth, or does not depend on it.",
         ),
     ),
@@ -122,15 +122,18 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
         "Write bandwidth for a save in time",
         "B/s",
         "less",
-        lambda r: applicable_value(r.needed_save_bandwidth, "Write how long a save may take."),
+        lambda r: value_or_inapplicable(
+            r.write_bandwidth_for_save_in_time, "Write how long a save may take."
+        ),
     ),
     OutputSpec(
         "needed_write",
         "Write bandwidth, waiting and failures within the acceptable loss",
         "B/s",
         "less",
-        lambda r: applicable_value(
-            r.needed_write_bandwidth, "No bandwidth decides whether the acceptable loss is met."
+        lambda r: value_or_inapplicable(
+            r.write_bandwidth_for_acceptable_loss,
+            "No bandwidth decides whether the acceptable loss is met.",
         ),
     ),
     OutputSpec(
@@ -148,7 +151,7 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
         "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
     ),
     _failure_rate_ranged_output(
-        "young", "Young's interval", "s", lambda _, losses: losses.young_interval
+        "young", "Young's interval", "s", lambda _, losses: losses.young_checkpoint_interval
     ),
     _failure_rate_ranged_output(
         "saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day
@@ -171,13 +174,13 @@ def estimate(inputs: StorageInputs) -> Estimate:
         pictures=(_build_lost_time_chart(result),),
         tables=(_build_tier_table(result), _build_interval_table(result)),
         notes=_build_notes(result),
-        changes=find_flips(result),
+        flips=find_flips(result),
     )
 
 
 def _build_verdict(result: StorageResult) -> Verdict:
     status = result.status
-    interval_text = f"Save every {format_value(result.losses.interval, 's')}."
+    interval_text = f"Save every {format_value(result.losses.checkpoint_interval, 's')}."
     if not result.reads_fast_enough:
         return Verdict(
             status,
@@ -185,7 +188,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"Training reads {format_value(result.needed_read_bandwidth, 'B/s')} and the storage "
             f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
-    if not result.saves_in_time:
+    if not result.saves_fast_enough:
         return Verdict(
             status,
             "Saves take too long.",
@@ -194,10 +197,10 @@ def _build_verdict(result: StorageResult) -> Verdict:
         )
     losses, limit = result.losses, format_value(result.inputs.acceptable, "%")
     too_much = f"Too much is lost: saves alone cost more than {limit}."
-    if losses.saving_share <= result.inputs.acceptable:
+    if losses.share_lost_to_saving <= result.inputs.acceptable:
         too_much = f"Saves stay within {limit}; together with failures too much is lost."
     lead = {"no": too_much, "tight": "Tight.", "fits": interval_text}
-    shares = losses.saving_share, losses.failure_share, losses.lost_share
+    shares = losses.share_lost_to_saving, losses.share_lost_to_failures, losses.lost_share
     waiting, failing, lost = (format_value(share, "%", extra_decimals=1) for share in shares)
     size = format_value(result.checkpoint, "B")
     write_time = format_value(result.write_time, "s")
@@ -205,8 +208,8 @@ def _build_verdict(result: StorageResult) -> Verdict:
         f"A checkpoint of {size} takes {write_time} to write; waiting for saves costs {waiting}, "
         f"failures {failing}: {lost} of the time.{_needed_save_bandwidth_text(result)}"
     )
-    if result.needed_wait_bandwidth:
-        rate = format_value(result.needed_wait_bandwidth, "B/s")
+    if result.write_bandwidth_for_acceptable_wait:
+        rate = format_value(result.write_bandwidth_for_acceptable_wait, "B/s")
         text = f"{text} From {rate} on, waiting alone costs at most {limit}."
     text += _running_time_text(result)
     if status == "no":
@@ -231,11 +234,11 @@ def _running_time_text(result: StorageResult) -> str:
 
 def _needed_save_bandwidth_text(result: StorageResult) -> str:
     """Return the write bandwidth for a save in time as a sentence; empty without a limit."""
-    within, needed = result.inputs.save_within, result.needed_save_bandwidth
+    within, needed = result.inputs.save_within, result.write_bandwidth_for_save_in_time
     if within is None or needed is None:
         return ""
     text = f" A save within {format_value(within, 's')} needs {format_value(needed, 'B/s')}"
-    if result.typed_bandwidth is None:
+    if result.typed_write_bandwidth is None:
         return f"{text}, which is what counts here."
     return f"{text}."
 
@@ -243,28 +246,28 @@ def _needed_save_bandwidth_text(result: StorageResult) -> str:
 def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     losses = result.losses
-    stall, mtbf = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
-    interval = format_term(losses.interval, "s")
+    stall, mtbf = format_term(losses.save_stall, "s"), format_term(losses.mtbf, "s")
+    interval = format_term(losses.checkpoint_interval, "s")
     return (
         *_size_steps(result),
         *_needed_save_bandwidth_steps(result),
         _stall_step(result),
-        _STEPS.line(
+        _STEPS.build_step(
             "mtbf",
             "hours between failures of one GPU ÷ GPUs",
             f"{format_term((inputs.mtbf or GPU_MTBF) / 3600)} h ÷ {format_term(inputs.gpus)}",
             losses.mtbf,
             "kokolis-2025",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "young",
             "√(2 × [stall] × [time between failures])",
             (stall, mtbf),
-            losses.young_interval,
+            losses.young_checkpoint_interval,
             "young-1974",
         ),
         _interval_step(result),
-        _STEPS.line(
+        _STEPS.build_step(
             "goodput",
             "interval ÷ (MTBF × e^(restart ÷ MTBF) × (e^((interval + stall) ÷ MTBF) − 1)); MTBF is "
             "the mean time between failures of the job, and a restart includes the time to read "
@@ -274,11 +277,11 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             losses.goodput,
             "daly-2006",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "waiting",
             "[goodput] × [stall] ÷ [interval]",
-            (losses.goodput, (losses.stall, "s"), (losses.interval, "s")),
-            losses.saving_share,
+            (losses.goodput, (losses.save_stall, "s"), (losses.checkpoint_interval, "s")),
+            losses.share_lost_to_saving,
             "daly-2006",
         ),
         *_running_time_steps(result),
@@ -296,7 +299,12 @@ def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         "no_failure": ("exp(−[expected failures])", (failures,)),
         "time_waiting": (
             "[running time] × [goodput] × [stall] ÷ [interval]",
-            ((duration, "s"), losses.goodput, (losses.stall, "s"), (losses.interval, "s")),
+            (
+                (duration, "s"),
+                losses.goodput,
+                (losses.save_stall, "s"),
+                (losses.checkpoint_interval, "s"),
+            ),
         ),
         "time_redone": (
             "[expected failures] × [work lost by each, about half an interval]",
@@ -312,21 +320,21 @@ def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         ),
     }
     return tuple(
-        _STEPS.line_from_template(name, template, terms, values[name], "daly-2006")
+        _STEPS.build_step_from_template(name, template, terms, values[name], "daly-2006")
         for name, (template, terms) in templates.items()
     )
 
 
 def _needed_save_bandwidth_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
-    if result.inputs.save_within is None or result.needed_save_bandwidth is None:
+    if result.inputs.save_within is None or result.write_bandwidth_for_save_in_time is None:
         return ()
     size, within = result.checkpoint, result.inputs.save_within
     return (
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "needed_save",
             "[checkpoint] ÷ [time a save may take]",
             ((size, "B"), (within, "s")),
-            result.needed_save_bandwidth,
+            result.write_bandwidth_for_save_in_time,
             "mlperf-storage",
         ),
     )
@@ -335,13 +343,13 @@ def _needed_save_bandwidth_steps(result: StorageResult) -> tuple[FormulaStep, ..
 def _interval_step(result: StorageResult) -> FormulaStep:
     """Return the step for the given or Daly's interval, at least the write time."""
     losses = result.losses
-    formula, numbers = format_daly_interval(losses.stall, losses.mtbf)
+    formula, numbers = daly_interval_formula(losses.save_stall, losses.mtbf)
     if result.inputs.save_every is not None:
         formula, numbers = "given", format_term(result.inputs.save_every, "s")
     if result.inputs.saving == "beside":
         formula += "; at least the write"
         numbers = f"max({numbers}, {format_term(result.write_time, 's')})"
-    return _STEPS.line("interval", formula, numbers, losses.interval, "daly-2006")
+    return _STEPS.build_step("interval", formula, numbers, losses.checkpoint_interval, "daly-2006")
 
 
 def _stall_step(result: StorageResult) -> FormulaStep:
@@ -355,7 +363,7 @@ def _stall_step(result: StorageResult) -> FormulaStep:
         copy = f"{size} ÷ {format_term(inputs.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
         numbers = f"{format_term(BARRIER, 's')} + {copy}"
     source = "mlperf-storage" if inputs.saving == "wait" else "pytorch-async"
-    return _STEPS.line("stall", formula, numbers, result.losses.stall, source)
+    return _STEPS.build_step("stall", formula, numbers, result.losses.save_stall, source)
 
 
 def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
@@ -365,21 +373,21 @@ def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     parts_sum = " + ".join(part.label for part in parts)
     is_sum = len(parts) > 1
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "checkpoint",
             f"parameters × bytes of {f'({parts_sum})' if is_sum else parts_sum}",
-            f"{format_term(result.parameters)} × {f'({bytes_sum})' if is_sum else bytes_sum}",
+            f"{format_term(result.model_parameters)} × {f'({bytes_sum})' if is_sum else bytes_sum}",
             result.checkpoint,
-            CONTENTS[inputs.content].source,
+            CONTENTS[inputs.content].source_id,
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "needed_read",
             "bytes per token × tokens per second of a GPU × GPUs",
             f"{format_term(inputs.bytes_per_token)} B × {format_term(inputs.gpu_rate)} × {format_term(inputs.gpus)}",
             result.needed_read_bandwidth,
             "mlperf-storage",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "dataset",
             "tokens × bytes of a token",
             f"{format_term(inputs.tokens)} × {format_term(inputs.bytes_per_token)} B",
@@ -395,7 +403,7 @@ def _interval_label(result: StorageResult) -> str:
 
 def _build_lost_time_chart(result: StorageResult) -> Chart:
     losses = result.losses
-    points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
+    points = tuple(losses.checkpoint_interval * 1.7**i for i in range(-5, 6))
     allowed = tuple((x, result.inputs.acceptable) for x in (points[0], points[-1]))
     return Chart(
         "Lost time by interval",
@@ -404,9 +412,11 @@ def _build_lost_time_chart(result: StorageResult) -> Chart:
         "s",
         "%",
         (
-            ChartLine("Lost", tuple((x, 1 - losses.goodput_at(x)) for x in points)),
+            ChartLine("Lost", tuple((x, 1 - losses.goodput_at_interval(x)) for x in points)),
             ChartLine("Acceptable", allowed, "dash"),
-            ChartLine(_interval_label(result), ((losses.interval, losses.lost_share),), "mark"),
+            ChartLine(
+                _interval_label(result), ((losses.checkpoint_interval, losses.lost_share),), "mark"
+            ),
         ),
         x_log=True,
     )
@@ -443,9 +453,9 @@ def _build_interval_table(result: StorageResult) -> ResultTable:
     rows = tuple(
         (
             text,
-            (losses.interval * factor, "s"),
-            (1 - losses.goodput_at(losses.interval * factor), "%"),
-            (86400 / (losses.interval * factor + losses.stall), ""),
+            (losses.checkpoint_interval * factor, "s"),
+            (1 - losses.goodput_at_interval(losses.checkpoint_interval * factor), "%"),
+            (86400 / (losses.checkpoint_interval * factor + losses.save_stall), ""),
         )
         for text, factor in (
             ("A quarter of it", 0.25),
@@ -501,10 +511,10 @@ ENTRY = EstimateSpec(
     title="Storage and checkpoints",
     summary="Data and checkpoint sizes, rates that keep GPUs fed, how often to save.",
     group="Cluster",
-    inputs=StorageInputs,
-    answer=estimate,
+    inputs_type=StorageInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("needed_save", "interval", "lost", "waiting", "failing", "checkpoint"),
-    main=("model", "gpus", "write_bandwidth"),
+    most_important_outputs=("needed_save", "interval", "lost", "waiting", "failing", "checkpoint"),
+    main_inputs=("model", "gpus", "write_bandwidth"),
     topic="cluster-components",
 )

@@ -12,9 +12,9 @@ from app.estimator.common_inputs import (
     LEAST_RECOMPUTE,
     RECIPE,
     USUAL_ZERO,
-    check_tensor_parallel,
     fill_in_zero_and_recompute,
-    input_error,
+    impossible_input_error,
+    reject_impossible_tensor_parallel,
 )
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import input_specs
@@ -29,8 +29,8 @@ from app.estimator.memory.model_states import (
     TrainedWeights,
     TrainingFramework,
     build_trained_weights,
-    bytes_per_parameter,
     find_training_framework,
+    state_bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
@@ -42,14 +42,14 @@ from app.estimator.memory.training_memory import (
     TrainingStep,
     allocated_range_factors,
     default_overhead_bytes,
-    fullest_stage,
     memory_of_distinct_stages,
+    memory_of_fullest_stage,
     plausible_bytes_range,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Bounds, FieldChange, VerdictFlip
-from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_software
+from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_training_software
 from app.estimator.units import format_count, format_value
 
 USUAL_GPUS = 32
@@ -74,7 +74,7 @@ class TrainingMemoryInputs:
         topic="number-formats",
     )
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
-    gpus: int = common_inputs.training_gpus_input(USUAL_GPUS, topic="training-memory")
+    gpus: int = common_inputs.declare_training_gpus_input(USUAL_GPUS, topic="training-memory")
     zero: str = common_inputs.zero_input()
     tensor_parallel: int = common_inputs.tensor_parallel_input()
     pipeline_parallel: int = common_inputs.pipeline_input(limits=(1, 1024))
@@ -195,7 +195,7 @@ class TrainingMemoryResult:
 
     `typed_inputs` may leave ZeRO stage and recomputation open; where less of them does not fit,
     weights are divided and everything is recomputed, as in `least_layout` and
-    `least_stage_memories`.
+    `fully_recomputed_stage_memories`.
     """
 
     model: Architecture
@@ -207,13 +207,13 @@ class TrainingMemoryResult:
     state_bytes_per_parameter: BytesPerParameter
     trained_weights: TrainedWeights
     stage_memories: tuple[StageMemory, ...]
-    least_stage_memories: tuple[StageMemory, ...]
-    fewest_gpus: int | None
-    remedies: tuple[MemoryRemedy, ...] = ()
+    fully_recomputed_stage_memories: tuple[StageMemory, ...]
+    fewest_gpus_that_may_fit: int | None
+    memory_remedies: tuple[MemoryRemedy, ...] = ()
 
     @property
-    def stage_memory(self) -> StageMemory:
-        return fullest_stage(self.stage_memories)
+    def fullest_stage_memory(self) -> StageMemory:
+        return memory_of_fullest_stage(self.stage_memories)
 
     @property
     def memory_limit(self) -> float:
@@ -222,34 +222,36 @@ class TrainingMemoryResult:
     @property
     def memory_bounds(self) -> Bounds:
         """Return the least and the most memory that is plausible [B]."""
-        return plausible_bytes_range(self.stage_memory, requested_framework(self.inputs).id)
+        return plausible_bytes_range(
+            self.fullest_stage_memory, find_requested_framework(self.inputs).id
+        )
 
     @property
     def surely_fits(self) -> bool:
         return self.memory_bounds.high <= self.memory_limit
 
-    def fewest_gpus_at_bound(self, bound: Literal["low", "high"]) -> int | None:
+    def fewest_gpus_at_memory_bound(self, bound: Literal["low", "high"]) -> int | None:
         """Return the fewest GPUs if the plausible range of memory is right at its bound."""
-        framework = requested_framework(self.inputs).id
+        framework = find_requested_framework(self.inputs).id
         bounds = (
             _scale_stage_memory(
                 memory,
                 getattr(allocated_range_factors(memory, framework), bound),
                 getattr(OVERHEAD_RANGE, bound),
             )
-            for memory in self.least_stage_memories
+            for memory in self.fully_recomputed_stage_memories
         )
         return find_fewest_gpus_by_replicas(self.least_layout, tuple(bounds), self.memory_limit)
 
     @property
     def fewest_sure_gpus(self) -> int | None:
         """Return the fewest GPUs whose own verdict is that it fits; None if none is found."""
-        if (fewest := self.fewest_gpus_at_bound("high")) is None:
+        if (fewest := self.fewest_gpus_at_memory_bound("high")) is None:
             return None
         # Recomputing as little as fits, a few more GPUs are needed until that is sure.
-        step = _smallest_group(self.layout)
+        step = _smallest_gpu_multiple(self.layout)
         tried = range(fewest, min(fewest + _TRIED_STEPS * step, _MOST_GPUS + 1), step)
-        return next((n for n in tried if surely_fits_with(self, gpus=n)), None)
+        return next((n for n in tried if surely_fits_with_changed_inputs(self, gpus=n)), None)
 
     @property
     def trained_parameters(self) -> float:
@@ -259,7 +261,7 @@ class TrainingMemoryResult:
     def weights_total(self) -> float:
         """Return the weights of the whole model, before they are sharded [B]."""
         trained = self.state_bytes_per_parameter.weights * self.trained_parameters
-        if not self.trained_weights.is_partial:
+        if not self.trained_weights.are_adapters:
             return trained
         return self.model.parameters * self.trained_weights.frozen_bytes_per_parameter + trained
 
@@ -294,8 +296,8 @@ def with_usual_zero_and_recompute(
     """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
     changed: TrainingMemoryInputs = fill_in_zero_and_recompute(
         inputs,
-        requested_framework(inputs),
-        lambda tried: fullest_stage(requested_stage_memories(model, tried)),
+        find_requested_framework(inputs),
+        lambda tried: memory_of_fullest_stage(compute_requested_stage_memories(model, tried)),
         limit,
     )
     return changed
@@ -308,19 +310,19 @@ def with_least_memory(
     changes: dict[str, Any] = {}
     if typed.recompute == LEAST_RECOMPUTE:
         changes["recompute"] = "full"
-    is_pipelined = typed.pipeline_parallel > 1 or requested_framework(typed).id == "megatron"
+    is_pipelined = typed.pipeline_parallel > 1 or find_requested_framework(typed).id == "megatron"
     if typed.zero == USUAL_ZERO and not is_pipelined:
         changes["zero"] = "3"
     return dataclasses.replace(inputs, **changes)
 
 
-def surely_fits_with(result: TrainingMemoryResult, **changes: Any) -> bool:
+def surely_fits_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
     """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
     limit = result.memory_limit
     changed = dataclasses.replace(result.typed_inputs, **changes)
     changed = with_usual_zero_and_recompute(result.model, changed, limit)
-    memory = fullest_stage(requested_stage_memories(result.model, changed))
-    return plausible_bytes_range(memory, requested_framework(changed).id).high <= limit
+    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, changed))
+    return plausible_bytes_range(memory, find_requested_framework(changed).id).high <= limit
 
 
 def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ...]:
@@ -329,27 +331,38 @@ def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ..
     One that may fit gets only those with which it surely fits.
     """
     model, inputs, limit = result.model, result.inputs, result.memory_limit
-    is_too_large = result.stage_memory.total > limit
+    is_too_large = result.fullest_stage_memory.total > limit
     found: dict[str, MemoryRemedy] = {}
     for remedy in _REMEDIES:
         before = found.get(remedy.field)
         if getattr(inputs, remedy.field) == remedy.value or (before and before.is_sure):
             continue
-        if not remedy.is_offered_by(requested_framework(inputs)):
+        if not remedy.is_offered_by(find_requested_framework(inputs)):
             continue
         if remedy.field == "qlora_embeddings" and inputs.method != "qlora":
             continue
         change = {remedy.field: remedy.value}
-        if surely_fits_with(result, **change):
+        if surely_fits_with_changed_inputs(result, **change):
             found[remedy.field] = remedy
         elif is_too_large and before is None:
             changed = dataclasses.replace(inputs, **change)
-            if fullest_stage(requested_stage_memories(model, changed)).total <= limit:
+            if (
+                memory_of_fullest_stage(compute_requested_stage_memories(model, changed)).total
+                <= limit
+            ):
                 found[remedy.field] = remedy._replace(is_sure=False)
     return tuple(found.values())
 
 
-_ALLOCATED = "weights", "gradients", "optimizer", "copies", "activations", "logits", "buffers"
+_ALLOCATED = (
+    "weights",
+    "gradients",
+    "optimizer",
+    "optimizer_step_copies",
+    "activations",
+    "logits",
+    "buffers",
+)
 
 
 def _scale_stage_memory(
@@ -359,7 +372,7 @@ def _scale_stage_memory(
     return dataclasses.replace(memory, **allocated, overhead=memory.overhead * overhead_factor)
 
 
-def requested_layout(inputs: Any) -> ParallelLayout:
+def build_requested_layout(inputs: Any) -> ParallelLayout:
     """Return the layout of the inputs of training-memory or training-time."""
     return ParallelLayout(
         gpus=inputs.gpus,
@@ -373,11 +386,11 @@ def requested_layout(inputs: Any) -> ParallelLayout:
     )
 
 
-def requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
+def build_requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
-    layout = requested_layout(inputs)
-    framework = requested_framework(inputs)
-    software = find_software(USUAL_SOFTWARE, find_model(inputs.model))
+    layout = build_requested_layout(inputs)
+    framework = find_requested_framework(inputs)
+    software = find_training_software(USUAL_SOFTWARE, find_model(inputs.model))
     has_usual_fused_loss = inputs.framework == USUAL and software.fused_loss
     if inputs.optimizer_step != USUAL:
         foreach = inputs.optimizer_step == "foreach"
@@ -399,24 +412,28 @@ def requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     )
 
 
-def requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
+def find_requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
     """Return the chosen framework, or that of the default software of training-time."""
     if inputs.framework == USUAL and inputs.method == "full":
-        return FRAMEWORKS[find_software(USUAL_SOFTWARE, find_model(inputs.model)).framework]
+        return FRAMEWORKS[
+            find_training_software(USUAL_SOFTWARE, find_model(inputs.model)).framework
+        ]
     return find_training_framework(inputs.framework, inputs.method)
 
 
-def requested_stage_memories(
+def compute_requested_stage_memories(
     model: Architecture, inputs: TrainingMemoryInputs
 ) -> tuple[StageMemory, ...]:
     overhead = default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
     return memory_of_distinct_stages(
         model,
-        requested_layout(inputs),
-        requested_training_step(inputs),
-        bytes_per_parameter(inputs.optimizer, inputs.precision),
+        build_requested_layout(inputs),
+        build_requested_training_step(inputs),
+        state_bytes_per_parameter(inputs.optimizer, inputs.precision),
         overhead,
-        tuning=build_trained_weights(inputs, model, inputs.offload, inputs.qlora_embeddings),
+        trained_weights=build_trained_weights(
+            inputs, model, inputs.offload, inputs.qlora_embeddings
+        ),
     )
 
 
@@ -424,49 +441,53 @@ def validate_inputs(
     model: Architecture, inputs: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
 ) -> None:
     """Reject impossible layouts, with the values that are possible."""
-    check_layout(model, layout)
+    reject_impossible_layout(model, layout)
     if not gpu.engine_visible_memory:
-        raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
+        raise impossible_input_error(
+            "gpu", inputs.gpu, f"The memory of the {gpu.name} is not known."
+        )
     if inputs.precision.startswith("bf16") and gpu.lacks_format("bf16"):
-        raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")
+        raise impossible_input_error(
+            "precision", inputs.precision, f"The {gpu.name} cannot compute in BF16."
+        )
 
 
-def check_layout(model: Architecture, layout: ParallelLayout) -> None:
+def reject_impossible_layout(model: Architecture, layout: ParallelLayout) -> None:
     """Reject an impossible layout, with the values that are possible."""
-    check_tensor_parallel(model, layout.tensor)
+    reject_impossible_tensor_parallel(model, layout.tensor)
     ranks = layout.tensor * layout.pipeline * layout.context
     if layout.gpus % ranks:
-        raise input_error(
+        raise impossible_input_error(
             "gpus",
             layout.gpus,
             f"{format_count(layout.gpus, 'GPU')} cannot be divided into groups of {ranks} (tensor × "
             f"pipeline × context parallel); use a multiple of {ranks}.",
         )
-    _check_pipeline(model, layout)
-    _check_experts(model, layout)
+    _reject_impossible_pipeline(model, layout)
+    _reject_impossible_expert_split(model, layout)
 
 
-def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
+def _reject_impossible_pipeline(model: Architecture, layout: ParallelLayout) -> None:
     chunks = layout.pipeline * layout.chunks_per_stage
     max_chunks = model.layers + FREE_PLACES
     if chunks > max_chunks:
         field = "interleave" if layout.chunks_per_stage > 1 else "pipeline_parallel"
         value = layout.chunks_per_stage if layout.chunks_per_stage > 1 else layout.pipeline
-        raise input_error(
+        raise impossible_input_error(
             field,
             value,
             f"{format_count(model.layers, 'layer')} cannot fill {chunks} parts of a pipeline; at most "
             f"{max_chunks}.",
         )
     if layout.chunks_per_stage > 1 and layout.pipeline == 1:
-        raise input_error(
+        raise impossible_input_error(
             "interleave",
             layout.chunks_per_stage,
             f"Interleaving {layout.chunks_per_stage} chunks needs a pipeline of at least 2.",
         )
 
 
-def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
+def _reject_impossible_expert_split(model: Architecture, layout: ParallelLayout) -> None:
     expert, group = layout.expert, layout.gpus // layout.pipeline
     if expert == 1:
         return
@@ -478,11 +499,11 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
     elif group % expert:
         message = f"Expert parallel {expert} does not divide the {group} GPUs of a stage."
     if message:
-        raise input_error("expert_parallel", expert, message)
+        raise impossible_input_error("expert_parallel", expert, message)
 
 
 def find_fewest_gpus_by_replicas(
-    layout: ParallelLayout, stage_memories: tuple[StageMemory, ...], limit: float
+    layout: ParallelLayout, stage_memories: tuple[StageMemory, ...], memory_limit: float
 ) -> int | None:
     """Return the fewest GPUs with which every stage fits, by changing the number of replicas.
 
@@ -496,20 +517,20 @@ def find_fewest_gpus_by_replicas(
             for stage, value in (
                 (3, memory.weights),
                 (2, memory.gradients),
-                (1, memory.optimizer + memory.copies),
+                (1, memory.optimizer + memory.optimizer_step_copies),
             )
             if layout.zero >= stage
         )
-        free = limit - (memory.total - sharded)
+        free = memory_limit - (memory.total - sharded)
         if free <= 0:
             return None
-        replicas = max(replicas, math.ceil(sharded * layout.data / free - 1e-9))
-    step = _smallest_group(layout) // ranks
+        replicas = max(replicas, math.ceil(sharded * layout.data_parallel_replicas / free - 1e-9))
+    step = _smallest_gpu_multiple(layout) // ranks
     replicas = -(-replicas // step) * step
     return ranks * replicas if ranks * replicas <= _MOST_GPUS else None
 
 
-def _smallest_group(layout: ParallelLayout) -> int:
+def _smallest_gpu_multiple(layout: ParallelLayout) -> int:
     """Return the GPUs of which a job with this layout has a multiple."""
     replica_ranks = layout.tensor * layout.context
     replicas = layout.expert // math.gcd(layout.expert, replica_ranks)
@@ -527,32 +548,32 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """
     inputs = result.inputs
     changes = [*_gpu_count_flips(result), *_sequence_flips(result), *_qlora_embedding_flips(result)]
-    for remedy in result.remedies:
+    for remedy in result.memory_remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
         now, flips = labels[getattr(inputs, remedy.field)], labels[remedy.value]
-        becomes = _sure_word(result) if remedy.is_sure else _MAY_FIT
+        becomes = _fits_text(result) if remedy.is_sure else _MAY_FIT
         changes.append(VerdictFlip(remedy.field, spec.label, now, flips, becomes))
     # What makes it fit goes before what may, and where it no longer does.
-    return tuple(sorted(changes, key=lambda change: change.becomes.startswith(("No", "May"))))
+    return tuple(sorted(changes, key=lambda change: change.verdict_after.startswith(("No", "May"))))
 
 
 _SURELY = "Fits even at the high end of the range."
 _MAY_FIT = "May fit."
 
 
-def _sure_word(result: TrainingMemoryResult) -> str:
-    fits = result.stage_memory.total <= result.memory_limit
+def _fits_text(result: TrainingMemoryResult) -> str:
+    fits = result.fullest_stage_memory.total <= result.memory_limit
     return _SURELY if fits else "Fits."
 
 
 def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs that surely fit, or else that may; none if there are as many."""
     now, sure = result.inputs.gpus, result.fewest_sure_gpus
-    is_too_large = result.stage_memory.total > result.memory_limit
-    gpus, becomes = sure, _sure_word(result)
+    is_too_large = result.fullest_stage_memory.total > result.memory_limit
+    gpus, becomes = sure, _fits_text(result)
     if sure is None:
-        gpus, becomes = result.fewest_gpus if is_too_large else None, _MAY_FIT
+        gpus, becomes = result.fewest_gpus_that_may_fit if is_too_large else None, _MAY_FIT
     elif result.surely_fits:
         becomes = "The fewest that fit."
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
@@ -565,10 +586,10 @@ def _qlora_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, .
     inputs, limit = result.inputs, result.memory_limit
     if inputs.method != "qlora" or not result.surely_fits:
         return ()
-    if surely_fits_with(result, qlora_embeddings="fp32"):
+    if surely_fits_with_changed_inputs(result, qlora_embeddings="fp32"):
         return ()
     cast = dataclasses.replace(inputs, qlora_embeddings="fp32", recompute="full")
-    least = fullest_stage(requested_stage_memories(result.model, cast)).total
+    least = memory_of_fullest_stage(compute_requested_stage_memories(result.model, cast)).total
     becomes = "May not fit." if least <= limit else "No longer fits."
     spec = input_specs(TrainingMemoryInputs)["qlora_embeddings"]
     labels = dict(spec.choices)
@@ -580,8 +601,8 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
 
     Without one that surely fits, the longest that may.
     """
-    inputs, memory = result.inputs, fullest_stage(result.least_stage_memories)
-    framework, limit = requested_framework(inputs).id, result.memory_limit
+    inputs, memory = result.inputs, memory_of_fullest_stage(result.fully_recomputed_stage_memories)
+    framework, limit = find_requested_framework(inputs).id, result.memory_limit
     most = _scale_stage_memory(
         memory, allocated_range_factors(memory, framework).high, OVERHEAD_RANGE.high
     )
@@ -591,10 +612,10 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         longest, becomes = longest + 1, "May not fit."
     elif longest >= inputs.sequence:  # Recomputing more is enough.
         return ()
-    elif longest and surely_fits_with(result, sequence=longest):
-        becomes = _sure_word(result)
-    elif longest and surely_fits_with(result, sequence=longest, recompute="full"):
-        becomes = _sure_word(result)
+    elif longest and surely_fits_with_changed_inputs(result, sequence=longest):
+        becomes = _fits_text(result)
+    elif longest and surely_fits_with_changed_inputs(result, sequence=longest, recompute="full"):
+        becomes = _fits_text(result)
         spec = input_specs(TrainingMemoryInputs)["recompute"]
         also = (FieldChange("recompute", spec.label, dict(spec.choices)["full"]),)
     elif memory.total > limit:
@@ -608,14 +629,14 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
 
 
 def _longest_fitting_sequence(
-    inputs: TrainingMemoryInputs, memory: StageMemory, limit: float
+    inputs: TrainingMemoryInputs, memory: StageMemory, memory_limit: float
 ) -> int:
     """Return the longest sequence that fits; exact if activations grow linearly.
 
     Without flash attention, scores grow quadratically and this is a lower bound.
     """
     activation_bytes = memory.activations + memory.logits
-    free = limit - (memory.total - activation_bytes)
+    free = memory_limit - (memory.total - activation_bytes)
     if activation_bytes <= 0 or free <= 0:
         return 0
     ratio = free / activation_bytes

@@ -4,31 +4,31 @@ import dataclasses
 from collections.abc import Callable
 
 from app.estimator.common_inputs import (
-    fill_in_default_gpus,
-    recompute_note,
+    chosen_recompute_note,
+    fill_in_default_gpu_count,
 )
 from app.estimator.estimates.training_memory import (
     USUAL_GPUS,
     TrainingMemoryInputs,
     TrainingMemoryResult,
+    build_requested_layout,
+    build_requested_training_step,
+    compute_requested_stage_memories,
     find_fewest_gpus_by_replicas,
     find_flips,
     find_memory_remedies,
-    requested_framework,
-    requested_layout,
-    requested_stage_memories,
-    requested_training_step,
+    find_requested_framework,
     validate_inputs,
     with_least_memory,
     with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.model_states import build_trained_weights, bytes_per_parameter
+from app.estimator.memory.model_states import build_trained_weights, state_bytes_per_parameter
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
-    distinct_pipeline_stages,
+    list_distinct_pipeline_stages,
     micro_batches_in_flight,
     stage_parameters_per_gpu,
 )
@@ -36,14 +36,14 @@ from app.estimator.memory.training_memory import (
     OVERHEAD_RANGE,
     StageMemory,
     allocated_range_factors,
-    loss_bytes_per_logit,
+    bytes_per_logit_of_loss,
     micro_batch_tokens,
-    transient_bytes_per_token_on_stage,
+    transient_bytes_per_token_of_stage,
 )
 from app.estimator.memory_verdict import (
     MemoryLimit,
-    capacity_note,
-    memory_verdict,
+    build_memory_verdict,
+    real_capacity_note,
     uncertain_fit_note,
 )
 from app.estimator.models.lookup import find_model
@@ -58,8 +58,8 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
-    ranged_value,
     read_figures,
+    value_with_range_factors,
 )
 from app.estimator.training.training_plan import RECOMPUTE_TEXTS
 from app.estimator.units import format_number, format_value
@@ -75,13 +75,15 @@ _MOMENTS = {
 
 
 def _allocated_range_factors(result: TrainingMemoryResult) -> Bounds:
-    return allocated_range_factors(result.stage_memory, requested_framework(result.inputs).id)
+    return allocated_range_factors(
+        result.fullest_stage_memory, find_requested_framework(result.inputs).id
+    )
 
 
 def _free_memory(result: TrainingMemoryResult) -> OutputValue:
     low, high = result.memory_bounds
     return OutputValue(
-        result.memory_limit - result.stage_memory.total,
+        result.memory_limit - result.fullest_stage_memory.total,
         result.memory_limit - high,
         result.memory_limit - low,
     )
@@ -89,28 +91,29 @@ def _free_memory(result: TrainingMemoryResult) -> OutputValue:
 
 def _fits_memory(result: TrainingMemoryResult) -> OutputValue:
     note = uncertain_fit_note(result.memory_limit, *result.memory_bounds)
-    return OutputValue(result.stage_memory.total <= result.memory_limit, note=note)
+    return OutputValue(result.fullest_stage_memory.total <= result.memory_limit, note=note)
 
 
 def _allocated_peak(result: TrainingMemoryResult) -> OutputValue:
     """Return PyTorch's peak of allocated memory, without the CUDA context."""
-    return ranged_value(
-        result.stage_memory.total - result.stage_memory.overhead, _allocated_range_factors(result)
+    return value_with_range_factors(
+        result.fullest_stage_memory.total - result.fullest_stage_memory.overhead,
+        _allocated_range_factors(result),
     )
 
 
 def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
-    framework = requested_framework(result.inputs).id
+    framework = find_requested_framework(result.inputs).id
     if not framework.startswith("torch"):
         return OutputValue(None, note="Known for PyTorch FSDP and DeepSpeed.")
-    peak = result.stage_memory.total - result.stage_memory.overhead
+    peak = result.fullest_stage_memory.total - result.fullest_stage_memory.overhead
     fragments = _PIPELINE_FRAGMENTS if result.inputs.pipeline_parallel > 1 else 1.0
-    return ranged_value(peak * fragments, _allocated_range_factors(result))
+    return value_with_range_factors(peak * fragments, _allocated_range_factors(result))
 
 
 def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     """Return the fewest GPUs that surely fit, with those that may as the low end."""
-    fewest, sure = result.fewest_gpus, result.fewest_sure_gpus
+    fewest, sure = result.fewest_gpus_that_may_fit, result.fewest_sure_gpus
     if fewest is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
     if sure is None:
@@ -120,7 +123,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
         )
         return OutputValue(fewest, note=note)
     note = "" if sure == fewest else f"{format_number(fewest)} may fit."
-    low = result.fewest_gpus_at_bound("low") or fewest
+    low = result.fewest_gpus_at_memory_bound("low") or fewest
     return OutputValue(sure, low, sure, note)
 
 
@@ -130,22 +133,30 @@ def _modeled_memory_output(
     read: Callable[[TrainingMemoryResult], float],
     range_factors: Bounds = _ACTIVATION_RANGE,
 ) -> OutputSpec[TrainingMemoryResult]:
-    return ModeledOutput(name, label, "B", "less", lambda r: ranged_value(read(r), range_factors))
+    return ModeledOutput(
+        name, label, "B", "less", lambda r: value_with_range_factors(read(r), range_factors)
+    )
 
 
 OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
-    OutputSpec("weights", "Weights", "B", "less", lambda r: r.stage_memory.weights),
-    OutputSpec("gradients", "Gradients", "B", "less", lambda r: r.stage_memory.gradients),
-    OutputSpec("optimizer", "Optimizer", "B", "less", lambda r: r.stage_memory.optimizer),
+    OutputSpec("weights", "Weights", "B", "less", lambda r: r.fullest_stage_memory.weights),
+    OutputSpec("gradients", "Gradients", "B", "less", lambda r: r.fullest_stage_memory.gradients),
+    OutputSpec("optimizer", "Optimizer", "B", "less", lambda r: r.fullest_stage_memory.optimizer),
     OutputSpec(
-        "copies", "Copies of the optimizer step", "B", "less", lambda r: r.stage_memory.copies
+        "copies",
+        "Copies of the optimizer step",
+        "B",
+        "less",
+        lambda r: r.fullest_stage_memory.optimizer_step_copies,
     ),
-    _modeled_memory_output("activations", "Activations", lambda r: r.stage_memory.activations),
-    _modeled_memory_output("logits", "Logits and loss", lambda r: r.stage_memory.logits),
+    _modeled_memory_output(
+        "activations", "Activations", lambda r: r.fullest_stage_memory.activations
+    ),
+    _modeled_memory_output("logits", "Logits and loss", lambda r: r.fullest_stage_memory.logits),
     _modeled_memory_output(
         "overhead",
         "Overhead",
-        lambda r: r.stage_memory.overhead + r.stage_memory.buffers,
+        lambda r: r.fullest_stage_memory.overhead + r.fullest_stage_memory.buffers,
         OVERHEAD_RANGE,
     ),
     ModeledOutput(
@@ -153,7 +164,7 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         "On each GPU",
         "B",
         "less",
-        lambda r: OutputValue(r.stage_memory.total, *r.memory_bounds),
+        lambda r: OutputValue(r.fullest_stage_memory.total, *r.memory_bounds),
         primary=True,
     ),
     ModeledOutput("allocated", "Allocated by PyTorch", "B", "less", _allocated_peak),
@@ -173,23 +184,29 @@ OUTPUTS: tuple[OutputSpec[TrainingMemoryResult], ...] = (
         lambda r: r.states / r.model.parameters,
     ),
     OutputSpec("trained", "Trained parameters", "parameter", read=lambda r: r.trained_parameters),
-    OutputSpec("host", "On the host, per GPU", "B", "less", lambda r: r.stage_memory.host),
+    OutputSpec(
+        "host",
+        "On the host, per GPU",
+        "B",
+        "less",
+        lambda r: r.fullest_stage_memory.offloaded_to_host,
+    ),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
-    typed = fill_in_default_gpus(inputs, USUAL_GPUS)
+    typed = fill_in_default_gpu_count(inputs, USUAL_GPUS)
     model = find_model(typed.model)
     gpu = find_accelerator(typed.gpu)
     limit = gpu.engine_visible_memory
-    validate_inputs(model, typed, requested_layout(dataclasses.replace(typed, zero="1")), gpu)
+    validate_inputs(model, typed, build_requested_layout(dataclasses.replace(typed, zero="1")), gpu)
     inputs = with_usual_zero_and_recompute(model, typed, limit)
-    layout = requested_layout(inputs)
-    memories = requested_stage_memories(model, inputs)
+    layout = build_requested_layout(inputs)
+    memories = compute_requested_stage_memories(model, inputs)
     least_inputs = with_least_memory(typed, inputs)
-    least_layout = requested_layout(least_inputs)
-    least_memories = requested_stage_memories(model, least_inputs)
+    least_layout = build_requested_layout(least_inputs)
+    least_memories = compute_requested_stage_memories(model, least_inputs)
     result = TrainingMemoryResult(
         model=model,
         inputs=inputs,
@@ -197,19 +214,19 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         gpu=gpu,
         layout=layout,
         least_layout=least_layout,
-        state_bytes_per_parameter=bytes_per_parameter(inputs.optimizer, inputs.precision),
+        state_bytes_per_parameter=state_bytes_per_parameter(inputs.optimizer, inputs.precision),
         trained_weights=build_trained_weights(
             inputs, model, inputs.offload, inputs.qlora_embeddings
         ),
         stage_memories=memories,
-        least_stage_memories=least_memories,
-        fewest_gpus=find_fewest_gpus_by_replicas(least_layout, least_memories, limit),
+        fully_recomputed_stage_memories=least_memories,
+        fewest_gpus_that_may_fit=find_fewest_gpus_by_replicas(least_layout, least_memories, limit),
     )
     if not result.surely_fits:
         remedies = find_memory_remedies(result)
-        result = dataclasses.replace(result, remedies=remedies)
-    memory, bounds = result.stage_memory, result.memory_bounds
-    verdict = memory_verdict(
+        result = dataclasses.replace(result, memory_remedies=remedies)
+    memory, bounds = result.fullest_stage_memory, result.memory_bounds
+    verdict = build_memory_verdict(
         memory.total, MemoryLimit(limit, limit, gpu.memory), inputs.gpus, *bounds
     )
     text = f"{verdict.text} {_describe_zero_and_recompute(result)}"
@@ -220,8 +237,12 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         steps=_build_steps(result),
         pictures=(build_memory_bar(memory, gpu),),
         tables=(_build_stages_table(result),) if len(memories) > 1 else (),
-        notes=(*recompute_note(typed, inputs), *_build_notes(result), capacity_note(gpu)),
-        changes=find_flips(result),
+        notes=(
+            *chosen_recompute_note(typed, inputs),
+            *_build_notes(result),
+            real_capacity_note(gpu),
+        ),
+        flips=find_flips(result),
     )
 
 
@@ -235,73 +256,75 @@ _ZERO_TEXTS = {
 
 def _describe_zero_and_recompute(result: TrainingMemoryResult) -> str:
     zero, recompute = result.inputs.zero, RECOMPUTE_TEXTS[result.inputs.recompute]
-    if result.layout.shards == 1:
+    if result.layout.zero_shards == 1:
         return f"With {recompute}."
-    return (
-        f"With {_ZERO_TEXTS[zero]} over {format_number(result.layout.shards)} GPUs and {recompute}."
-    )
+    return f"With {_ZERO_TEXTS[zero]} over {format_number(result.layout.zero_shards)} GPUs and {recompute}."
 
 
 def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
     bytes_each, zero, memory = (
         result.state_bytes_per_parameter,
         result.layout.zero,
-        result.stage_memory,
+        result.fullest_stage_memory,
     )
     steps = [
         _state_step(result, "weights", bytes_each.weights, memory.weights, zero >= 3),
         _state_step(result, "gradients", bytes_each.gradients, memory.gradients, zero >= 2),
         _state_step(result, "optimizer", bytes_each.optimizer, memory.optimizer, zero >= 1),
     ]
-    if memory.copies:
-        steps.append(_state_step(result, "copies", bytes_each.copy, memory.copies, zero >= 1))
+    if memory.optimizer_step_copies:
+        steps.append(
+            _state_step(
+                result, "copies", bytes_each.step_copy, memory.optimizer_step_copies, zero >= 1
+            )
+        )
     return (*steps, *_activations_to_total_steps(result))
 
 
 def _state_step(
     result: TrainingMemoryResult,
     output_name: str,
-    bytes_each: float,
+    bytes_per_parameter: float,
     value: float,
     is_sharded: bool,
 ) -> FormulaStep:
     """Return the step: parameters of the fullest stage, times bytes, over the shards."""
-    if not value and result.trained_weights.host != "none":
+    if not value and result.trained_weights.offloaded_to_host != "none":
         formula, numbers = "waits on the host", "0 B"
     elif output_name == "gradients" and not value:
         formula, numbers = (
             "none yet at the peak, which is before the backward pass makes them",
             "0 B",
         )
-    elif result.trained_weights.is_partial:
+    elif result.trained_weights.are_adapters:
         formula, numbers = _adapter_bytes_formula(
-            result, output_name, bytes_each, is_sharded=is_sharded
+            result, output_name, bytes_per_parameter, is_sharded=is_sharded
         )
     else:
         parameters, layout = _fullest_stage_parameters(result), result.layout
         formula = "parameters on this GPU"
-        numbers = format_term(parameters.dense)
+        numbers = format_term(parameters.dense_parameters)
         if is_sharded:
             formula += " ÷ shards"
-            numbers += f" ÷ {format_term(layout.shards)}"
-        if parameters.experts:
-            expert_shards = layout.expert_shards if is_sharded else 1
+            numbers += f" ÷ {format_term(layout.zero_shards)}"
+        if parameters.expert_parameters:
+            expert_shards = layout.expert_zero_shards if is_sharded else 1
             formula += " + experts on it" + (" ÷ theirs" if is_sharded else "")
-            numbers = f"({numbers} + {format_term(parameters.experts)} ÷ {expert_shards})"
-        formula = f"({formula}) × {format_term(bytes_each)} B"
-        numbers += f" × {format_term(bytes_each)} B"
+            numbers = f"({numbers} + {format_term(parameters.expert_parameters)} ÷ {expert_shards})"
+        formula = f"({formula}) × {format_term(bytes_per_parameter)} B"
+        numbers += f" × {format_term(bytes_per_parameter)} B"
     source = "zero"
     if output_name == "copies":
         source = "torch-foreach"
-    elif result.trained_weights.is_partial:
+    elif result.trained_weights.are_adapters:
         is_four_bit = result.trained_weights.frozen_bytes_per_parameter < 2
         source = "qlora" if output_name == "weights" and is_four_bit else "lora"
-    return _STEPS.line(output_name, formula, numbers, value, source)
+    return _STEPS.build_step(output_name, formula, numbers, value, source)
 
 
 def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
-    layout, index = result.layout, result.stage_memory.stage_index
-    stages = distinct_pipeline_stages(result.model, layout.pipeline, layout.chunks_per_stage)
+    layout, index = result.layout, result.fullest_stage_memory.stage_index
+    stages = list_distinct_pipeline_stages(result.model, layout.pipeline, layout.chunks_per_stage)
     return next(stage for stage in stages if stage.index == index)
 
 
@@ -310,34 +333,37 @@ def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
 
 
 def _adapter_bytes_formula(
-    result: TrainingMemoryResult, output_name: str, bytes_each: float, *, is_sharded: bool
+    result: TrainingMemoryResult, output_name: str, bytes_per_parameter: float, *, is_sharded: bool
 ) -> FormulaTexts:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
     layout, tuning = result.layout, result.trained_weights
-    layer_share = _fullest_pipeline_stage(result).layers / result.model.layers
+    layer_share = _fullest_pipeline_stage(result).layer_total / result.model.layers
     count = tuning.adapter_parameters * layer_share / layout.tensor
-    formula = f"adapters × {format_term(bytes_each)} B"
-    numbers = f"{format_term(count)} × {format_term(bytes_each)} B"
+    formula = f"adapters × {format_term(bytes_per_parameter)} B"
+    numbers = f"{format_term(count)} × {format_term(bytes_per_parameter)} B"
     if output_name == "weights":
         base = f"{format_term(tuning.frozen_bytes_per_parameter)} B"
         parameters = _fullest_stage_parameters(result)
-        frozen = parameters.dense + parameters.experts
+        frozen = parameters.dense_parameters + parameters.expert_parameters
         formula = f"(frozen × {base} + {formula})"
         numbers = f"({format_term(frozen)} × {base} + {numbers})"
     if is_sharded:
-        return FormulaTexts(f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}")
+        return FormulaTexts(f"{formula} ÷ shards", f"{numbers} ÷ {layout.zero_shards}")
     return FormulaTexts(formula, numbers)
 
 
 def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
-    layout, memory = result.layout, result.stage_memory
-    step = requested_training_step(result.inputs)
-    transient = transient_bytes_per_token_on_stage(
+    layout, memory = result.layout, result.fullest_stage_memory
+    step = build_requested_training_step(result.inputs)
+    transient = transient_bytes_per_token_of_stage(
         result.model, _fullest_pipeline_stage(result), layout, step, result.trained_weights
     )
     tokens = micro_batch_tokens(layout, step)
     in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
-    saved, working = format_term(transient.saved, "B"), format_term(transient.working, "B")
+    saved, working = (
+        format_term(transient.saved_activations, "B"),
+        format_term(transient.in_use_at_peak, "B"),
+    )
     formula = (
         "tokens × (bytes that all layers keep per token × micro-batches in flight + "
         "bytes per token of the layer being computed)"
@@ -345,22 +371,22 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
     numbers = f"{format_term(tokens)} × ({saved} × {format_term(in_flight)} + {working})"
     if memory.peak_moment == "end":
         formula = "tokens × bytes per token of the layer being computed"
-        numbers = f"{format_term(tokens)} × {format_term(transient.layer_backward, 'B')}"
+        numbers = f"{format_term(tokens)} × {format_term(transient.in_use_in_layer_backward, 'B')}"
     elif memory.peak_moment == "step":
         formula, numbers = "none held at the moment of highest memory use", "0 B"
-    states = (memory.weights, memory.gradients, memory.optimizer, memory.copies)
+    states = (memory.weights, memory.gradients, memory.optimizer, memory.optimizer_step_copies)
     parts = (memory.activations, memory.logits, memory.overhead, memory.buffers)
     return (
-        _STEPS.line("activations", formula, numbers, memory.activations, "korthikanti-2022"),
+        _STEPS.build_step("activations", formula, numbers, memory.activations, "korthikanti-2022"),
         _logits_step(result, tokens),
-        _STEPS.line(
+        _STEPS.build_step(
             "overhead",
             "context, communication and fragmentation + buffers of the framework",
             format_exact_sum((memory.overhead, memory.buffers), "B"),
             memory.overhead + memory.buffers,
             "fsdp",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "per_gpu",
             f"states + activations + logits + overhead + buffers, {_MOMENTS[memory.peak_moment]}",
             format_exact_sum((*states, *parts), "B"),
@@ -372,16 +398,18 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
 
 def _logits_step(result: TrainingMemoryResult, tokens: float) -> FormulaStep:
     """Return the step for the loss, if it is part of the peak."""
-    inputs, memory = result.inputs, result.stage_memory
+    inputs, memory = result.inputs, result.fullest_stage_memory
     if not memory.logits:
         formula = "none held at the moment of highest memory use"
-        return _STEPS.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
+        return _STEPS.build_step("logits", formula, "0 B", 0.0, "korthikanti-2022")
     width = format_term(
-        loss_bytes_per_logit(requested_layout(inputs), requested_training_step(inputs))
+        bytes_per_logit_of_loss(
+            build_requested_layout(inputs), build_requested_training_step(inputs)
+        )
     )
     numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
-    return _STEPS.line("logits", formula, numbers, memory.logits, "korthikanti-2022")
+    return _STEPS.build_step("logits", formula, numbers, memory.logits, "korthikanti-2022")
 
 
 def build_memory_bar(memory: StageMemory, gpu: Accelerator) -> StackedBar:
@@ -391,7 +419,7 @@ def build_memory_bar(memory: StageMemory, gpu: Accelerator) -> StackedBar:
         (
             BarSegment("weights", "Weights", memory.weights),
             BarSegment("gradients", "Gradients", memory.gradients),
-            BarSegment("optimizer", "Optimizer", memory.optimizer + memory.copies),
+            BarSegment("optimizer", "Optimizer", memory.optimizer + memory.optimizer_step_copies),
             BarSegment("activations", "Activations", memory.activations),
             BarSegment("other", "Logits and loss", memory.logits),
             BarSegment("overhead", "Overhead", memory.overhead + memory.buffers),
@@ -406,7 +434,10 @@ def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
     rows = tuple(
         (
             str(memory.stage_index + 1),
-            (memory.weights + memory.gradients + memory.optimizer + memory.copies, "B"),
+            (
+                memory.weights + memory.gradients + memory.optimizer + memory.optimizer_step_copies,
+                "B",
+            ),
             (memory.activations, "B"),
             (memory.logits, "B"),
             (memory.overhead + memory.buffers, "B"),
@@ -418,7 +449,7 @@ def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
 
 
 def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
-    inputs, memory = result.inputs, result.stage_memory
+    inputs, memory = result.inputs, result.fullest_stage_memory
     notes = []
     if inputs.overhead is None:
         notes.append(f"Overhead of {format_value(memory.overhead, 'B')} per GPU is assumed.")
@@ -432,22 +463,22 @@ def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
             "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
     notes += _memory_peak_notes(result)
-    if result.trained_weights.is_partial:
+    if result.trained_weights.are_adapters:
         notes.append(
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
             "through them, so most activations stay."
         )
-        notes += _kbit_notes(result)
-    if result.trained_weights.host != "none":
+        notes += _quantized_training_notes(result)
+    if result.trained_weights.offloaded_to_host != "none":
         notes.append(
-            f"{format_value(memory.host, 'B')} per GPU wait on the host and cross PCIe in every step."
+            f"{format_value(memory.offloaded_to_host, 'B')} per GPU wait on the host and cross PCIe in every step."
         )
     if inputs.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")
     return tuple(notes)
 
 
-def _kbit_notes(result: TrainingMemoryResult) -> list[str]:
+def _quantized_training_notes(result: TrainingMemoryResult) -> list[str]:
     """Return how embeddings and head of a quantized model are counted, and what PEFT adds.
 
     In 16 bit they are in the measured runs of QLoRA, for example fms-acceleration's.
@@ -456,7 +487,7 @@ def _kbit_notes(result: TrainingMemoryResult) -> list[str]:
     if inputs.method != "qlora" or inputs.framework == "torchtune":
         return []
     table_parameters = result.model.embedding_parameters + result.model.head_parameters
-    shards = layout.shards if layout.zero == _FSDP else 1
+    shards = layout.zero_shards if layout.zero == _FSDP else 1
     added = format_value(_KBIT_BYTES * table_parameters / layout.tensor / shards, "B")
     if inputs.qlora_embeddings == "fp32":
         return [
@@ -482,11 +513,11 @@ _KBIT_BYTES, _FSDP = 2, 3
 
 def _memory_peak_notes(result: TrainingMemoryResult) -> list[str]:
     """Return when memory use is highest, if it is not the same throughout."""
-    if not requested_framework(result.inputs).frees_gradients:
+    if not find_requested_framework(result.inputs).frees_gradients:
         return []
-    if result.stage_memory.peak_moment == "step":
+    if result.fullest_stage_memory.peak_moment == "step":
         return ["The peak is in the optimizer step, so shorter sequences alone do not lower it."]
-    if result.stage_memory.gradients:
+    if result.fullest_stage_memory.gradients:
         return ["Gradients of earlier micro-batches are in memory during the passes."]
     return ["The peak is in the forward and backward pass, while there are no gradients yet."]
 
@@ -496,10 +527,10 @@ ENTRY = EstimateSpec(
     title="Training memory",
     summary="Whether training fits, part by part and stage by stage.",
     group="Memory",
-    inputs=TrainingMemoryInputs,
-    answer=estimate,
+    inputs_type=TrainingMemoryInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("per_gpu", "states", "fewest_gpus"),
-    main=("model", "gpu", "gpus"),
+    most_important_outputs=("per_gpu", "states", "fewest_gpus"),
+    main_inputs=("model", "gpu", "gpus"),
     topic="training-memory",
 )

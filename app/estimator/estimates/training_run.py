@@ -13,30 +13,33 @@ from app.estimator.estimates.composition import (
     SectionComposer,
     add_cost_section,
     add_power_section,
-    choose_system,
-    no_cluster_reason,
+    find_reason_for_no_cluster,
+    find_requested_system,
     system_input,
 )
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
-from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs, list_gpus_for_batch
+from app.estimator.estimates.parallelism_plan import (
+    ParallelismPlanInputs,
+    list_gpu_counts_for_typed_batch,
+)
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.estimates.training_time import (
     USUAL_GPUS,
     TrainingTimeInputs,
-    round_to_systems,
+    round_up_to_divisible_systems,
 )
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import reuse_input
 from app.estimator.memory.model_states import build_trained_weights
 from app.estimator.memory.parallel_layout import default_batch_tokens
 from app.estimator.models.lookup import find_model
 from app.estimator.result import SubEstimate
 from app.estimator.training.run_costs import GPU_MTBF, WRITE_BANDWIDTH, checkpoint_bytes
-from app.estimator.training.step_time import LOST, find_usual_plan, step_time
-from app.estimator.training.training_plan import TrainingPlan, find_software
+from app.estimator.training.step_time import LOST, find_fastest_usual_plan, optimizer_step_time
+from app.estimator.training.training_plan import TrainingPlan, find_training_software
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,25 +85,28 @@ class TrainingRunInputs:
 class GpuCounts:
     """The numbers of GPUs that a run may have: whole systems, and those that divide its batch.
 
-    None has fewer than the `least`.
+    None has fewer than the `minimum`.
     """
 
     system_gpus: int
-    of_batch: tuple[int, ...] = ()
-    least: float = 1.0
+    counts_that_divide_batch: tuple[int, ...] = ()
+    minimum: float = 1.0
 
-    def round_up(self, gpus: float) -> int:
+    def round_up_to_count(self, gpus: float) -> int:
         """Return the next larger number of GPUs, or the largest.
 
-        >>> GpuCounts(8, (8, 16, 32)).round_up(17), GpuCounts(8, (8, 16, 32)).round_up(40)
+        >>> GpuCounts(8, (8, 16, 32)).round_up_to_count(17), GpuCounts(8, (8, 16, 32)).round_up_to_count(40)
         (32, 32)
-        >>> GpuCounts(8).round_up(17)
+        >>> GpuCounts(8).round_up_to_count(17)
         24
         """
-        gpus = max(gpus, self.least)
-        if not self.of_batch:
-            return round_to_systems(gpus, self.system_gpus)
-        return next((count for count in self.of_batch if count >= gpus), self.of_batch[-1])
+        gpus = max(gpus, self.minimum)
+        if not self.counts_that_divide_batch:
+            return round_up_to_divisible_systems(gpus, self.system_gpus)
+        return next(
+            (count for count in self.counts_that_divide_batch if count >= gpus),
+            self.counts_that_divide_batch[-1],
+        )
 
 
 class TimedPlan(Protocol):
@@ -115,13 +121,13 @@ PlanT = TypeVar("PlanT", bound=TimedPlan)
 class SurePlan(NamedTuple):
     """A plan with the best layout that surely fits, and one with a faster that may not."""
 
-    plan: SubEstimate
-    unsure_plan: SubEstimate | None
+    sure_plan: SubEstimate
+    faster_unsure_plan: SubEstimate | None
 
     @property
     def run_time(self) -> float:
         """Return the time of the whole run [s]; infinite if no layout fits."""
-        time = self.plan.estimate["time"].value
+        time = self.sure_plan.estimate["time"].value
         return math.inf if time is None else float(time)
 
 
@@ -129,9 +135,9 @@ class SurePlan(NamedTuple):
 class TrainingRunResult(ComposedResult):
     """The sections; `gpu_counts` are what another number of GPUs is rounded to.
 
-    `unsure_plan` is the plan with a faster layout that may not fit, `plan_in_time` the one on more
-    GPUs that meets a missed deadline or has a layout at all, and `safe_plan` the one that meets it at the slow end of the
-    range; None if there is none.
+    `faster_unsure_plan` has a faster layout that may not fit; `plan_meeting_deadline` is on more
+    GPUs and meets a missed deadline or has a layout at all, `plan_meeting_deadline_at_slow_end`
+    meets it at the slow end of the range; None if there is none.
     """
 
     inputs: TrainingRunInputs
@@ -139,54 +145,62 @@ class TrainingRunResult(ComposedResult):
     gpu: Accelerator
     gpus: int
     nodes: int
-    unsure_plan: SubEstimate | None = None
-    plan_in_time: SurePlan | None = None
-    safe_plan: SurePlan | None = None
+    faster_unsure_plan: SubEstimate | None = None
+    plan_meeting_deadline: SurePlan | None = None
+    plan_meeting_deadline_at_slow_end: SurePlan | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     gpu = find_accelerator(inputs.gpu)
-    system = choose_system(gpu, inputs.system)
+    system = find_requested_system(gpu, inputs.system)
     run = SectionComposer(inputs)
     counts = _list_gpu_counts(run, system)
     layout = _choose_and_add_layout(run, counts)
     gpus = layout.gpus
     nodes = math.ceil(gpus / system.gpus) if system else 0
-    if layout.inputs is not None:
-        run.add("Memory", "training-memory", _memory_inputs(inputs, layout.inputs, gpus))
+    if layout.training_time_inputs is not None:
+        run.add_section(
+            "Memory",
+            "training-memory",
+            _training_memory_inputs(inputs, layout.training_time_inputs, gpus),
+        )
         time_inputs = {
-            **layout.inputs,
+            **layout.training_time_inputs,
             "gpus": gpus,
-            "checkpoint_time": _save_stall_seconds(inputs),
+            "checkpoint_time": _checkpoint_write_seconds(inputs),
         }
-        reason = no_cluster_reason(gpu, system, gpus)
+        reason = find_reason_for_no_cluster(gpu, system, gpus)
         if system is None or reason:
-            run.add("Time", "training-time", time_inputs)
-            run.missing |= dict.fromkeys(("Network", "Storage", "Power", "Cost"), reason)
+            run.add_section("Time", "training-time", time_inputs)
+            run.omission_reason_by_section |= dict.fromkeys(
+                ("Network", "Storage", "Power", "Cost"), reason
+            )
         else:
             if power := add_power_section(run, system, nodes):
                 machines = float(power.estimate["machines_typical"].value or 0)
                 time_inputs["watts_per_gpu"] = machines / gpus
-            time = run.add("Time", "training-time", time_inputs)
+            time = run.add_section("Time", "training-time", time_inputs)
             if power:
                 run.sections.remove(power)
                 seconds = min(max(float(time.estimate["time"].value or 0), 60.0), 1e10)
                 add_power_section(run, system, nodes, duration=seconds)
-            run.try_to_add("Network", "fabric", {"system": system.id, "nodes": nodes})
-            run.try_to_add("Storage", "storage", _storage_inputs(time))
+            run.add_section_or_note_omission(
+                "Network", "fabric", {"system": system.id, "nodes": nodes}
+            )
+            run.add_section_or_note_omission("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
     return TrainingRunResult(
         sections=tuple(sections),
-        missing=run.missing,
+        omission_reason_by_section=run.omission_reason_by_section,
         inputs=inputs,
         gpu_counts=counts,
         gpu=gpu,
         gpus=gpus,
         nodes=nodes,
-        unsure_plan=layout.unsure_plan,
-        plan_in_time=layout.plan_in_time,
-        safe_plan=layout.safe_plan,
+        faster_unsure_plan=layout.faster_unsure_plan,
+        plan_meeting_deadline=layout.plan_meeting_deadline,
+        plan_meeting_deadline_at_slow_end=layout.plan_meeting_deadline_at_slow_end,
     )
 
 
@@ -199,11 +213,11 @@ class ChosenLayout(NamedTuple):
     For the plans see `TrainingRunResult`.
     """
 
-    inputs: dict[str, Any] | None
+    training_time_inputs: dict[str, Any] | None
     gpus: int
-    unsure_plan: SubEstimate | None = None
-    plan_in_time: SurePlan | None = None
-    safe_plan: SurePlan | None = None
+    faster_unsure_plan: SubEstimate | None = None
+    plan_meeting_deadline: SurePlan | None = None
+    plan_meeting_deadline_at_slow_end: SurePlan | None = None
 
 
 def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCounts:
@@ -212,9 +226,9 @@ def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCou
         return GpuCounts(min(system.gpus if system else 1, inputs.gpus or 1))
     system_gpus = system.gpus if system else 1
     machine_gpus = min(system_gpus, inputs.gpus or system_gpus)
-    with composer.name_own_inputs():
+    with composer.name_own_inputs_in_errors():
         plan_inputs = composer.parse_section_inputs("parallelism-plan", {"gpus": machine_gpus})
-    of_batch = list_gpus_for_batch(plan_inputs, find_model(inputs.model))
+    of_batch = list_gpu_counts_for_typed_batch(plan_inputs, find_model(inputs.model))
     return GpuCounts(machine_gpus, tuple(n for n in of_batch if n % machine_gpus == 0))
 
 
@@ -242,16 +256,16 @@ def _choose_and_add_layout(composer: SectionComposer, counts: GpuCounts) -> Chos
     inputs = composer.inputs
     if inputs.method != "full":
         gpus = inputs.gpus or _count_gpus_for_adapters(composer)
-        return ChosenLayout(_adapter_layout(gpus), gpus)
-    gpus = inputs.gpus or counts.round_up(_gpus_for_deadline(inputs))
+        return ChosenLayout(_adapter_layout_inputs(gpus), gpus)
+    gpus = inputs.gpus or counts.round_up_to_count(_guess_gpus_for_deadline(inputs))
     compute_plan = functools.partial(_compute_sure_plan, composer)
     chosen = compute_plan(gpus)
     plans = {gpus: chosen}
     if not inputs.gpus:
         limit = inputs.deadline or math.inf
         chosen = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
-    gpus = chosen.plan.inputs.gpus
-    time = chosen.plan.estimate["time"]
+    gpus = chosen.sure_plan.inputs.gpus
+    time = chosen.sure_plan.estimate["time"]
     later: list[SurePlan | None] = [None, None]
     if inputs.gpus and math.isinf(chosen.run_time):
         found = search_plan_for_deadline(compute_plan, plans, gpus, counts, math.inf)
@@ -261,20 +275,20 @@ def _choose_and_add_layout(composer: SectionComposer, counts: GpuCounts) -> Chos
             limit = inputs.deadline * chosen.run_time / seconds
             found = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
             later[number] = found if found.run_time <= limit else None
-    composer.sections.append(chosen.plan)
-    figures = chosen.plan.estimate
+    composer.sections.append(chosen.sure_plan)
+    figures = chosen.sure_plan.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
-    return ChosenLayout(layout, chosen.plan.inputs.gpus, chosen.unsure_plan, *later)
+    return ChosenLayout(layout, chosen.sure_plan.inputs.gpus, chosen.faster_unsure_plan, *later)
 
 
-def _adapter_layout(gpus: int) -> dict[str, Any]:
+def _adapter_layout_inputs(gpus: int) -> dict[str, Any]:
     return {"zero": "0" if gpus == 1 else "3"}
 
 
 def _count_gpus_for_adapters(composer: SectionComposer) -> int:
     """Return the fewest of 1, 2, 4 and 8 GPUs that hold the model; 1 if none does."""
     for gpus in (1, 2, 4, 8):
-        values = _memory_inputs(composer.inputs, _adapter_layout(gpus), gpus)
+        values = _training_memory_inputs(composer.inputs, _adapter_layout_inputs(gpus), gpus)
         memory = composer.compute_section("Memory", "training-memory", values)
         if memory.estimate["fits"].value:
             return gpus
@@ -289,51 +303,59 @@ def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:
     """
     first = plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
     while flip := plan.estimate.find_flip("usable_memory"):
-        values = {"gpus": gpus, **flip.typed_values}
+        values = {"gpus": gpus, **flip.typed_values_by_field}
         plan = composer.compute_section("Layout", "parallelism-plan", values)
     return SurePlan(plan, None if plan is first else first)
 
 
 def search_plan_for_deadline(
     compute_plan: Callable[[int], PlanT],
-    plans: dict[int, PlanT],
-    gpus: int,
+    plans_by_gpu_count: dict[int, PlanT],
+    first_gpu_count: int,
     counts: GpuCounts,
-    limit: float,
+    max_run_seconds: float,
 ) -> PlanT:
     """Return the plan on the fewest whole systems that take no longer than the limit [s].
 
     GPU-hours hardly depend on the number of GPUs, so a few searches from the first number are
-    enough. `plans` are those that were computed, by their GPUs; new ones are added. If none is
+    enough. `plans_by_gpu_count` are those that were computed, by their GPUs; new ones are added. If none is
     in time, the plan is one on the most GPUs.
     """
     for _ in range(_MOST_SEARCHES):
-        seconds = plans[gpus].run_time
-        if math.isinf(seconds) and gpus >= _LARGE:
+        seconds = plans_by_gpu_count[first_gpu_count].run_time
+        if math.isinf(seconds) and first_gpu_count >= _LARGE:
             break
-        growth = 2.0 if math.isinf(seconds) else 1.0 if math.isinf(limit) else seconds / limit
-        gpus = counts.round_up(gpus * growth)
-        if growth <= 1 and gpus in plans:
+        growth = (
+            2.0
+            if math.isinf(seconds)
+            else 1.0
+            if math.isinf(max_run_seconds)
+            else seconds / max_run_seconds
+        )
+        first_gpu_count = counts.round_up_to_count(first_gpu_count * growth)
+        if growth <= 1 and first_gpu_count in plans_by_gpu_count:
             break
-        if gpus not in plans:
-            plans[gpus] = compute_plan(gpus)
-    fitting = [n for n, plan in plans.items() if math.isfinite(plan.run_time)]
-    in_time = [n for n in fitting if plans[n].run_time <= limit]
-    return plans[min(in_time) if in_time else max(fitting or plans)]
+        if first_gpu_count not in plans_by_gpu_count:
+            plans_by_gpu_count[first_gpu_count] = compute_plan(first_gpu_count)
+    fitting = [n for n, plan in plans_by_gpu_count.items() if math.isfinite(plan.run_time)]
+    in_time = [n for n in fitting if plans_by_gpu_count[n].run_time <= max_run_seconds]
+    return plans_by_gpu_count[min(in_time) if in_time else max(fitting or plans_by_gpu_count)]
 
 
-def _gpus_for_deadline(inputs: TrainingRunInputs) -> float:
+def _guess_gpus_for_deadline(inputs: TrainingRunInputs) -> float:
     """Return about how many GPUs would meet the deadline in the usual layout."""
     if inputs.deadline is None:
         return USUAL_GPUS
     try:
-        return guess_gpus(inputs, inputs.deadline)
+        return guess_gpus_for_run_time(inputs, inputs.deadline)
     except (ValueError, TypeError, KeyError):
         return USUAL_GPUS
 
 
 @functools.lru_cache(maxsize=256)
-def guess_gpus(inputs: TrainingRunInputs | ParallelismPlanInputs, seconds: float) -> float:
+def guess_gpus_for_run_time(
+    inputs: TrainingRunInputs | ParallelismPlanInputs, run_seconds: float
+) -> float:
     """Return about how many GPUs train in this time in the usual layout.
 
     Raises ValueError or TypeError if the rates of the GPU are not known.
@@ -344,15 +366,17 @@ def guess_gpus(inputs: TrainingRunInputs | ParallelismPlanInputs, seconds: float
         sequence=sequence,
         micro_batch=_TOKENS_AT_ONCE // sequence,
         number_format=inputs.number_format,
-        software=find_software(inputs.software, model),
+        software=find_training_software(inputs.software, model),
     )
     gpus = float(_FIRST_GUESS)
     for _ in range(2):  # The speed depends on the number of GPUs as well.
         count = max(USUAL_GPUS, round(gpus))
         batch = default_batch_tokens(count, inputs.tokens)
-        plan = find_usual_plan(model, gpu, wanted, count, batch)
-        step = step_time(model, gpu, gpu_interconnect(gpu), plan)
-        gpus = inputs.tokens / plan.tokens * step.total * plan.gpus / (1 - LOST) / seconds
+        plan = find_fastest_usual_plan(model, gpu, wanted, count, batch)
+        step = optimizer_step_time(model, gpu, build_gpu_interconnect(gpu), plan)
+        gpus = (
+            inputs.tokens / plan.tokens_per_step * step.total * plan.gpus / (1 - LOST) / run_seconds
+        )
     return gpus
 
 
@@ -361,7 +385,7 @@ _FIRST_GUESS = 512
 _TOKENS_AT_ONCE = 8192
 
 
-def _memory_inputs(
+def _training_memory_inputs(
     inputs: TrainingRunInputs, layout: Mapping[str, Any], gpus: int
 ) -> dict[str, Any]:
     """Return the inputs of training-memory, which counts as the plan and the time do."""
@@ -371,13 +395,13 @@ def _memory_inputs(
             layout[f"{degree}_parallel"] for degree in ("tensor", "pipeline", "context")
         )
         replicas = gpus // group * layout["micro_batch"]
-        software = find_software(inputs.software, find_model(inputs.model))
+        software = find_training_software(inputs.software, find_model(inputs.model))
         values["micro_batches"] = max(1, values.pop("global_batch") // replicas)
         values |= {"framework": software.framework, "fused_loss": software.fused_loss}
     return values
 
 
-def _save_stall_seconds(inputs: TrainingRunInputs) -> float:
+def _checkpoint_write_seconds(inputs: TrainingRunInputs) -> float:
     """Return the time to write everything that is trained to storage [s]."""
     model = find_model(inputs.model)
     trained = build_trained_weights(inputs, model).trained_parameters(model)

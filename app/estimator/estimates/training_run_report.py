@@ -1,6 +1,6 @@
 """`training-run`: verdict, figures and formula steps of a result."""
 
-from app.estimator.estimates.composition import LEFT_OUT, NOTE, section_output
+from app.estimator.estimates.composition import LEFT_OUT, NOTE, declare_section_output
 from app.estimator.estimates.parallelism_plan_report import UNDIVIDED_LEAD, describe_batch
 from app.estimator.estimates.training_run import (
     TrainingRunInputs,
@@ -8,7 +8,7 @@ from app.estimator.estimates.training_run import (
     compute_training_run,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
-from app.estimator.hardware.prices import list_price_notes
+from app.estimator.hardware.prices import list_price_source_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -28,7 +28,7 @@ _RunResult = TrainingRunResult
 _TIME = "training-time"
 
 
-def _cost_when_owned(result: _RunResult) -> OutputValue:
+def _owned_run_cost(result: _RunResult) -> OutputValue:
     """Return the cost on machines of one's own, with the range of the GPU-hours."""
     cost, hours = result.find_figure("cost", "run_owned"), result.find_figure(_TIME, "gpu_hours")
     if cost is None or hours is None:
@@ -43,21 +43,25 @@ OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     OutputSpec(
         "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
     ),
-    section_output("per_gpu", "Memory on each GPU", "B", "less", "training-memory", modeled=True),
-    section_output("fits", "Fits in memory", "", "more", "training-memory"),
-    section_output("time", "Whole run", "s", "less", _TIME, modeled=True, primary=True),
-    section_output("gpu_hours", "GPU-hours", "GPU-h", "less", _TIME, modeled=True),
-    section_output("mfu", "MFU", "%", "more", _TIME, modeled=True),
-    section_output("failures", "Expected failures", "", "less", _TIME, modeled=True),
-    section_output("cost", "Cost, rented", "USD", "less", _TIME, modeled=True),
-    ModeledOutput("run_owned", "Cost, owned", "USD", "less", _cost_when_owned),
-    section_output("energy", "Energy", "Wh", "less", _TIME, modeled=True),
-    section_output("switches", "Switches", "", "less", "fabric"),
-    section_output("cables", "Cables", "", "less", "fabric"),
-    section_output("checkpoint", "One checkpoint", "B", "less", "storage"),
-    section_output("fast", "Fast storage", "B", "less", "storage"),
-    section_output("racks", "Racks", "", "less", "power-cooling"),
-    section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
+    declare_section_output(
+        "per_gpu", "Memory on each GPU", "B", "less", "training-memory", is_modeled=True
+    ),
+    declare_section_output("fits", "Fits in memory", "", "more", "training-memory"),
+    declare_section_output(
+        "time", "Whole run", "s", "less", _TIME, is_modeled=True, is_primary=True
+    ),
+    declare_section_output("gpu_hours", "GPU-hours", "GPU-h", "less", _TIME, is_modeled=True),
+    declare_section_output("mfu", "MFU", "%", "more", _TIME, is_modeled=True),
+    declare_section_output("failures", "Expected failures", "", "less", _TIME, is_modeled=True),
+    declare_section_output("cost", "Cost, rented", "USD", "less", _TIME, is_modeled=True),
+    ModeledOutput("run_owned", "Cost, owned", "USD", "less", _owned_run_cost),
+    declare_section_output("energy", "Energy", "Wh", "less", _TIME, is_modeled=True),
+    declare_section_output("switches", "Switches", "", "less", "fabric"),
+    declare_section_output("cables", "Cables", "", "less", "fabric"),
+    declare_section_output("checkpoint", "One checkpoint", "B", "less", "storage"),
+    declare_section_output("fast", "Fast storage", "B", "less", "storage"),
+    declare_section_output("racks", "Racks", "", "less", "power-cooling"),
+    declare_section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
@@ -74,10 +78,10 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
             *_batch_notes(result),
             *_lost_time_notes(result),
             *_power_notes(result),
-            *result.missing_notes,
-            *list_price_notes(result.gpu, inputs.usd_per_gpu_hour),
+            *result.omission_notes,
+            *list_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
-        changes=_find_flips(result),
+        flips=_find_flips(result),
         sections=result.sections,
     )
 
@@ -131,21 +135,24 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
     """
     section, deadline = result.find_section(_TIME), result.inputs.deadline
     now = format_number(result.gpus)
-    if section is None and result.plan_in_time:
-        gpus = format_number(result.plan_in_time.plan.inputs.gpus)
+    if section is None and result.plan_meeting_deadline:
+        gpus = format_number(result.plan_meeting_deadline.sure_plan.inputs.gpus)
         return (VerdictFlip("gpus", "GPUs", now, gpus, "A layout fits."),)
     if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
         return ()
     safe = "In time even if the run is as slow as the range of the estimate allows."
     if result.inputs.method == "full":
-        plans = {"In time.": result.plan_in_time, safe: result.safe_plan}
-        becomes_by_gpus = {p.plan.inputs.gpus: becomes for becomes, p in plans.items() if p}
+        plans = {
+            "In time.": result.plan_meeting_deadline,
+            safe: result.plan_meeting_deadline_at_slow_end,
+        }
+        becomes_by_gpus = {p.sure_plan.inputs.gpus: becomes for becomes, p in plans.items() if p}
         return tuple(
             VerdictFlip("gpus", "GPUs", now, format_number(gpus), becomes)
             for gpus, becomes in becomes_by_gpus.items()
         )
-    flips = [flip for flip in section.estimate.changes if flip.field == "gpus"]
-    safe_gpus = result.gpu_counts.round_up(
+    flips = [flip for flip in section.estimate.flips if flip.field == "gpus"]
+    safe_gpus = result.gpu_counts.round_up_to_count(
         result.gpus * (section.estimate["time"].high or 0.0) / deadline
     )
     return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), safe))
@@ -162,29 +169,29 @@ def _build_verdict(result: _RunResult) -> Verdict:
         result.find_figure(_TIME, "cost"),
         result.find_figure("power-cooling", "site_power"),
     )
-    parts = [f"{gpus_text} {'take' if result.gpus > 1 else 'takes'} {hours.words}"]
+    parts = [f"{gpus_text} {'take' if result.gpus > 1 else 'takes'} {hours.formatted_value}"]
     if cost is not None and cost.value is not None:
-        parts.append(f"{cost.words} rented")
+        parts.append(f"{cost.formatted_value} rented")
     if power is not None and power.value is not None:
-        parts.append(f"{power.words} at the site")
+        parts.append(f"{power.formatted_value} at the site")
     text = f"{', '.join(parts)}."
     # The fewest GPUs that meet the deadline meet it just in time.
-    status, objections = result.collect_objections("" if result.inputs.gpus else "Time")
+    status, objections = result.collect_worst_section_verdicts("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
     sentences = (text, objections, _faster_layout_text(result))
-    return Verdict(status, f"{time.words}.", " ".join(filter(None, sentences)))
+    return Verdict(status, f"{time.formatted_value}.", " ".join(filter(None, sentences)))
 
 
 def _faster_layout_text(result: _RunResult) -> str:
     """Name the faster layout that may not fit, if one that surely does was chosen instead."""
-    unsure, sure = result.unsure_plan, result.find_section("parallelism-plan")
+    unsure, sure = result.faster_unsure_plan, result.find_section("parallelism-plan")
     if unsure is None or sure is None:
         return ""
     seconds, unsure_seconds = (
         float(plan.estimate["step_time"].value or 0) for plan in (sure, unsure)
     )
-    memory, share = unsure.estimate["memory"].words, unsure.inputs.usable_memory
+    memory, share = unsure.estimate["memory"].formatted_value, unsure.inputs.usable_memory
     faster = format_value(1 - unsure_seconds / seconds, "%")
     return (
         f"This layout surely fits. Another has {faster} shorter steps, but needs "
@@ -197,13 +204,13 @@ def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
     hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     if hours is None or time is None:
         return (
-            _STEPS.line_from_template(
+            _STEPS.build_step_from_template(
                 "gpus", "[GPUs that were tried]", (result.gpus,), result.gpus, "megatron-2021"
             ),
         )
     seconds = float(time.value or 0)
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "gpu_hours",
             "GPUs × whole run ÷ an hour",
             f"{format_term(result.gpus)} × {format_term(seconds, 's')} ÷ 1 h",
@@ -218,11 +225,11 @@ ENTRY = EstimateSpec(
     title="Training run, from memory to cost",
     summary="One run entered once: layout, memory, time, network, storage, power and cost.",
     group="End to end",
-    inputs=TrainingRunInputs,
-    answer=estimate,
+    inputs_type=TrainingRunInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("time", "gpu_hours", "cost"),
-    main=("model", "tokens", "gpu"),
+    most_important_outputs=("time", "gpu_hours", "cost"),
+    main_inputs=("model", "tokens", "gpu"),
     topic="training-memory",
     is_search=True,
 )

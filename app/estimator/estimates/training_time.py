@@ -11,19 +11,23 @@ from app.estimator.common_inputs import (
     LAYOUT,
     MODEL,
     RECIPE,
-    check_gpu_rates,
-    input_error,
+    impossible_input_error,
+    reject_gpu_without_rates,
 )
 from app.estimator.estimates.composition import first_system_with_gpu
-from app.estimator.estimates.training_memory import MemoryRemedy, check_layout, requested_layout
+from app.estimator.estimates.training_memory import (
+    MemoryRemedy,
+    build_requested_layout,
+    reject_impossible_layout,
+)
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_specs
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     TrainingFramework,
     build_trained_weights,
-    bytes_per_parameter,
+    state_bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import default_micro_batch_count
 from app.estimator.memory.training_memory import StageMemory
@@ -41,22 +45,22 @@ from app.estimator.training.run_costs import (
     GPU_MTBF_RANGE,
     WRITE_BANDWIDTH,
     checkpoint_bytes,
+    daly_checkpoint_interval,
     daly_goodput,
-    daly_interval,
     expected_failures,
     job_mtbf,
     lost_work_per_failure,
     restart_time_per_failure,
     site_energy,
 )
-from app.estimator.training.step_time import StepTime, step_time
+from app.estimator.training.step_time import StepTime, optimizer_step_time
 from app.estimator.training.training_plan import (
     FREE_PLACES,
     Recompute,
     TrainingPlan,
-    find_software,
+    find_training_software,
     fullest_stage_memory,
-    plan_to_parallel_layout,
+    parallel_layout_of_plan,
 )
 from app.estimator.units import format_number, format_value
 
@@ -86,7 +90,7 @@ class TrainingTimeInputs:
     model: str = common_inputs.model_input(default="llama-3.1-8b")
     tokens: float = common_inputs.training_tokens_input(help="Tokens of the whole run.")
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
-    gpus: int = common_inputs.training_gpus_input(USUAL_GPUS)
+    gpus: int = common_inputs.declare_training_gpus_input(USUAL_GPUS)
     method: str = common_inputs.method_input()
     rank: int = common_inputs.rank_input()
     targets: str = common_inputs.targets_input()
@@ -195,46 +199,46 @@ class TrainingTimeResult:
 
     `memory_remedy` is what makes a plan that is too large fit, `gpus_for_deadline` the number
     that meets a missed deadline. `bubble_reductions` are best first.
-    `has_least_recompute`: the recomputation is the least that fits, not a given one.
+    `chooses_least_recompute`: the recomputation is the least that fits, not a given one.
     """
 
     inputs: TrainingTimeInputs
     model: Architecture
     gpu: Accelerator
     plan: TrainingPlan
-    step: StepTime
+    step_time: StepTime
     flops_per_token: float
     mfu: float
     hfu: float
-    save_stall: float
+    checkpoint_stall: float
     mtbf: float
-    interval: float
-    useful_share: float
-    seconds: float
-    lossless_seconds: float
+    checkpoint_interval: float
+    productive_time_share: float
+    run_seconds: float
+    run_seconds_without_losses: float
     watts_per_gpu: float
     stage_memory: StageMemory
     memory_remedy: MemoryRemedy | None = None
     gpus_for_deadline: int | None = None
-    has_least_recompute: bool = False
+    chooses_least_recompute: bool = False
     bubble_reductions: tuple[BubbleReduction, ...] = ()
 
     @property
-    def memory(self) -> float:
+    def memory_per_gpu(self) -> float:
         """Return the bytes on a GPU of the fullest stage [B]."""
         return self.stage_memory.total
 
     @property
     def tokens_per_second(self) -> float:
-        return self.plan.tokens / self.step.total
+        return self.plan.tokens_per_step / self.step_time.total
 
     @property
     def gpu_hours(self) -> float:
-        return self.seconds * self.inputs.gpus / 3600
+        return self.run_seconds * self.inputs.gpus / 3600
 
     @property
-    def failures(self) -> float:
-        return expected_failures(self.seconds, self.mtbf)
+    def expected_failures(self) -> float:
+        return expected_failures(self.run_seconds, self.mtbf)
 
     @property
     def mtbf_bounds(self) -> Bounds:
@@ -250,43 +254,47 @@ class TrainingTimeResult:
     def work_lost_by_failure(self) -> float:
         """Return the work that a failure makes in vain, on average [s]."""
         return lost_work_per_failure(
-            self.interval, self.save_stall, self.inputs.restart_time, self.mtbf
+            self.checkpoint_interval, self.checkpoint_stall, self.inputs.restart_time, self.mtbf
         )
 
     @property
-    def restart_of_failure(self) -> float:
+    def restart_time_per_failure(self) -> float:
         """Return the time of a restart, which another failure may end [s]."""
         return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
 
     @property
-    def work_seconds(self) -> float:
+    def computing_seconds(self) -> float:
         """Return the time for computing, evaluation, repeats and slower steps [s]."""
-        return self.lossless_seconds / (1 - self.inputs.other_time)
+        return self.run_seconds_without_losses / (1 - self.inputs.other_time)
 
     @property
-    def time_losses(self) -> dict[str, float]:
+    def lost_seconds_by_label(self) -> dict[str, float]:
         """Return the parts of the run that bring no progress, with their time [s].
 
         Checkpoints are saved and failures happen during evaluation as well.
         """
         return {
-            "Evaluation, repeats, slower steps": self.work_seconds - self.lossless_seconds,
-            "Saving checkpoints": self.work_seconds * self.save_stall / self.interval,
-            "Lost work": self.failures * self.work_lost_by_failure,
-            "Restarts": self.failures * self.restart_of_failure,
+            "Evaluation, repeats, slower steps": self.computing_seconds
+            - self.run_seconds_without_losses,
+            "Saving checkpoints": self.computing_seconds
+            * self.checkpoint_stall
+            / self.checkpoint_interval,
+            "Lost work": self.expected_failures * self.work_lost_by_failure,
+            "Restarts": self.expected_failures * self.restart_time_per_failure,
         }
 
     @property
     def site_energy_wh(self) -> float:
         return (
-            site_energy(self.seconds * self.inputs.gpus, self.watts_per_gpu, self.inputs.pue) / 3600
+            site_energy(self.run_seconds * self.inputs.gpus, self.watts_per_gpu, self.inputs.pue)
+            / 3600
         )
 
 
 MAX_GPUS = 1_000_000
 
 
-def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
+def build_requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
     """Return the layout of the inputs, with the usual micro-batches by default."""
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     data = inputs.gpus // group
@@ -297,36 +305,38 @@ def plan_from_inputs(inputs: TrainingTimeInputs) -> TrainingPlan:
         data=data,
         context=inputs.context_parallel,
         expert=inputs.expert_parallel,
-        chunks=inputs.interleave,
+        chunks_per_stage=inputs.interleave,
         sequence=inputs.sequence,
         micro_batch=inputs.micro_batch,
         number_format=inputs.number_format,
         recompute=cast("Recompute", inputs.recompute),
         zero=int(inputs.zero),
         sequence_parallel=inputs.sequence_parallel,
-        software=find_software(inputs.software, model),
+        software=find_training_software(inputs.software, model),
         gradient_bytes=4 if inputs.gradients == "fp32" else 2,
         trained_weights=build_trained_weights(inputs, model),
     )
     micro_batch_count = plan.pipeline
-    if not plan.trained_weights.is_partial:
+    if not plan.trained_weights.are_adapters:
         micro_batch_count = default_micro_batch_count(
-            plan_to_parallel_layout(plan), inputs.sequence, inputs.micro_batch, inputs.tokens
+            parallel_layout_of_plan(plan), inputs.sequence, inputs.micro_batch, inputs.tokens
         )
     if inputs.global_batch:
         micro_batch_count = max(1, round(inputs.global_batch / (data * inputs.micro_batch)))
     return dataclasses.replace(plan, micro_batches=micro_batch_count)
 
 
-def requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> TrainingFramework:
+def find_requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> TrainingFramework:
     if inputs.method != "full":
         return FRAMEWORKS["torchtune"]
-    return FRAMEWORKS[find_software(inputs.software, model).framework]
+    return FRAMEWORKS[find_training_software(inputs.software, model).framework]
 
 
-def plan_memory(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> StageMemory:
+def compute_plan_memory(
+    model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
+) -> StageMemory:
     precision = "bf16-mixed-fp32-grads" if inputs.gradients == "fp32" else "bf16-mixed"
-    return fullest_stage_memory(model, plan, bytes_per_parameter("adamw", precision))
+    return fullest_stage_memory(model, plan, state_bytes_per_parameter("adamw", precision))
 
 
 def with_usual_zero_and_recompute(
@@ -335,37 +345,46 @@ def with_usual_zero_and_recompute(
     """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
     changed: TrainingTimeInputs = common_inputs.fill_in_zero_and_recompute(
         inputs,
-        requested_framework(inputs, model),
-        lambda tried: plan_memory(model, tried, plan_from_inputs(tried)),
+        find_requested_framework(inputs, model),
+        lambda tried: compute_plan_memory(model, tried, build_requested_plan(tried)),
         gpu.engine_visible_memory,
     )
     return changed
 
 
-def requested_step_time(
+def compute_requested_step_time(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
-    fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
-    return step_time(model, gpu, fabric, plan)
+    fabric = build_gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
+    return optimizer_step_time(model, gpu, fabric, plan)
 
 
 def compute_mfu(
     flops_per_token: float, plan: TrainingPlan, step: StepTime, gpu: Accelerator
 ) -> float:
-    rate = plan.tokens / step.total / plan.gpus
+    rate = plan.tokens_per_step / step.total / plan.gpus
     return flops_utilization(flops_per_token, rate, gpu.peak_rate(plan.number_format) or 1.0)
 
 
-def requested_stall(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> float:
+def requested_checkpoint_stall(
+    model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
+) -> float:
     """Return the time for which a save stops the training [s]: typed, or the whole write."""
     if inputs.checkpoint_time is not None:
         return inputs.checkpoint_time
     return checkpoint_bytes(plan.trained_weights.trained_parameters(model)) / WRITE_BANDWIDTH
 
 
-def compute_useful_share(inputs: TrainingTimeInputs, stall: float, mtbf: float) -> float:
+def compute_productive_time_share(
+    inputs: TrainingTimeInputs, checkpoint_stall: float, job_mtbf: float
+) -> float:
     """Return the share of progress, with the best interval at a time between failures [1]."""
-    goodput = daly_goodput(daly_interval(stall, mtbf), stall, inputs.restart_time, mtbf)
+    goodput = daly_goodput(
+        daly_checkpoint_interval(checkpoint_stall, job_mtbf),
+        checkpoint_stall,
+        inputs.restart_time,
+        job_mtbf,
+    )
     return goodput * (1 - inputs.other_time)
 
 
@@ -377,19 +396,19 @@ def compute_run(
     step: StepTime,
 ) -> TrainingTimeResult:
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
-    stall = requested_stall(model, inputs, plan)
-    useful_share = compute_useful_share(inputs, stall, mtbf)
+    stall = requested_checkpoint_stall(model, inputs, plan)
+    useful_share = compute_productive_time_share(inputs, stall, mtbf)
     if useful_share <= 0:
         message = (
             f"With {format_value(mtbf, 's')} between failures a job that takes "
             f"{format_value(stall + inputs.restart_time, 's')} to save and restart "
             "makes no progress."
         )
-        raise input_error("gpus", inputs.gpus, message)
-    computing = inputs.tokens / plan.tokens * step.total
+        raise impossible_input_error("gpus", inputs.gpus, message)
+    computing = inputs.tokens / plan.tokens_per_step * step.total
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = training_flops_per_token(model, plan.sequence)
-    if plan.trained_weights.is_partial:
+    if plan.trained_weights.are_adapters:
         flops = adapter_training_flops_per_token(
             model, plan.sequence, plan.trained_weights.adapter_parameters
         )
@@ -400,18 +419,18 @@ def compute_run(
         model=model,
         gpu=gpu,
         plan=plan,
-        step=step,
+        step_time=step,
         flops_per_token=flops,
         mfu=mfu,
         hfu=mfu * (1 + recomputed_flops / flops),
-        save_stall=stall,
+        checkpoint_stall=stall,
         mtbf=mtbf,
-        interval=daly_interval(stall, mtbf),
-        useful_share=useful_share,
-        seconds=computing / useful_share,
-        lossless_seconds=computing,
+        checkpoint_interval=daly_checkpoint_interval(stall, mtbf),
+        productive_time_share=useful_share,
+        run_seconds=computing / useful_share,
+        run_seconds_without_losses=computing,
         watts_per_gpu=watts,
-        stage_memory=plan_memory(model, inputs, plan),
+        stage_memory=compute_plan_memory(model, inputs, plan),
     )
 
 
@@ -419,14 +438,14 @@ def find_memory_remedy(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> MemoryRemedy | None:
     for remedy in _MEMORY_REMEDIES:
-        if not remedy.is_offered_by(requested_framework(inputs, model)):
+        if not remedy.is_offered_by(find_requested_framework(inputs, model)):
             continue
         changed = dataclasses.replace(inputs, **{remedy.field: remedy.value})
         try:
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        memory = plan_memory(model, changed, plan_from_inputs(changed))
+        memory = compute_plan_memory(model, changed, build_requested_plan(changed))
         if memory.total <= gpu.engine_visible_memory:
             return remedy
     return None
@@ -454,24 +473,24 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[BubbleReduction,
     Tries more micro-batches, until the bubble is a tenth, and twice the chunks per stage.
     """
     model, gpu, plan = result.model, result.gpu, result.plan
-    if result.step.bubble <= _NOTABLE_BUBBLE * result.step.total:
+    if result.step_time.bubble <= _NOTABLE_BUBBLE * result.step_time.total:
         return ()
-    micro_batch_count = math.ceil((plan.pipeline - 1) / (plan.chunks * _NOTABLE_BUBBLE))
+    micro_batch_count = math.ceil((plan.pipeline - 1) / (plan.chunks_per_stage * _NOTABLE_BUBBLE))
     candidates = {"global_batch": plan.data * plan.micro_batch * micro_batch_count}
-    if plan.pipeline * 2 * plan.chunks <= model.layers + FREE_PLACES:
-        candidates["interleave"] = 2 * plan.chunks
+    if plan.pipeline * 2 * plan.chunks_per_stage <= model.layers + FREE_PLACES:
+        candidates["interleave"] = 2 * plan.chunks_per_stage
     reductions = []
     for field, value in candidates.items():
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(result.inputs, **change)
-        if result.has_least_recompute:
+        if result.chooses_least_recompute:
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = with_usual_zero_and_recompute(model, gpu, changed)
-        changed_plan = plan_from_inputs(changed)
-        memory = plan_memory(model, changed, changed_plan).total
-        if memory > max(gpu.engine_visible_memory, result.memory):
+        changed_plan = build_requested_plan(changed)
+        memory = compute_plan_memory(model, changed, changed_plan).total
+        if memory > max(gpu.engine_visible_memory, result.memory_per_gpu):
             continue
-        step = requested_step_time(model, gpu, changed, changed_plan)
+        step = compute_requested_step_time(model, gpu, changed, changed_plan)
         mfu = compute_mfu(result.flops_per_token, changed_plan, step, gpu)
         if mfu > result.mfu:
             reductions.append(BubbleReduction(field, value, mfu))
@@ -496,16 +515,16 @@ def find_gpus_for_deadline(
     gpus = inputs.gpus
     for _ in range(12):
         changed = dataclasses.replace(inputs, gpus=gpus)
-        plan = plan_from_inputs(changed)
-        step = requested_step_time(model, gpu, changed, plan)
+        plan = build_requested_plan(changed)
+        step = compute_requested_step_time(model, gpu, changed, plan)
         try:
             run = compute_run(model, gpu, changed, plan, step)
         except InvalidInputsError:  # So many GPUs that failures leave no time to work.
             break
-        if run.seconds <= limit:
+        if run.run_seconds <= limit:
             return gpus
-        needed = max(gpus + 1, gpus * run.seconds / limit)
-        gpus = round_to_systems(needed, gpus_step)
+        needed = max(gpus + 1, gpus * run.run_seconds / limit)
+        gpus = round_up_to_divisible_systems(needed, gpus_step)
         if of_batch:
             dividing = (n for n in of_batch if n >= needed and n % gpus_step == 0)
             gpus = next(dividing, MAX_GPUS)
@@ -524,10 +543,10 @@ def list_divisors(number: int) -> set[int]:
     return {divisor for n in small for divisor in (n, number // n)}
 
 
-def round_to_systems(gpus: float, system_gpus: int) -> int:
+def round_up_to_divisible_systems(gpus: float, system_gpus: int) -> int:
     """Round up to whole systems that a job can be divided over, at most an eighth more.
 
-    >>> round_to_systems(60, 8), round_to_systems(4344, 8)
+    >>> round_up_to_divisible_systems(60, 8), round_up_to_divisible_systems(4344, 8)
     (64, 4608)
     """
     systems = math.ceil(gpus / system_gpus)
@@ -537,8 +556,8 @@ def round_to_systems(gpus: float, system_gpus: int) -> int:
 
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
-    check_gpu_rates(gpu, inputs.number_format)
-    check_layout(model, requested_layout(dataclasses.replace(inputs, zero="1")))
+    reject_gpu_without_rates(gpu, inputs.number_format)
+    reject_impossible_layout(model, build_requested_layout(dataclasses.replace(inputs, zero="1")))
 
 
 def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
@@ -551,7 +570,10 @@ def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
         field = result.memory_remedy.field
         now, then = str(getattr(inputs, field)), str(result.memory_remedy.value)
         changes.append(VerdictFlip(field, labels[field], now, then, "Fits in memory."))
-    current_values = {"global_batch": result.plan.global_batch, "interleave": result.plan.chunks}
+    current_values = {
+        "global_batch": result.plan.global_batch,
+        "interleave": result.plan.chunks_per_stage,
+    }
     for reduction in result.bubble_reductions:
         field = reduction.field
         now, then = format_number(current_values[field]), format_number(reduction.value)

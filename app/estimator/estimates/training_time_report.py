@@ -5,43 +5,43 @@ from collections.abc import Callable, Mapping
 
 from app.estimator.common_inputs import (
     LEAST_RECOMPUTE,
-    fill_in_default_gpus,
-    recompute_note,
+    chosen_recompute_note,
+    fill_in_default_gpu_count,
 )
-from app.estimator.data_files import modeled_rate, modeled_time
+from app.estimator.data_files import rate_with_error_range, time_with_error_range
 from app.estimator.estimates.training_time import (
     USUAL_GPUS,
     TrainingTimeInputs,
     TrainingTimeResult,
+    build_requested_plan,
+    compute_productive_time_share,
+    compute_requested_step_time,
     compute_run,
-    compute_useful_share,
     find_bubble_reductions,
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
-    plan_from_inputs,
-    requested_framework,
-    requested_step_time,
+    find_requested_framework,
     validate_inputs,
     with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
-    format_adapter_flops_per_token,
-    format_daly_interval,
+    adapter_flops_per_token_formula,
+    daly_interval_formula,
     format_sum_in_formula,
     format_term,
-    format_training_flops_per_token,
+    training_flops_per_token_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, list_price_notes, typed_or_list_price
+from app.estimator.hardware.prices import UNKNOWN, list_price_source_notes, typed_or_list_price
 from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
 from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import (
     MemoryLimit,
-    capacity_note,
-    memory_verdict,
+    build_memory_verdict,
+    real_capacity_note,
     uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
@@ -61,9 +61,13 @@ from app.estimator.result import (
     TimelineSpan,
     Verdict,
     read_figures,
-    spanning_value,
+    value_with_range_over,
 )
-from app.estimator.training.run_costs import daly_interval, probability_of_no_failure, rental_cost
+from app.estimator.training.run_costs import (
+    daly_checkpoint_interval,
+    probability_of_no_failure,
+    rental_cost,
+)
 from app.estimator.training.step_time import StepTime, pipeline_bubble
 from app.estimator.training.training_plan import RECOMPUTE_TEXTS, TrainingPlan
 from app.estimator.units import format_count, format_number, format_value
@@ -76,14 +80,14 @@ def _step_output(
     label: str,
     unit: str,
     read: _Read,
-    add_range: Callable[[str, float], OutputValue] = modeled_time,
+    add_range: Callable[[str, float], OutputValue] = time_with_error_range,
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of one step, or a rate, which is better if it is higher."""
     return ModeledOutput(
         name,
         label,
         unit,
-        "more" if add_range is modeled_rate else "less",
+        "more" if add_range is rate_with_error_range else "less",
         lambda r: add_range(step_error_interval(r.model, r.gpu), read(r)),
     )
 
@@ -97,7 +101,7 @@ def _run_output(
         label,
         unit,
         "less",
-        lambda r: modeled_time(run_error_interval(r.model, r.gpu), read(r)),
+        lambda r: time_with_error_range(run_error_interval(r.model, r.gpu), read(r)),
         primary=primary,
     )
 
@@ -115,7 +119,7 @@ def _failure_rate_ranged_output(
         label,
         unit,
         better,
-        lambda r: spanning_value(read(r, r.mtbf), (read(r, mtbf) for mtbf in r.mtbf_bounds)),
+        lambda r: value_with_range_over(read(r, r.mtbf), (read(r, mtbf) for mtbf in r.mtbf_bounds)),
     )
 
 
@@ -123,29 +127,29 @@ def _failure_rate_ranged_output(
 _UNMEASURED = ("ada", "cdna", "other")
 
 
-def _unmeasured_part_text(model: Architecture, gpu: Accelerator) -> str:
+def _name_unmeasured_part(model: Architecture, gpu: Accelerator) -> str:
     """Name the part of a run without measurements; empty if all of it was measured."""
     if find_sustained_shares(gpu.architecture).id in _UNMEASURED:
         return f"training on the {gpu.name}"
-    if any(layer.state or layer.mixer.residual_streams for layer, _ in model.layer_counts):
+    if any(layer.state_elements or layer.mixer.residual_streams for layer, _ in model.layer_counts):
         return "training recurrent layers or several residual streams"
     return ""
 
 
 def step_error_interval(model: Architecture, gpu: Accelerator) -> str:
     """Return the name of the error interval of the time of a step."""
-    if _unmeasured_part_text(model, gpu):
+    if _name_unmeasured_part(model, gpu):
         return "training-unmeasured"
     return "training-routed" if model.is_routed else "training"
 
 
 def run_error_interval(model: Architecture, gpu: Accelerator) -> str:
     """Return the name of the error interval of the time of a whole run."""
-    return "run-unmeasured" if _unmeasured_part_text(model, gpu) else "run"
+    return "run-unmeasured" if _name_unmeasured_part(model, gpu) else "run"
 
 
 def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
-    if unmeasured_part := _unmeasured_part_text(model, gpu):
+    if unmeasured_part := _name_unmeasured_part(model, gpu):
         return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
     return "Published training runs of such models on such GPUs are behind these ranges."
 
@@ -153,11 +157,11 @@ def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
 def _fits_memory(result: TrainingTimeResult) -> OutputValue:
     limit = result.gpu.engine_visible_memory
     note = uncertain_fit_note(limit, *_plausible_memory_range(result))
-    return OutputValue(result.memory <= limit, note=note)
+    return OutputValue(result.memory_per_gpu <= limit, note=note)
 
 
 def _plausible_memory_range(result: TrainingTimeResult) -> Bounds:
-    framework = requested_framework(result.inputs, result.model)
+    framework = find_requested_framework(result.inputs, result.model)
     return plausible_bytes_range(result.stage_memory, framework.id)
 
 
@@ -166,16 +170,16 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     interval = run_error_interval(result.model, result.gpu)
-    return modeled_time(interval, rental_cost(result.gpu_hours, price))
+    return time_with_error_range(interval, rental_cost(result.gpu_hours, price))
 
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
-    time = modeled_time(run_error_interval(result.model, result.gpu), result.seconds)
+    time = time_with_error_range(run_error_interval(result.model, result.gpu), result.run_seconds)
     return OutputValue(
-        result.failures,
-        (time.low or result.seconds) / result.mtbf_bounds.high,
-        (time.high or result.seconds) / result.mtbf_bounds.low,
-        describe_expected_failures(result.failures, result.mtbf),
+        result.expected_failures,
+        (time.low or result.run_seconds) / result.mtbf_bounds.high,
+        (time.high or result.run_seconds) / result.mtbf_bounds.low,
+        describe_expected_failures(result.expected_failures, result.mtbf),
     )
 
 
@@ -188,30 +192,30 @@ def describe_expected_failures(failures: float, mtbf: float) -> str:
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
-    _step_output("step_time", "One step", "s", lambda r: r.step.total),
+    _step_output("step_time", "One step", "s", lambda r: r.step_time.total),
     _step_output(
         "tokens_per_second",
         "Tokens per second",
         "token/s",
         lambda r: r.tokens_per_second,
-        modeled_rate,
+        rate_with_error_range,
     ),
     _step_output(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
         lambda r: r.tokens_per_second / r.inputs.gpus,
-        modeled_rate,
+        rate_with_error_range,
     ),
-    _step_output("mfu", "MFU", "%", lambda r: r.mfu, modeled_rate),
-    _step_output("hfu", "HFU", "%", lambda r: r.hfu, modeled_rate),
-    _run_output("time", "Whole run", "s", lambda r: r.seconds, primary=True),
+    _step_output("mfu", "MFU", "%", lambda r: r.mfu, rate_with_error_range),
+    _step_output("hfu", "HFU", "%", lambda r: r.hfu, rate_with_error_range),
+    _run_output("time", "Whole run", "s", lambda r: r.run_seconds, primary=True),
     _run_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
     _failure_rate_ranged_output(
         "goodput",
         "Useful share of the time",
         "%",
-        lambda r, mtbf: compute_useful_share(r.inputs, r.save_stall, mtbf),
+        lambda r, mtbf: compute_productive_time_share(r.inputs, r.checkpoint_stall, mtbf),
         "more",
     ),
     ModeledOutput("failures", "Expected failures", "", "less", _expected_failures),
@@ -226,22 +230,22 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "communication",
         "Exposed communication per step",
         "s",
-        lambda r: r.step.exposed_communication,
+        lambda r: r.step_time.exposed_communication,
     ),
-    _step_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
+    _step_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step_time.bubble),
     OutputSpec(
         "bubble_share",
         "Bubble over ideal time",
         "%",
         "less",
-        lambda r: pipeline_bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks),
+        lambda r: pipeline_bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks_per_stage),
     ),
     ModeledOutput(
         "memory",
         "Memory on each GPU",
         "B",
         "less",
-        lambda r: OutputValue(r.memory, *_plausible_memory_range(r)),
+        lambda r: OutputValue(r.memory_per_gpu, *_plausible_memory_range(r)),
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     ModeledOutput("cost", "Cost", "USD", "less", _run_cost),
@@ -250,7 +254,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "checkpoint_interval",
         "Time between checkpoints",
         "s",
-        lambda r, mtbf: daly_interval(r.save_stall, mtbf),
+        lambda r, mtbf: daly_checkpoint_interval(r.checkpoint_stall, mtbf),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
@@ -274,17 +278,17 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
-    typed = fill_in_default_gpus(inputs, USUAL_GPUS)
+    typed = fill_in_default_gpu_count(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
     validate_inputs(model, typed, gpu)
     inputs = with_usual_zero_and_recompute(model, gpu, typed)
-    plan = plan_from_inputs(inputs)
-    step = requested_step_time(model, gpu, inputs, plan)
+    plan = build_requested_plan(inputs)
+    step = compute_requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
-    result = dataclasses.replace(result, has_least_recompute=typed.recompute == LEAST_RECOMPUTE)
-    if result.memory > gpu.engine_visible_memory:
+    result = dataclasses.replace(result, chooses_least_recompute=typed.recompute == LEAST_RECOMPUTE)
+    if result.memory_per_gpu > gpu.engine_visible_memory:
         result = dataclasses.replace(result, memory_remedy=find_memory_remedy(model, gpu, inputs))
-    elif inputs.deadline is not None and result.seconds > inputs.deadline:
+    elif inputs.deadline is not None and result.run_seconds > inputs.deadline:
         result = dataclasses.replace(
             result, gpus_for_deadline=find_gpus_for_deadline(model, gpu, inputs)
         )
@@ -294,38 +298,38 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(build_step_timeline(result.step),),
+        pictures=(build_step_timeline(result.step_time),),
         tables=(_build_step_parts_table(result), _build_run_parts_table(result)),
         notes=(
-            *recompute_note(typed, inputs),
+            *chosen_recompute_note(typed, inputs),
             *_build_notes(result),
-            *list_price_notes(gpu, inputs.usd_per_gpu_hour),
-            capacity_note(gpu),
+            *list_price_source_notes(gpu, inputs.usd_per_gpu_hour),
+            real_capacity_note(gpu),
         ),
-        changes=find_flips(result),
+        flips=find_flips(result),
         links=_link_to_parallelism_plan(typed),
     )
 
 
 def _build_verdict(result: TrainingTimeResult) -> Verdict:
     inputs, gpu = result.inputs, result.gpu
-    duration = format_value(result.seconds, "s")
+    duration = format_value(result.run_seconds, "s")
     gpus_text = f"{format_number(inputs.gpus)} {gpu.name}"
-    if result.memory > gpu.engine_visible_memory:
+    if result.memory_per_gpu > gpu.engine_visible_memory:
         memory = MemoryLimit(gpu.engine_visible_memory, gpu.engine_visible_memory, gpu.memory)
         least = _plausible_memory_range(result).low
-        verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
+        verdict = build_memory_verdict(result.memory_per_gpu, memory, inputs.gpus, least)
         text = f"{verdict.text} The run would take {duration}."
         return dataclasses.replace(verdict, text=text)
     mfu_text = f"{result.mfu:.0%} of the peak{_describe_layout(result.plan)}"
-    packing_text = _describe_packing(result)
+    packing_text = _describe_packing_assumption(result)
     if inputs.deadline is None:
         return Verdict("info", f"{duration}.", f"On {gpus_text}, at {mfu_text}.{packing_text}")
     limit = format_value(inputs.deadline, "s")
     text = f"It takes {duration} on {gpus_text}, at {mfu_text}; {limit} are allowed.{packing_text}"
-    if result.seconds > inputs.deadline:
+    if result.run_seconds > inputs.deadline:
         return Verdict("no", "Too late.", f"{text}{_describe_faster_layouts(result)}")
-    is_close = result.seconds > 0.9 * inputs.deadline
+    is_close = result.run_seconds > 0.9 * inputs.deadline
     return Verdict(
         "tight" if is_close else "fits", "Just in time." if is_close else "In time.", text
     )
@@ -351,12 +355,12 @@ def _describe_layout(plan: TrainingPlan) -> str:
 
 def _describe_faster_layouts(result: TrainingTimeResult) -> str:
     """Say who looks for a faster layout, unless the layout is given or adapters have one only."""
-    if result.inputs.method != "full" or not result.has_least_recompute:
+    if result.inputs.method != "full" or not result.chooses_least_recompute:
         return ""
     return " Another layout may be faster: training-run finds the fastest one that surely fits."
 
 
-def _describe_packing(result: TrainingTimeResult) -> str:
+def _describe_packing_assumption(result: TrainingTimeResult) -> str:
     """Return what the time of adapters assumes of the data, as a sentence; else nothing.
 
     Examples for fine-tuning are shorter than a sequence and are often padded, not packed.
@@ -376,16 +380,16 @@ def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
     return busy / plan.micro_batches
 
 
-def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
+def build_step_time_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     formula = "micro-batches × time of one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(micro_batch_stage_time(plan, step), "s")
     if plan.pipeline > 1:
         formula += " + (stages − 1) ÷ chunks of a stage × its time on an average stage"
-        average = step.bubble * plan.chunks / (plan.pipeline - 1)
-        numbers += f" + ({plan.pipeline} − 1) ÷ {plan.chunks} × "
+        average = step.bubble * plan.chunks_per_stage / (plan.pipeline - 1)
+        numbers += f" + ({plan.pipeline} − 1) ÷ {plan.chunks_per_stage} × "
         numbers += format_term(average, "s")
-    return _STEPS.line(
+    return _STEPS.build_step(
         "step_time",
         f"{formula} + gradients and weights + optimizer",
         f"{numbers} + {format_sum_in_formula((step.data, step.optimizer), 's')}",
@@ -395,24 +399,24 @@ def step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
 
 
 def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
-    plan, step = result.plan, result.step
+    plan, step = result.plan, result.step_time
     flops_formula = "6 × weights that multiply a token + causal attention"
-    flops_numbers = format_training_flops_per_token(result.model, result.flops_per_token)
-    if plan.trained_weights.is_partial:
+    flops_numbers = training_flops_per_token_formula(result.model, result.flops_per_token)
+    if plan.trained_weights.are_adapters:
         flops_formula = "4 × frozen weights + 6 × weights of the adapters + causal attention"
-        flops_numbers = format_adapter_flops_per_token(
+        flops_numbers = adapter_flops_per_token_formula(
             result.model, result.flops_per_token, plan.trained_weights.adapter_parameters
         )
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "flops_per_token",
             flops_formula,
             flops_numbers,
             result.flops_per_token,
-            "lora" if plan.trained_weights.is_partial else "megatron-2021",
+            "lora" if plan.trained_weights.are_adapters else "megatron-2021",
         ),
         _micro_batch_step(result),
-        step_time_formula_step(plan, step),
+        build_step_time_step(plan, step),
         build_mfu_step(result),
         *_run_steps(result),
         *_run_cost_steps(result),
@@ -422,7 +426,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 def build_mfu_step(result: TrainingTimeResult) -> FormulaStep:
     rate = result.tokens_per_second / result.plan.gpus
     peak = result.gpu.peak_rate(result.plan.number_format) or 1.0
-    return _STEPS.line_from_template(
+    return _STEPS.build_step_from_template(
         "mfu",
         "[operations per token] × [tokens per second and GPU] ÷ [peak]",
         ((result.flops_per_token, "FLOP"), rate, (peak, "FLOP/s")),
@@ -432,19 +436,19 @@ def build_mfu_step(result: TrainingTimeResult) -> FormulaStep:
     )
 
 
-def build_time_step(result: TrainingTimeResult) -> FormulaStep:
-    step_seconds, useful_share = (result.step.total, "s"), (result.useful_share, "%")
-    return _STEPS.line_from_template(
+def build_run_time_step(result: TrainingTimeResult) -> FormulaStep:
+    step_seconds, useful_share = (result.step_time.total, "s"), (result.productive_time_share, "%")
+    return _STEPS.build_step_from_template(
         "time",
         "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
-        (result.inputs.tokens, result.plan.tokens, step_seconds, useful_share),
-        result.seconds,
+        (result.inputs.tokens, result.plan.tokens_per_step, step_seconds, useful_share),
+        result.run_seconds,
         "megatron-2021",
     )
 
 
 def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
-    plan, step, other_parts = result.plan, result.step, {"bubble", "data", "optimizer"}
+    plan, step, other_parts = result.plan, result.step_time, {"bubble", "data", "optimizer"}
     times = {label: getattr(step, n) for n, label in _PARTS.items() if n not in other_parts}
     return FormulaStep(
         "One micro-batch on a stage",
@@ -459,27 +463,30 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
 
 def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    stall, mtbf = format_term(result.save_stall, "s"), format_term(result.mtbf, "s")
-    interval, restart = format_term(result.interval, "s"), format_term(inputs.restart_time, "s")
+    stall, mtbf = format_term(result.checkpoint_stall, "s"), format_term(result.mtbf, "s")
+    interval, restart = (
+        format_term(result.checkpoint_interval, "s"),
+        format_term(inputs.restart_time, "s"),
+    )
     return (
-        _STEPS.line(
+        _STEPS.build_step(
             "checkpoint_interval",
-            *format_daly_interval(result.save_stall, result.mtbf),
-            result.interval,
+            *daly_interval_formula(result.checkpoint_stall, result.mtbf),
+            result.checkpoint_interval,
             "daly-2006",
             topic="cluster-components",
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "goodput",
             "(1 − evaluation, repeats and slower steps) × interval ÷ (MTBF × e^(restart ÷ MTBF) × "
             "(e^((interval + stall) ÷ MTBF) − 1)); MTBF is the mean time between failures of the job",
             f"(1 − {format_term(inputs.other_time, '%')}) × {interval} ÷ ({mtbf} × exp({restart} ÷ "
             f"{mtbf}) × (exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
-            result.useful_share,
+            result.productive_time_share,
             "daly-2006",
             topic="cluster-components",
         ),
-        build_time_step(result),
+        build_run_time_step(result),
         *_failure_steps(result),
     )
 
@@ -487,8 +494,8 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     """Return the failures of the run, and what they and the checkpoints cost."""
     inputs = result.inputs
-    _, saving, lost_work, restarts = result.time_losses.values()
-    failures = format_term(result.failures)
+    _, saving, lost_work, restarts = result.lost_seconds_by_label.values()
+    failures = format_term(result.expected_failures)
 
     def step(
         label: str,
@@ -508,28 +515,28 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             result.mtbf,
             source="kokolis-2025",
         ),
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "failures",
             "[whole run] ÷ [MTBF of the job]",
-            ((result.seconds, "s"), (result.mtbf, "s")),
-            result.failures,
+            ((result.run_seconds, "s"), (result.mtbf, "s")),
+            result.expected_failures,
             "daly-2006",
             topic="cluster-components",
         ),
         step(
             "Chance of no failure",
             "e^(−expected failures)",
-            f"exp(−{format_term(result.failures)})",
-            probability_of_no_failure(result.failures),
+            f"exp(−{format_term(result.expected_failures)})",
+            probability_of_no_failure(result.expected_failures),
             "%",
         ),
         step(
             "Time lost to saving checkpoints",
             "computing ÷ (1 − evaluation, repeats and slower steps) ÷ interval × stall; "
             "saves go on during evaluation",
-            f"{format_term(result.lossless_seconds, 's')} ÷ "
-            f"(1 − {format_term(inputs.other_time, '%')}) ÷ {format_term(result.interval, 's')} × "
-            f"{format_term(result.save_stall, 's')}",
+            f"{format_term(result.run_seconds_without_losses, 's')} ÷ "
+            f"(1 − {format_term(inputs.other_time, '%')}) ÷ {format_term(result.checkpoint_interval, 's')} × "
+            f"{format_term(result.checkpoint_stall, 's')}",
             saving,
         ),
         step(
@@ -542,7 +549,7 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         step(
             "Time lost to restarts",
             "expected failures × restart, also after a failure during evaluation",
-            f"{failures} × {format_term(result.restart_of_failure, 's')}",
+            f"{failures} × {format_term(result.restart_time_per_failure, 's')}",
             restarts,
         ),
     )
@@ -553,7 +560,7 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     if price is None:
         return ()
     return (
-        _STEPS.line_from_template(
+        _STEPS.build_step_from_template(
             "cost",
             "[GPU-hours] × [price]",
             (result.gpu_hours, (price, "USD/h")),
@@ -578,19 +585,23 @@ def build_step_timeline(step: StepTime) -> Timeline:
 
 
 def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
-    times = {label: getattr(result.step, name) for name, label in _PARTS.items()}
+    times = {label: getattr(result.step_time, name) for name, label in _PARTS.items()}
     shown = {label: seconds for label, seconds in times.items() if seconds > 0}
-    return _build_parts_table("Parts of one step", shown, result.step.total)
+    return _build_parts_table("Parts of one step", shown, result.step_time.total)
 
 
 def _build_run_parts_table(result: TrainingTimeResult) -> ResultTable:
     """Return where the time of the whole run goes: computing, and each kind of loss."""
-    parts = {"Computing": result.lossless_seconds, **result.time_losses}
-    return _build_parts_table("Parts of the whole run", parts, result.seconds)
+    parts = {"Computing": result.run_seconds_without_losses, **result.lost_seconds_by_label}
+    return _build_parts_table("Parts of the whole run", parts, result.run_seconds)
 
 
-def _build_parts_table(label: str, parts: Mapping[str, float], total: float) -> ResultTable:
-    rows = tuple((part, (time, "s"), (time / total, "%")) for part, time in parts.items())
+def _build_parts_table(
+    label: str, seconds_by_label: Mapping[str, float], total_seconds: float
+) -> ResultTable:
+    rows = tuple(
+        (part, (time, "s"), (time / total_seconds, "%")) for part, time in seconds_by_label.items()
+    )
     return ResultTable(label, ("Part", "Time", "Share"), rows)
 
 
@@ -628,7 +639,7 @@ def _layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
 
 def _attention_notes(result: TrainingTimeResult) -> list[str]:
     """Return the assumed rate of attention, if newer kernels are much faster."""
-    if not result.plan.software.older_attention or not result.step.attention:
+    if not result.plan.software.older_attention or not result.step_time.attention:
         return []
     gpu, number_format = result.gpu, result.plan.number_format
     rate, newer_rate = (
@@ -653,7 +664,7 @@ _MUCH_FASTER = 1.5
 def _batch_note(plan: TrainingPlan, typed_batch: int | None) -> str:
     sequences, tokens = (
         format_count(plan.global_batch, "sequence"),
-        format_count(plan.tokens, "token"),
+        format_count(plan.tokens_per_step, "token"),
     )
     note = f"{sequences} with {tokens} per step"
     if typed_batch in {None, plan.global_batch}:
@@ -668,7 +679,7 @@ def _link_to_parallelism_plan(inputs: TrainingTimeInputs) -> tuple[EstimateLink,
     """Return the link to the search for the fastest layout of this run; none for adapters."""
     if inputs.method != "full":
         return ()
-    specs = input_specs(require_estimate("parallelism-plan").inputs)
+    specs = input_specs(require_estimate("parallelism-plan").inputs_type)
     own = input_specs(TrainingTimeInputs)
     typed = {
         name: format_typed_value(spec, getattr(inputs, name))
@@ -684,10 +695,10 @@ ENTRY = EstimateSpec(
     title="Training time",
     summary="How long a run takes, where each step goes, and what it costs.",
     group="Training",
-    inputs=TrainingTimeInputs,
-    answer=estimate,
+    inputs_type=TrainingTimeInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("time", "tokens_per_second", "mfu", "gpu_hours"),
-    main=("model", "gpu", "gpus"),
+    most_important_outputs=("time", "tokens_per_second", "mfu", "gpu_hours"),
+    main_inputs=("model", "gpu", "gpus"),
     topic="parallelism",
 )

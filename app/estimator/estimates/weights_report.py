@@ -5,16 +5,16 @@ import dataclasses
 from app.estimator.common_inputs import (
     HARDWARE,
     MODEL,
-    check_tensor_parallel,
     model_input,
+    reject_impossible_tensor_parallel,
     tensor_parallel_input,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
     format_exact_sum,
-    format_product,
-    format_share_per_gpu,
     format_term,
+    multiply_formula,
+    share_per_gpu_formula,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -80,9 +80,9 @@ class WeightsResult:
     """
 
     total: float
-    quantized: float
+    bytes_in_format: float
     rest: float
-    tower: float
+    tower_bytes: float
     per_gpu: float
     quantized_parameters: int
     language_parameters: int
@@ -96,7 +96,11 @@ class WeightsResult:
     @property
     def bits_per_weight(self) -> float | None:
         """Return the bits of a weight in the format, with scales [1]; None if no weight has it."""
-        return 8 * self.quantized / self.quantized_parameters if self.quantized_parameters else None
+        return (
+            8 * self.bytes_in_format / self.quantized_parameters
+            if self.quantized_parameters
+            else None
+        )
 
     @property
     def saved_share(self) -> float:
@@ -108,25 +112,25 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     table = weight_bytes_by_split(model, inputs.weights)
     form = resolve_weight_format(model, inputs.weights)
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
-    covered = model.parameters if form.covers == "all" else table.quantized
-    total, quantized = table.total + padding, covered * form.bits / 8 + padding
+    covered = model.parameters if form.covers == "all" else table.quantized_weight_count
+    total, quantized = table.total_bytes + padding, covered * form.bits / 8 + padding
     bytes_per_gpu = table.bytes_per_gpu(gpus) + padding / gpus
     return WeightsResult(
         total=total,
-        quantized=quantized,
-        rest=total - quantized - table.tower,
-        tower=table.tower,
+        bytes_in_format=quantized,
+        rest=total - quantized - table.tower_bytes,
+        tower_bytes=table.tower_bytes,
         per_gpu=bytes_per_gpu / stages,
         quantized_parameters=covered,
         language_parameters=model.parameters,
-        parameters=model.loaded_parameters if table.tower else model.parameters,
+        parameters=model.loaded_parameters if table.tower_bytes else model.parameters,
         padding_bytes=padding,
     )
 
 
 OUTPUTS: tuple[OutputSpec[WeightsResult], ...] = (
     OutputSpec("total", "All weights", "B", "less", primary=True),
-    OutputSpec("quantised", "In the format", "B", read=lambda r: r.quantized),
+    OutputSpec("quantised", "In the format", "B", read=lambda r: r.bytes_in_format),
     OutputSpec("rest", "Kept wider", "B"),
     OutputSpec("per_gpu", "On one GPU", "B", "less"),
     OutputSpec("bits_per_parameter", "Bits per parameter"),
@@ -147,16 +151,16 @@ def build_steps(
         "((all − what each GPU copies) ÷ tensor parallel + the copy) ÷ pipeline parallel"
     )
     total_text = size if gpus * stages > 1 else format_exact_sum((result.total,), "B")
-    numbers = format_share_per_gpu(total_text, result.total, result.per_gpu * stages, gpus)
+    numbers = share_per_gpu_formula(total_text, result.total, result.per_gpu * stages, gpus)
     if stages > 1:
-        numbers = format_product(numbers, stages, sign="÷")
+        numbers = multiply_formula(numbers, stages, sign="÷")
     bits_formula = "8 × bytes ÷ parameters"
     return (
         *(_format_steps(result, form) if form else (_gguf_file_step(count, result),)),
-        _STEPS.line(
+        _STEPS.build_step(
             "bits_per_parameter", bits_formula, bits_numbers, result.bits_per_parameter, "shape"
         ),
-        _STEPS.line(
+        _STEPS.build_step(
             "per_gpu", per_gpu_formula, numbers, result.per_gpu, "shape", topic="parallelism"
         ),
     )
@@ -170,7 +174,7 @@ def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat |
 def _gguf_file_step(count: str, result: WeightsResult) -> FormulaStep:
     formula = "weights × bits of their block formats on average ÷ 8"
     numbers = f"{count} × {format_term(result.bits_per_parameter)} ÷ 8"
-    return _STEPS.line("total", formula, numbers, result.total, "gguf", label="File")
+    return _STEPS.build_step("total", formula, numbers, result.total, "gguf", label="File")
 
 
 _SOURCE = {
@@ -197,13 +201,13 @@ def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaSte
     other_parameters = format_term(result.language_parameters - result.quantized_parameters)
     rest = f"{other_parameters} × {format_term(form.rest / 8)} B"
     total_formula = "weights in the format + weights in wider formats"
-    total_formula += " + tower" if result.tower else ""
-    total = format_exact_sum((result.quantized, result.rest, result.tower), "B")
+    total_formula += " + tower" if result.tower_bytes else ""
+    total = format_exact_sum((result.bytes_in_format, result.rest, result.tower_bytes), "B")
     return (
-        _STEPS.line("quantised", covered_formula, covered, result.quantized, source),
-        _STEPS.line("rest", _unquantized_weights_formula(form), rest, result.rest, source),
-        *((_vision_tower_step(result, form, source),) if result.tower else ()),
-        _STEPS.line("total", total_formula, total, result.total, source),
+        _STEPS.build_step("quantised", covered_formula, covered, result.bytes_in_format, source),
+        _STEPS.build_step("rest", _unquantized_weights_formula(form), rest, result.rest, source),
+        *((_vision_tower_step(result, form, source),) if result.tower_bytes else ()),
+        _STEPS.build_step("total", total_formula, total, result.total, source),
     )
 
 
@@ -217,14 +221,18 @@ def _vision_tower_step(result: WeightsResult, form: WeightFormat, source: str) -
     count = format_number(result.parameters - result.language_parameters)
     numbers = f"{count} × {format_number(form.rest / 8)} B"
     label, formula = "Vision tower", "parameters of tower and projector × bytes"
-    return FormulaStep(label, formula, numbers, result.tower, "B", source, "number-formats")
+    return FormulaStep(label, formula, numbers, result.tower_bytes, "B", source, "number-formats")
 
 
 def build_bar(result: WeightsResult) -> StackedBar:
     segments = (
-        BarSegment("weights", "In the format", result.quantized),
+        BarSegment("weights", "In the format", result.bytes_in_format),
         BarSegment("other", "Kept wider", result.rest),
-        *((BarSegment("overhead", "Vision tower", result.tower),) if result.tower else ()),
+        *(
+            (BarSegment("overhead", "Vision tower", result.tower_bytes),)
+            if result.tower_bytes
+            else ()
+        ),
     )
     return StackedBar("Weights", segments, None, "")
 
@@ -237,8 +245,10 @@ def build_table(model: Architecture) -> ResultTable:
     rows = tuple(
         (
             FORMATS[name].label,
-            (weight_bytes_by_split(model, name).total, "B"),
-            format_number(8 * weight_bytes_by_split(model, name).total / model.loaded_parameters),
+            (weight_bytes_by_split(model, name).total_bytes, "B"),
+            format_number(
+                8 * weight_bytes_by_split(model, name).total_bytes / model.loaded_parameters
+            ),
         )
         for name in _SHOWN_FORMATS
     )
@@ -276,7 +286,7 @@ def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) ->
         return ()
     language = weight_bytes_by_split(model, inputs.weights)
     share = model.prediction_module_parameters / model.parameters
-    added_text = format_value((language.total - language.tower) * share, "B")
+    added_text = format_value((language.total_bytes - language.tower_bytes) * share, "B")
     return (
         (
             f"Modules for multi-token prediction add about {added_text} to the files; engines load "
@@ -287,7 +297,7 @@ def _multi_token_prediction_notes(model: Architecture, inputs: WeightsInputs) ->
 
 def estimate(inputs: WeightsInputs) -> Estimate:
     model = find_model(inputs.model)
-    check_tensor_parallel(model, inputs.tensor_parallel)
+    reject_impossible_tensor_parallel(model, inputs.tensor_parallel)
     result = compute_weights(model, inputs)
     return Estimate(
         name="weights",
@@ -310,9 +320,9 @@ ENTRY = EstimateSpec(
     title="Weights",
     summary="Bytes of a model by number format, with the overhead of its scales.",
     group="Models",
-    inputs=WeightsInputs,
-    answer=estimate,
+    inputs_type=WeightsInputs,
+    compute_estimate=estimate,
     outputs=OUTPUTS,
-    first=("total", "per_gpu", "saved"),
+    most_important_outputs=("total", "per_gpu", "saved"),
     topic="number-formats",
 )

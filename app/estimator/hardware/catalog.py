@@ -297,17 +297,17 @@ def _format_custom_gpu_value(field: str, value: float) -> str:
     return f"{field.upper()} {value / 1e12:.12g} TFLOPS"
 
 
-def accelerator_id(name: str) -> str:
+def find_accelerator_id(name: str) -> str:
     """Return the catalog id for a common name (`H100`, `H100-SXM-80GB`).
 
     A custom card is given by its values (`24 GB, 936 GB/s, 71 TFLOPS`), which are
     returned in a normal form. Raises LookupError with the closest ids.
 
-    >>> accelerator_id("H100")
+    >>> find_accelerator_id("H100")
     'h100-sxm5-80'
-    >>> accelerator_id("24GB, 0.936 TB/s, FP8 142 TFLOPS")
+    >>> find_accelerator_id("24GB, 0.936 TB/s, FP8 142 TFLOPS")
     '24 GB, 936 GB/s, FP8 142 TFLOPS'
-    >>> accelerator_id("16 GiB, 960 GB/s")
+    >>> find_accelerator_id("16 GiB, 960 GB/s")
     '16384 MiB, 960 GB/s'
     """
     if custom_values := _parse_custom_gpu(name):
@@ -315,27 +315,27 @@ def accelerator_id(name: str) -> str:
     return data_files.find_id_by_alias(*ACCELERATORS, name, "an accelerator")
 
 
-def gpu_id_of_card_or_system(name: str) -> str:
+def find_gpu_id_by_gpu_or_system(name: str) -> str:
     """Return the catalog id of an accelerator, given by its name or that of its system.
 
-    >>> gpu_id_of_card_or_system("H100"), gpu_id_of_card_or_system("GB200 NVL72")
+    >>> find_gpu_id_by_gpu_or_system("H100"), find_gpu_id_by_gpu_or_system("GB200 NVL72")
     ('h100-sxm5-80', 'gb200-gpu')
     """
     try:
-        return accelerator_id(name)
+        return find_accelerator_id(name)
     except LookupError:
-        system = data_files.load_ids_by_alias(*SYSTEMS).get(data_files.normalize_name(name))
+        system = data_files.load_ids_by_alias(*SYSTEMS).get(data_files.normalize_catalog_name(name))
         if system is None:
             raise
-        return str(data_files.load_table(*SYSTEMS)[system]["accelerator"])
+        return str(data_files.load_table_entries_by_id(*SYSTEMS)[system]["accelerator"])
 
 
-def system_id(name: str) -> str:
+def find_system_id(name: str) -> str:
     """Return the catalog id of a system; raises LookupError with the closest ids."""
     return data_files.find_id_by_alias(*SYSTEMS, name, "a system")
 
 
-def network_part_id(name: str) -> str:
+def find_network_part_id(name: str) -> str:
     """Return the catalog id of a network part; raises LookupError with the closest ids."""
     return data_files.find_id_by_alias(*NETWORK_PARTS, name, "a network part")
 
@@ -350,24 +350,28 @@ def find_accelerator(name: str) -> Accelerator:
     if values:
         size = _format_custom_gpu_value("memory", values["memory"])
         return Accelerator(
-            accelerator_id(name), f"own {size} card", kind=OWN_CARD, pcie_generation=4, **values
+            find_accelerator_id(name),
+            f"own {size} card",
+            kind=OWN_CARD,
+            pcie_generation=4,
+            **values,
         )
-    row = data_files.load_table(*ACCELERATORS)[accelerator_id(name)]
-    return Accelerator(**_to_base_units(row, _ACCELERATOR_UNITS))
+    row = data_files.load_table_entries_by_id(*ACCELERATORS)[find_accelerator_id(name)]
+    return Accelerator(**_convert_row_to_base_units(row, _ACCELERATOR_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_system(name: str) -> System:
     """Return the system for an id or common name; raises LookupError."""
-    row = data_files.load_table(*SYSTEMS)[system_id(name)]
-    return System(**_to_base_units(row, _SYSTEM_UNITS))
+    row = data_files.load_table_entries_by_id(*SYSTEMS)[find_system_id(name)]
+    return System(**_convert_row_to_base_units(row, _SYSTEM_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_network_part(name: str) -> NetworkPart:
     """Return the network part for an id or common name; raises LookupError."""
-    row = data_files.load_table(*NETWORK_PARTS)[network_part_id(name)]
-    fields = _to_base_units(row, _NETWORK_UNITS)
+    row = data_files.load_table_entries_by_id(*NETWORK_PARTS)[find_network_part_id(name)]
+    fields = _convert_row_to_base_units(row, _NETWORK_UNITS)
     throughput = fields.pop("throughput", None)
     if "bandwidth" not in fields:
         fields["bandwidth"] = throughput or fields.get("port_rate")
@@ -378,28 +382,32 @@ def find_network_part(name: str) -> NetworkPart:
 def find_reference_design(name: str) -> ReferenceDesign:
     """Return the reference architecture for an id; raises LookupError."""
     key = data_files.find_id_by_alias(*_DESIGNS, name, "a reference architecture")
-    row = data_files.load_table(*_DESIGNS)[key]
-    return ReferenceDesign(**data_files.pick_fields(row, ReferenceDesign))
+    row = data_files.load_table_entries_by_id(*_DESIGNS)[key]
+    return ReferenceDesign(**data_files.pick_dataclass_fields(row, ReferenceDesign))
 
 
 def list_accelerators() -> tuple[Accelerator, ...]:
-    return tuple(find_accelerator(key) for key in data_files.load_table(*ACCELERATORS))
+    return tuple(
+        find_accelerator(key) for key in data_files.load_table_entries_by_id(*ACCELERATORS)
+    )
 
 
 def list_systems() -> tuple[System, ...]:
-    return tuple(find_system(key) for key in data_files.load_table(*SYSTEMS))
+    return tuple(find_system(key) for key in data_files.load_table_entries_by_id(*SYSTEMS))
 
 
 def list_reference_designs() -> tuple[ReferenceDesign, ...]:
-    return tuple(find_reference_design(key) for key in data_files.load_table(*_DESIGNS))
+    return tuple(
+        find_reference_design(key) for key in data_files.load_table_entries_by_id(*_DESIGNS)
+    )
 
 
-def find_reference_design_for(system: str, switch: str = "") -> ReferenceDesign | None:
+def find_reference_design_for_system(system: str, switch: str = "") -> ReferenceDesign | None:
     """Return the published design for a system, preferably with that switch.
 
-    >>> find_reference_design_for("gb200-nvl72").nodes_per_unit
+    >>> find_reference_design_for_system("gb200-nvl72").nodes_per_unit
     8
-    >>> [find_reference_design_for("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
+    >>> [find_reference_design_for_system("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
     [64, 72]
     """
     matching_designs = [d for d in list_reference_designs() if system in d.systems]
@@ -408,14 +416,16 @@ def find_reference_design_for(system: str, switch: str = "") -> ReferenceDesign 
 
 
 def list_network_parts() -> tuple[NetworkPart, ...]:
-    return tuple(find_network_part(key) for key in data_files.load_table(*NETWORK_PARTS))
+    return tuple(
+        find_network_part(key) for key in data_files.load_table_entries_by_id(*NETWORK_PARTS)
+    )
 
 
 class FieldInBaseUnit(NamedTuple):
     """The dataclass field for a TOML key, and the factor to its base unit."""
 
-    name: str
-    factor: float
+    field_name: str
+    factor_to_base_unit: float
 
 
 _ACCELERATOR_UNITS: dict[str, FieldInBaseUnit] = {
@@ -465,16 +475,18 @@ def field_of_toml_key(key: str) -> str:
     ('bf16', 'launch_year')
     """
     fields = {**_NETWORK_UNITS, **_SYSTEM_UNITS, **_ACCELERATOR_UNITS}
-    return fields[key].name if key in fields else key
+    return fields[key].field_name if key in fields else key
 
 
-def _to_base_units(row: dict[str, Any], fields: dict[str, FieldInBaseUnit]) -> dict[str, Any]:
+def _convert_row_to_base_units(
+    row: dict[str, Any], fields: dict[str, FieldInBaseUnit]
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in row.items():
         if field := fields.get(
             key
         ):  # Without the floating-point error of scaling with a power of ten.
-            values[field.name] = float(f"{value * field.factor:.12g}")
+            values[field.field_name] = float(f"{value * field.factor_to_base_unit:.12g}")
         elif key not in _NO_FIELDS:
             values[key] = tuple(value) if isinstance(value, list) else value
     return values | {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
@@ -542,12 +554,12 @@ class SalesUnit(NamedTuple):
     kind: str
 
 
-def sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
+def list_sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
     """Return the units that can be bought, smallest first: cards, boards or racks.
 
-    >>> sales_units(find_accelerator("H200"))
+    >>> list_sales_units(find_accelerator("H200"))
     (SalesUnit(gpus=4, kind='board'), SalesUnit(gpus=8, kind='board'))
-    >>> [sales_units(find_accelerator(n))[0].kind for n in ("b300-sxm", "gb200-gpu", "l40s")]
+    >>> [list_sales_units(find_accelerator(n))[0].kind for n in ("b300-sxm", "gb200-gpu", "l40s")]
     ['board', 'rack', 'card']
     """
     if "72-GPU" in gpu.interconnect:
@@ -568,7 +580,7 @@ def round_up_to_sales_unit(gpu: Accelerator, count: int) -> SalesUnit:
     >>> round_up_to_sales_unit(find_accelerator("gb200-gpu"), 73)
     SalesUnit(gpus=144, kind='rack')
     """
-    units = sales_units(gpu)
+    units = list_sales_units(gpu)
     unit = next((u for u in units if u.gpus >= count), units[-1])
     return SalesUnit(-(-count // unit.gpus) * unit.gpus, unit.kind)
 
@@ -591,4 +603,4 @@ _SOLD_IN = {"card": "as cards", "module": "as modules", "board": "on boards", "r
 
 def largest_sales_unit_size(gpu: Accelerator) -> int:
     """Return the sales unit for a large job: a card, a board or a rack."""
-    return sales_units(gpu)[-1].gpus
+    return list_sales_units(gpu)[-1].gpus

@@ -19,14 +19,14 @@ _PASSES: dict[Collective, int] = {
 }
 
 
-def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
+def bytes_sent_per_rank(operation: Collective, ranks: int, message_bytes: float) -> float:
     """Bytes that one rank sends in a ring, in one direction.
 
     2(n−1)/n·S for all-reduce, (n−1)/n·S for all-gather, reduce-scatter and
     all-to-all, S for broadcast. S is the whole buffer: the reduced data, the
     gathered result, or the data that one rank exchanges; of n ranks. From nccl-tests.
 
-    >>> bytes_sent("all_reduce", 8, 1e9)
+    >>> bytes_sent_per_rank("all_reduce", 8, 1e9)
     1750000000.0
     """
     if ranks < 1:
@@ -34,23 +34,25 @@ def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
     if ranks == 1:
         return 0.0
     if operation == "broadcast":
-        return message
-    return _PASSES[operation] * (ranks - 1) * message / ranks
+        return message_bytes
+    return _PASSES[operation] * (ranks - 1) * message_bytes / ranks
 
 
-def data_parallel_bytes(parameters: float, bytes_per_value: float, zero_stage: int = 0) -> float:
+def data_parallel_bytes_per_rank(
+    parameters: float, bytes_per_value: float, zero_stage: int = 0
+) -> float:
     """Bytes sent per rank and step for gradients and weights, many ranks.
 
     2Ψ·W for plain data parallelism and ZeRO 1 and 2 (reduce-scatter and all-gather, or an
     all-reduce); 3Ψ·W for ZeRO 3, which gathers weights twice. From zero, section 7.
 
-    >>> data_parallel_bytes(7.5e9, 2)
+    >>> data_parallel_bytes_per_rank(7.5e9, 2)
     30000000000.0
     """
     return (3 if zero_stage == 3 else 2) * parameters * bytes_per_value
 
 
-def tensor_parallel_microbatch_bytes(layers: int, message: float, ranks: int) -> float:
+def tensor_parallel_microbatch_bytes(layers: int, message_bytes: float, ranks: int) -> float:
     """Bytes sent per rank for one micro-batch, forward and backward.
 
     Four all-reduces per layer (two forward, two backward) of the activations b·s·h·W; sequence
@@ -59,10 +61,10 @@ def tensor_parallel_microbatch_bytes(layers: int, message: float, ranks: int) ->
     >>> tensor_parallel_microbatch_bytes(1, 1e6, 2)
     4000000.0
     """
-    return layers * 4 * bytes_sent("all_reduce", ranks, message)
+    return layers * 4 * bytes_sent_per_rank("all_reduce", ranks, message_bytes)
 
 
-def pipeline_bytes(message: float, sender_ranks: int = 1) -> float:
+def pipeline_bytes(message_bytes: float, sender_ranks: int = 1) -> float:
     """Bytes per micro-batch over one stage boundary in one direction.
 
     b·s·h·W, divided by the tensor-parallel ranks that each send their part. From megatron-2021,
@@ -71,23 +73,26 @@ def pipeline_bytes(message: float, sender_ranks: int = 1) -> float:
     >>> pipeline_bytes(1e6, 8)
     125000.0
     """
-    return message / sender_ranks
+    return message_bytes / sender_ranks
 
 
 def expert_parallel_bytes(
-    tokens: float, experts_per_token: float, hidden: int, bytes_per_value: float
+    tokens_per_rank: float,
+    experts_per_token: float,
+    hidden: int,
+    dispatch_and_combine_bytes_per_value: float,
 ) -> float:
     """Bytes sent per rank and layer to remote experts and back, one pass.
 
     T·k·h·(W_dispatch + W_combine) when no expert is local.
 
-    `bytes_per_value` are of dispatch and combine together [B]. From deepseek-insights, section
+    `dispatch_and_combine_bytes_per_value` are of dispatch and combine together [B]. From deepseek-insights, section
     2.3.2.
 
     >>> expert_parallel_bytes(32, 9, 7000, 3)
     6048000
     """
-    return tokens * experts_per_token * hidden * bytes_per_value
+    return tokens_per_rank * experts_per_token * hidden * dispatch_and_combine_bytes_per_value
 
 
 # How latency and transfer, or two tiers of links, combine: 1 means one after the other,
@@ -157,7 +162,7 @@ class LinkTime(NamedTuple):
     transfer: float
 
     @property
-    def overlapped(self) -> float:
+    def overlapped_sum(self) -> float:
         return _combine_overlapping_times(self.latency, self.transfer, OVERLAP)
 
 
@@ -168,7 +173,9 @@ def find_link_model(name: str) -> LinkModel:
     >>> find_link_model("nvlink-4").share
     0.973
     """
-    fields = data_files.pick_fields(data_files.load_table("links.toml", "link")[name], LinkModel)
+    fields = data_files.pick_dataclass_fields(
+        data_files.load_table_entries_by_id("links.toml", "link")[name], LinkModel
+    )
     latencies = {latency: fields[latency] * 1e-6 for latency in ("base", "step", "ramp")}
     return LinkModel(**fields | latencies)
 
@@ -206,13 +213,13 @@ def _bridge_link(gpu: Accelerator) -> InnerLink | None:
     return InnerLink(find_link_model(name), gpu.nvlink)
 
 
-def gpu_interconnect(
-    gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", gpus_per_domain: int = 0
+def build_gpu_interconnect(
+    gpu: Accelerator, nic_rate: float = 50e9, nic_id: str = "infiniband", gpus_per_domain: int = 0
 ) -> Interconnect:
     """Return the links of a GPU: the inner links and one network adapter per GPU.
 
     Its PCIe lanes are the link without NVLink, and beyond a bridge. `nic_rate` is one way [B/s]:
-    50 GB/s is NDR; `nic` an id of links.toml; 0 `gpus_per_domain` are 72 for a rack-wide domain,
+    50 GB/s is NDR; `nic_id` an id of links.toml; 0 `gpus_per_domain` are 72 for a rack-wide domain,
     and 8 otherwise.
     """
     bridge = _bridge_link(gpu)
@@ -222,7 +229,7 @@ def gpu_interconnect(
         find_link_within_server(gpu),
         rate,
         size,
-        find_link_model(nic),
+        find_link_model(nic_id),
         nic_rate,
         bridge,
         gpu.bridged_gpus or 1,
@@ -232,7 +239,7 @@ def gpu_interconnect(
 def collective_time(
     operation: Collective,
     ranks: int,
-    message: float,
+    message_bytes: float,
     fabric: Interconnect,
     groups_per_domain: int = 1,
 ) -> float:
@@ -247,66 +254,70 @@ def collective_time(
     tensor parallelism fills the domain. From nccl-tests, ml-engineering.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> fabric = gpu_interconnect(find_accelerator("H100"))
+    >>> fabric = build_gpu_interconnect(find_accelerator("H100"))
     >>> round(collective_time("all_reduce", 8, 512 * 2**20, fabric) * 1e3, 2)
     2.26
     """
-    if ranks <= 1 or message <= 0:
+    if ranks <= 1 or message_bytes <= 0:
         return 0.0
     ranks_per_domain = max(1, min(ranks, fabric.domain // max(1, groups_per_domain)))
     groups = math.ceil(ranks / ranks_per_domain)
-    inner = link_time_within_domain(
-        operation, ranks_per_domain, message, fabric, groups_per_domain
-    ).overlapped
+    inner = time_within_domain(
+        operation, ranks_per_domain, message_bytes, fabric, groups_per_domain
+    ).overlapped_sum
     if groups == 1:
         return inner
-    outer = inter_domain_time(operation, ranks_per_domain, groups, message, fabric)
+    outer = time_between_domains(operation, ranks_per_domain, groups, message_bytes, fabric)
     return _combine_overlapping_times(inner, outer, TIERS)
 
 
 def engine_collective_time(
-    operation: Collective, ranks: int, message: float, fabric: Interconnect, latency: float
+    operation: Collective, ranks: int, message_bytes: float, fabric: Interconnect, latency: float
 ) -> float:
     """Time of one collective with the kernels of an inference engine [s].
 
     Same as `collective_time`, but with `latency` and a quarter of a microsecond per hop
     instead of the library's values if all ranks share a domain.
     """
-    if ranks <= 1 or message <= 0:
+    if ranks <= 1 or message_bytes <= 0:
         return 0.0
     if ranks > fabric.domain:
-        return collective_time(operation, ranks, message, fabric)
-    transfer = link_time_within_domain(operation, ranks, message, fabric).transfer
-    return LinkTime(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer).overlapped
+        return collective_time(operation, ranks, message_bytes, fabric)
+    transfer = time_within_domain(operation, ranks, message_bytes, fabric).transfer
+    return LinkTime(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer).overlapped_sum
 
 
 def send_time(
-    message: float, fabric: Interconnect, *, outside: bool = False, bridged: bool = False
+    message_bytes: float,
+    fabric: Interconnect,
+    *,
+    crosses_domains: bool = False,
+    uses_bridge: bool = False,
 ) -> float:
     """Time to send a message from one GPU to another, in or outside of its domain [s].
 
-    `bridged`: to one that a bridge joins to it, where the cards have bridges.
+    `uses_bridge`: to one that a bridge joins to it, where the cards have bridges.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> fabric = gpu_interconnect(find_accelerator("H100"))
-    >>> send_time(1e6, fabric) < send_time(1e6, fabric, outside=True)
+    >>> fabric = build_gpu_interconnect(find_accelerator("H100"))
+    >>> send_time(1e6, fabric) < send_time(1e6, fabric, crosses_domains=True)
     True
     """
-    if message <= 0:
+    if message_bytes <= 0:
         return 0.0
-    inner = fabric.find_inner_link(fabric.bridged_gpus if bridged else fabric.domain)
-    link, rate = (fabric.nic, fabric.nic_rate) if outside else inner
+    inner = fabric.find_inner_link(fabric.bridged_gpus if uses_bridge else fabric.domain)
+    link, rate = (fabric.nic, fabric.nic_rate) if crosses_domains else inner
     if link is None or rate <= 0:
         raise ValueError("GPUs of different domains need a network")
     if link.id == "mesh":
         rate /= fabric.domain - 1
-    return _link_time(link, 1, message / (rate * link.share)).overlapped
+    return _link_time(link, 1, message_bytes / (rate * link.share)).overlapped_sum
 
 
-def link_time_within_domain(
+def time_within_domain(
     operation: Collective,
     ranks: int,
-    message: float,
+    message_bytes: float,
     fabric: Interconnect,
     groups_per_domain: int = 1,
 ) -> LinkTime:
@@ -328,7 +339,9 @@ def link_time_within_domain(
         rate *= _ALLTOALL_SHARE
     elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
         rate *= link.switch_gain
-    bytes_moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
+    bytes_moved = (
+        bytes_sent_per_rank(operation, ranks, message_bytes) + _LOCAL_COPY * message_bytes / ranks
+    )
     return _link_time(link, _count_hops(operation, ranks), bytes_moved / rate)
 
 
@@ -339,19 +352,23 @@ def _count_hops(operation: Collective, ranks: int) -> float:
     return (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
 
 
-def inter_domain_time(
-    operation: Collective, ranks_per_domain: int, groups: int, message: float, fabric: Interconnect
+def time_between_domains(
+    operation: Collective,
+    ranks_per_domain: int,
+    groups: int,
+    message_bytes: float,
+    fabric: Interconnect,
 ) -> float:
     """Time of the part between domains, where every GPU uses its own adapter."""
     link = fabric.nic
     if link is None or fabric.nic_rate <= 0:
         raise ValueError(f"{ranks_per_domain * groups} GPUs need a network beyond one domain")
     if operation == "alltoall":
-        bytes_moved = message * (groups - 1) / groups
+        bytes_moved = message_bytes * (groups - 1) / groups
     else:
-        bytes_moved = bytes_sent(operation, groups, message / ranks_per_domain)
+        bytes_moved = bytes_sent_per_rank(operation, groups, message_bytes / ranks_per_domain)
     hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
-    return _link_time(link, hops, bytes_moved / (fabric.nic_rate * link.share)).overlapped
+    return _link_time(link, hops, bytes_moved / (fabric.nic_rate * link.share)).overlapped_sum
 
 
 def _link_time(link: LinkModel, hops: float, wire_time: float) -> LinkTime:
@@ -365,10 +382,10 @@ def _combine_overlapping_times(first: float, second: float, power: float) -> flo
     return total
 
 
-def bus_bandwidth(operation: Collective, ranks: int, message: float, seconds: float) -> float:
+def bus_bandwidth(operation: Collective, ranks: int, message_bytes: float, seconds: float) -> float:
     """Rate that nccl-tests prints as busbw: bytes sent per rank over time [B/s].
 
     >>> bus_bandwidth("all_reduce", 8, 1e9, 0.004)
     437500000000.0
     """
-    return bytes_sent(operation, ranks, message) / seconds
+    return bytes_sent_per_rank(operation, ranks, message_bytes) / seconds

@@ -11,7 +11,7 @@ class FatTree:
     """One plane of a fat tree; links are counted once each.
 
     Ports of a leaf that would not spread evenly stay unused. `pods` are the groups of leaves and
-    spines that cores join; 1 below three tiers. `links_to_nodes` are the links that the fullest
+    spines that cores join; 1 below three tiers. `fullest_leaf_links_to_nodes` are the links that the fullest
     leaf has to nodes if they are fewer than its ports for them; 0 if they are as many.
     """
 
@@ -23,7 +23,7 @@ class FatTree:
     downlinks_per_leaf: int
     uplinks_per_leaf: int
     pods: int = 1
-    links_to_nodes: int = 0
+    fullest_leaf_links_to_nodes: int = 0
 
     @property
     def switches(self) -> int:
@@ -41,7 +41,7 @@ class FatTree:
     @property
     def oversubscription(self) -> float:
         """Return links of a leaf towards nodes over links towards spines; 1 is non-blocking."""
-        downlinks = self.links_to_nodes or self.downlinks_per_leaf
+        downlinks = self.fullest_leaf_links_to_nodes or self.downlinks_per_leaf
         return downlinks / self.uplinks_per_leaf if self.spines else 1.0
 
 
@@ -83,25 +83,27 @@ def fewest_even_spines(leaves: int, uplinks_per_leaf: int, ports: int) -> int | 
     return None
 
 
-def uplink_counts(ports: int, oversubscription: float, links_to_nodes: int = 0) -> range:
+def list_allowed_uplink_counts(
+    ports: int, oversubscription: float, fullest_leaf_links_to_nodes: int = 0
+) -> range:
     """Return the uplink counts that keep the ratio of a leaf, largest first.
 
-    A leaf has `links_to_nodes`, or all that its ports allow if 0.
+    A leaf has `fullest_leaf_links_to_nodes`, or all that its ports allow if 0.
 
-    >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0)), list(uplink_counts(64, 2.0, 38))
-    ([32], [22, 21], [22, 21, 20, 19])
+    >>> list(list_allowed_uplink_counts(64, 2.0)), list(list_allowed_uplink_counts(64, 2.0, 38))
+    ([22, 21], [22, 21, 20, 19])
     """
     leaf = split_leaf_ports(ports, oversubscription)
-    fewest = max(1, math.ceil((links_to_nodes or leaf.down) / oversubscription - 1e-9))
+    fewest = max(1, math.ceil((fullest_leaf_links_to_nodes or leaf.down) / oversubscription - 1e-9))
     return range(leaf.up, min(fewest, leaf.up) - 1, -1)
 
 
 def build_two_tier_tree(
-    leaves: int, ports: int, oversubscription: float = 1.0, links_to_nodes: int = 0
+    leaves: int, ports: int, oversubscription: float = 1.0, fullest_leaf_links_to_nodes: int = 0
 ) -> FatTree | None:
     """Return a tree with every leaf connected to every spine; None if too large.
 
-    `links_to_nodes`: links of the fullest leaf to nodes, 0 if its ports for them are full. From
+    `fullest_leaf_links_to_nodes`: links of the fullest leaf to nodes, 0 if its ports for them are full. From
     superpod-h100, table 4.
 
     >>> build_two_tier_tree(32, 64).spines, build_two_tier_tree(8, 64, 2.0).spines
@@ -109,24 +111,35 @@ def build_two_tier_tree(
     """
     down = split_leaf_ports(ports, oversubscription).down
     trees = [
-        FatTree(2, ports, leaves, spines, 0, down, up, links_to_nodes=links_to_nodes)
-        for up in uplink_counts(ports, oversubscription, links_to_nodes)
+        FatTree(
+            2,
+            ports,
+            leaves,
+            spines,
+            0,
+            down,
+            up,
+            fullest_leaf_links_to_nodes=fullest_leaf_links_to_nodes,
+        )
+        for up in list_allowed_uplink_counts(ports, oversubscription, fullest_leaf_links_to_nodes)
         if (spines := fewest_even_spines(leaves, up, ports)) is not None
     ]
-    return _fewest_switches(trees, links_to_nodes)
+    return _tree_with_fewest_switches(trees, fullest_leaf_links_to_nodes)
 
 
-def _fewest_switches(trees: list[FatTree], links_to_nodes: int) -> FatTree | None:
+def _tree_with_fewest_switches(
+    trees: list[FatTree], fullest_leaf_links_to_nodes: int
+) -> FatTree | None:
     """Return the tree with the fewest switches, and then links where leaves are not full."""
 
     def count_parts(tree: FatTree) -> tuple[int, int]:
-        return tree.switches, tree.uplinks_per_leaf if links_to_nodes else 0
+        return tree.switches, tree.uplinks_per_leaf if fullest_leaf_links_to_nodes else 0
 
     return min(trees, key=count_parts, default=None)
 
 
 def build_three_tier_tree(
-    leaves: int, ports: int, oversubscription: float = 1.0, links_to_nodes: int = 0
+    leaves: int, ports: int, oversubscription: float = 1.0, fullest_leaf_links_to_nodes: int = 0
 ) -> FatTree | None:
     """Return a tree of pods connected by core switches; None if too large.
 
@@ -146,11 +159,21 @@ def build_three_tier_tree(
         return None
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
     trees = [
-        FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods, links_to_nodes)
-        for up in uplink_counts(ports, oversubscription, links_to_nodes)
+        FatTree(
+            3,
+            ports,
+            leaves,
+            pods * spines,
+            spines * cores,
+            down,
+            up,
+            pods,
+            fullest_leaf_links_to_nodes,
+        )
+        for up in list_allowed_uplink_counts(ports, oversubscription, fullest_leaf_links_to_nodes)
         if (spines := fewest_even_spines(-(-leaves // pods), up, half)) is not None
     ]
-    return _fewest_switches(trees, links_to_nodes)
+    return _tree_with_fewest_switches(trees, fullest_leaf_links_to_nodes)
 
 
 def build_single_switch(endpoints: int, ports: int) -> FatTree | None:
@@ -168,11 +191,11 @@ def build_fat_tree(
     ports: int,
     oversubscription: float = 1.0,
     tiers: int = 0,
-    links_to_nodes: int = 0,
+    fullest_leaf_links_to_nodes: int = 0,
 ) -> FatTree | None:
     """Return the tree with the fewest tiers for `leaves`, or with `tiers` tiers.
 
-    None if there are too many leaves. `links_to_nodes`: those of the fullest leaf, 0 if its
+    None if there are too many leaves. `fullest_leaf_links_to_nodes`: those of the fullest leaf, 0 if its
     ports for them are full.
 
     >>> build_fat_tree(32, 64).tiers, build_fat_tree(128, 64).tiers, build_fat_tree(5000, 64)
@@ -180,7 +203,7 @@ def build_fat_tree(
     """
     builders = {2: build_two_tier_tree, 3: build_three_tier_tree}
     for wanted in (tiers,) if tiers else (2, 3):
-        tree = builders[wanted](leaves, ports, oversubscription, links_to_nodes)
+        tree = builders[wanted](leaves, ports, oversubscription, fullest_leaf_links_to_nodes)
         if tree is not None:
             return tree
     return None

@@ -182,8 +182,8 @@ _NOT_STATED = "No source that we trust states it."
 class PartValue:
     """One value of a part.
 
-    `number` is in the base unit of its field; `words` is the text shown, `other_convention` the
-    same value in another one: sparse for dense, both ways for one way. `reason` says
+    `number` is in the base unit of its field; `formatted_value` is the text shown, `other_convention` the
+    same value in another one: sparse for dense, both ways for one way. `missing_reason` says
     why a value is unknown, or why the part has none (absent). `sources` are where it was
     read on `read_on`; `has_own_source` is whether they are for it alone. `unverified` is
     whether there is no primary source.
@@ -191,9 +191,9 @@ class PartValue:
 
     field: CatalogField
     number: float | str | None
-    words: str
+    formatted_value: str
     other_convention: str = ""
-    reason: str = ""
+    missing_reason: str = ""
     state: State = "known"
     sources: tuple[str, ...] = ()
     read_on: dt.date | None = None
@@ -214,7 +214,7 @@ class CatalogPart:
     year: int | None
     note: str
     values: tuple[PartValue, ...]
-    entry: Entry
+    catalog_entry: Entry
     aliases: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> PartValue:
@@ -228,7 +228,7 @@ class CatalogPart:
         return next((value for value in self.values if value.name == name), None)
 
     @property
-    def groups(self) -> dict[str, list[PartValue]]:
+    def values_by_group(self) -> dict[str, list[PartValue]]:
         groups: dict[str, list[PartValue]] = {}
         for value in self.values:
             groups.setdefault(value.field.group, []).append(value)
@@ -241,7 +241,7 @@ class CatalogPart:
         return tuple(dict.fromkeys(source for value in values for source in value.sources))
 
     @property
-    def missing(self) -> tuple[PartValue, ...]:
+    def missing_values(self) -> tuple[PartValue, ...]:
         return tuple(v for v in self.values if v.state == "unknown")
 
 
@@ -286,7 +286,7 @@ def _build_part(entry: Entry) -> CatalogPart:
         kind, table = "system", catalog.SYSTEMS
     else:
         kind, table = "accelerator", catalog.ACCELERATORS
-    row = data_files.load_table(*table)[entry.id]
+    row = data_files.load_table_entries_by_id(*table)[entry.id]
     builder = _PartBuilder(entry, row)
     values = [builder.build_value(field) for field in FIELDS[kind]]
     return CatalogPart(
@@ -297,7 +297,7 @@ def _build_part(entry: Entry) -> CatalogPart:
         year=getattr(entry, "launch_year", None),
         note=entry.note,
         values=tuple(v for v in values if v is not None),
-        entry=entry,
+        catalog_entry=entry,
         aliases=tuple(row.get("aliases", ())),
     )
 
@@ -305,9 +305,9 @@ def _build_part(entry: Entry) -> CatalogPart:
 class ValueSource(NamedTuple):
     """Where and when a value was read, and whether for this value of its part alone."""
 
-    addresses: tuple[str, ...]
+    urls: tuple[str, ...]
     read_on: dt.date
-    is_of_value_alone: bool
+    is_for_this_value_alone: bool
 
 
 class _PartBuilder:
@@ -328,23 +328,25 @@ class _PartBuilder:
         return PartValue(
             field=field,
             number=number,
-            words=_format_field_value(field, number),
+            formatted_value=_format_field_value(field, number),
             other_convention=self._format_other_convention(field, number),
-            sources=source.addresses,
+            sources=source.urls,
             read_on=source.read_on,
-            has_own_source=source.is_of_value_alone,
-            unverified=field.name in self._unverified and not source.is_of_value_alone,
+            has_own_source=source.is_for_this_value_alone,
+            unverified=field.name in self._unverified and not source.is_for_this_value_alone,
         )
 
     def _find_source(self, name: str) -> ValueSource:
         row = self._row
         for cited in row.get("cited", ()):
             if name in cited["values"]:
-                return ValueSource((cited["source"],), cited["read_on"], is_of_value_alone=True)
+                return ValueSource(
+                    (cited["source"],), cited["read_on"], is_for_this_value_alone=True
+                )
         if name in {"driver_memory", "engine_memory"} or self._is_driver_reading(name):
             addresses = tuple(row["memory_source"])
-            return ValueSource(addresses, row["memory_read_on"], is_of_value_alone=True)
-        return ValueSource(self._entry.source, row["read_on"], is_of_value_alone=False)
+            return ValueSource(addresses, row["memory_read_on"], is_for_this_value_alone=True)
+        return ValueSource(self._entry.source, row["read_on"], is_for_this_value_alone=False)
 
     def _is_driver_reading(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
@@ -356,7 +358,7 @@ class _PartBuilder:
         if field.name == "driver_memory":
             reason = _NO_LISTING
         reason = self._unknown.get(field.name) or reason
-        return PartValue(field, None, "unknown", reason=reason, state="unknown")
+        return PartValue(field, None, "unknown", missing_reason=reason, state="unknown")
 
     def _absent_value(self, field: CatalogField) -> PartValue | None:
         """Return a value that the part is known to lack, with the reason; else None."""
@@ -370,7 +372,9 @@ class _PartBuilder:
             words, reason = "none", "Cards of this kind connect over PCIe only."
         elif field.name == "pcie_generation" and entry.form_factor == "cloud-only":
             words, reason = "not sold", "It is rented as part of a machine."
-        return PartValue(field, None, words, reason=reason, state="absent") if words else None
+        return (
+            PartValue(field, None, words, missing_reason=reason, state="absent") if words else None
+        )
 
     def _format_other_convention(self, field: CatalogField, number: Any) -> str:
         if field.convention == "one way":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from app.estimator import data_files
-from app.estimator.hardware.catalog import Accelerator, accelerator_id
+from app.estimator.hardware.catalog import Accelerator, find_accelerator_id
 from app.estimator.hardware.part_values import find_part
 from app.estimator.units import NBSP, format_number, format_value
 
@@ -29,17 +29,17 @@ class PriceFileError(ValueError):
 class PartPrice:
     """The price of one part on a date, from the operator's file."""
 
-    part: str
+    part_id: str
     amount: float
     currency: str
     billing_period: BillingPeriod
     day: dt.date
 
     @property
-    def words(self) -> str:
+    def formatted_price(self) -> str:
         r"""Return the price with its unit.
 
-        >>> PartPrice("h100-sxm5-80", 4.2, "USD", "hour", dt.date(2026, 11, 1)).words
+        >>> PartPrice("h100-sxm5-80", 4.2, "USD", "hour", dt.date(2026, 11, 1)).formatted_price
         '4.2\xa0USD/h'
         """
         unit = f"{self.currency}/h" if self.billing_period == "hour" else self.currency
@@ -53,8 +53,8 @@ class PriceList:
     prices: tuple[PartPrice, ...] = ()
     problem: str = ""
 
-    def prices_of_part(self, part_id: str) -> dict[BillingPeriod, PartPrice]:
-        return {price.billing_period: price for price in self.prices if price.part == part_id}
+    def prices_of_part_by_period(self, part_id: str) -> dict[BillingPeriod, PartPrice]:
+        return {price.billing_period: price for price in self.prices if price.part_id == part_id}
 
 
 def load_price_list(path: str) -> PriceList:
@@ -102,10 +102,10 @@ def _parse_prices(text: str) -> tuple[PartPrice, ...]:
     prices: dict[tuple[str, BillingPeriod], PartPrice] = {}
     for index, row in enumerate(rows):
         price = _parse_price(row, functools.partial(_line_of_key, text, index))
-        if (price.part, price.billing_period) in prices:
-            message = f"“{price.part}” has two prices for “{price.billing_period}”."
+        if (price.part_id, price.billing_period) in prices:
+            message = f"“{price.part_id}” has two prices for “{price.billing_period}”."
             raise _PriceRowError(message, _line_of_key(text, index, "part"))
-        prices[price.part, price.billing_period] = price
+        prices[price.part_id, price.billing_period] = price
     return tuple(prices.values())
 
 
@@ -144,7 +144,7 @@ def _parse_part_id(name: Any, line: int) -> str:
     if isinstance(name, str) and find_part(name):
         return name
     try:
-        return accelerator_id(str(name))
+        return find_accelerator_id(str(name))
     except LookupError as error:
         nearest = str(error.args[0]).rpartition("; ")[2].rstrip(".")
         message = f"part is “{name}”; write the id of a part, {nearest}."
@@ -200,7 +200,7 @@ class RentalPrice:
     read_on: dt.date
 
     @property
-    def words(self) -> str:
+    def provider_and_date(self) -> str:
         """Return the provider and date of the price."""
         return f"{self.provider}'s on-demand list price of {self.read_on:%B %Y}"
 
@@ -211,7 +211,7 @@ def find_rental_price(accelerator: str) -> RentalPrice | None:
     >>> find_rental_price("h100-sxm5-80").provider, find_rental_price("groq-lpu-v1")
     ('Lambda', None)
     """
-    row = data_files.load_table("rents.toml", "rent").get(accelerator)
+    row = data_files.load_table_entries_by_id("rents.toml", "rent").get(accelerator)
     if row is None:
         return None
     source = row["source"][0]
@@ -226,7 +226,7 @@ def default_rental_price() -> RentalPrice:
     return rental_price
 
 
-def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
+def typed_or_list_price(gpu: Accelerator, typed_price: float | None) -> float | None:
     """Return the hourly price [USD/h]: as typed, else the list price, else None.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -234,16 +234,16 @@ def typed_or_list_price(gpu: Accelerator, typed: float | None) -> float | None:
     >>> typed_or_list_price(h100, 2.0), typed_or_list_price(h100, None)
     (2.0, 3.99)
     """
-    if typed is not None:
-        return typed
+    if typed_price is not None:
+        return typed_price
     rental_price = find_rental_price(gpu.id)
     return rental_price.usd_per_hour if rental_price else None
 
 
-def list_price_notes(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
+def list_price_source_notes(gpu: Accelerator, typed_price: float | None) -> tuple[str, ...]:
     """Return the source of the price, unless the user typed one."""
     rental_price = find_rental_price(gpu.id)
-    if typed is not None or rental_price is None:
+    if typed_price is not None or rental_price is None:
         return ()
     price = format_value(rental_price.usd_per_hour, "USD/h")
-    return (f"{price} is {rental_price.words} for the {gpu.name}; write what you pay.",)
+    return (f"{price} is {rental_price.provider_and_date} for the {gpu.name}; write what you pay.",)

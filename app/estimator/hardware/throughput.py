@@ -54,10 +54,10 @@ def find_sustained_shares(architecture: str) -> SustainedShares:
     >>> find_sustained_shares("Hopper").matmul_bf16
     0.627
     """
-    rows = data_files.load_table("training_rates.toml", "generation")
+    rows = data_files.load_table_entries_by_id("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
-    return SustainedShares(**data_files.pick_fields(row, SustainedShares))
+    return SustainedShares(**data_files.pick_dataclass_fields(row, SustainedShares))
 
 
 def compute_sustained_rates(
@@ -112,9 +112,9 @@ def _sustained_matmul_share(shares: SustainedShares, number_format: str) -> floa
 
 
 def matmul_time(
-    rows: float, inputs: float, outputs: float, matmul_rate: float, rates: SustainedRates
+    rows: float, input_width: float, output_width: float, matmul_rate: float, rates: SustainedRates
 ) -> float:
-    """Time of a product of `rows` × `inputs` with `inputs` × `outputs` [s].
+    """Time of a product of `rows` × `input_width` with `input_width` × `output_width` [s].
 
     The roofline with a rounded corner, (c³ + m³)^⅓: c = 2·m·n·k / rate, longer
     where few tiles leave multiprocessors idle; m = bytes of all three matrices in
@@ -127,10 +127,10 @@ def matmul_time(
     >>> round(matmul_time(8192, 8192, 8192, engine.matmul, engine) * 1e3, 3)
     1.781
     """
-    tiles = max(1.0, rows / _TILE) * max(1.0, outputs / _TILE)
-    compute_time = 2 * rows * inputs * outputs / matmul_rate
+    tiles = max(1.0, rows / _TILE) * max(1.0, output_width / _TILE)
+    compute_time = 2 * rows * input_width * output_width / matmul_rate
     compute_time *= 1 + _FILL * rates.multiprocessors / tiles
-    bytes_moved = 2 * (inputs * outputs + rows * (inputs + outputs))
+    bytes_moved = 2 * (input_width * output_width + rows * (input_width + output_width))
     memory_time = bytes_moved / rates.bandwidth
     time: float = (compute_time**3 + memory_time**3) ** (1 / 3)
     return time
@@ -150,21 +150,23 @@ def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
     return peak * weight_bytes / (2 * bandwidth)
 
 
-def routed_critical_batch(dense: float, experts: float, experts_per_token: float) -> float:
+def routed_critical_batch(
+    dense_critical_batch: float, experts: float, experts_per_token: float
+) -> float:
     """Tokens from which routed experts are bound by compute [token]: × E/k.
 
     >>> routed_critical_batch(300.0, 256, 8)
     9600.0
     """
-    return dense * experts / experts_per_token
+    return dense_critical_batch * experts / experts_per_token
 
 
-def roofline(flops_per_byte: float, peak: float, bandwidth: float) -> float:
+def roofline_rate(flops_per_byte: float, peak: float, bandwidth: float) -> float:
     """Highest rate at an arithmetic intensity [FLOP/s]: min(F, B·I).
 
     From williams-2009.
 
-    >>> roofline(100.0, 989e12, 3.35e12) / 1e12
+    >>> roofline_rate(100.0, 989e12, 3.35e12) / 1e12
     335.0
     """
     return min(peak, bandwidth * flops_per_byte)

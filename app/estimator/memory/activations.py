@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-from app.estimator.memory.model_states import DividedBytes
+from app.estimator.memory.model_states import TensorParallelBytes
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Mlp, TokenMixer
@@ -41,18 +41,18 @@ def gpt_layer_bytes(
 class SavedActivations:
     """Bytes per token that one layer saves.
 
-    `whole` is divided only by sequence parallelism, all but `layer_input` by tensor
+    `total` is divided only by sequence parallelism, all but `layer_input` by tensor
     parallelism. `layer_input` is all that full recomputation saves; `with_recomputed_products`
     is saved if every second product is recomputed.
     """
 
-    whole: float
+    total: float
     tensor_parallel_part: float
     scores_per_key: float
     statistics: float
     layer_input: float
     with_recomputed_products: float = 0.0
-    mlp_backward_temporary: float = 0.0
+    mlp_backward_bytes: float = 0.0
 
     def bytes_per_token(self, layout: ParallelLayout, sequence: int, recompute: str) -> float:
         """Return the bytes per token of this GPU's share of the sequence."""
@@ -63,12 +63,14 @@ class SavedActivations:
             return 2 * self.layer_input / split + self.with_recomputed_products / layout.tensor
         scores = 0.0 if recompute == "selective" else self.scores_per_key * sequence
         statistics = 0.0 if recompute == "selective" else self.statistics
-        saved = self.whole / split
+        saved = self.total / split
         return saved + (self.tensor_parallel_part + scores + statistics) / layout.tensor
 
 
 @functools.lru_cache(maxsize=8192)
-def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
+def compute_saved_activations(
+    layer: Layer, hidden: int, *, flash_attention: bool
+) -> SavedActivations:
     """Return what a layer saves per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and
@@ -76,17 +78,17 @@ def layer_saved_activations(layer: Layer, hidden: int, *, flash: bool) -> SavedA
     keeps one FP32 statistic per head instead of the scores. Derived as in
     Korthikanti (2022), section 4, for today's blocks.
     """
-    mixers = [_mixer_saved_bytes(mixer, flash=flash) for mixer in layer.mixers]
+    mixers = [_mixer_saved_bytes(mixer, flash_attention=flash_attention) for mixer in layer.mixers]
     mlp = _mlp_saved_bytes(layer.mlp, hidden)
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
     return SavedActivations(
-        whole=4.0 * hidden * halves + mlp.whole,
-        tensor_parallel_part=sum(m.tensor_parallel_part for m in mixers) + mlp.tensor_parallel_part,
+        total=4.0 * hidden * halves + mlp.total,
+        tensor_parallel_part=sum(m.tensor_parallel_part for m in mixers) + mlp.divided_part,
         scores_per_key=sum(mixer.scores_per_key for mixer in mixers),
         statistics=sum(mixer.statistics for mixer in mixers),
         layer_input=2.0 * hidden,
         with_recomputed_products=_saved_bytes_with_recomputed_products(layer),
-        mlp_backward_temporary=4.0 * _active_mlp_width(layer.mlp),
+        mlp_backward_bytes=4.0 * _active_mlp_width(layer.mlp),
     )
 
 
@@ -119,28 +121,30 @@ class MixerSavedBytes(NamedTuple):
     statistics: float = 0.0
 
 
-def _mixer_saved_bytes(mixer: TokenMixer, *, flash: bool) -> MixerSavedBytes:
+def _mixer_saved_bytes(mixer: TokenMixer, *, flash_attention: bool) -> MixerSavedBytes:
     if mixer.kind == "none":
         return MixerSavedBytes(0.0)
     if not mixer.heads:
         # Projections before and after the convolution, and the gated output.
-        projected_width = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
-        output_width = sum(m.inputs for m in mixer.matrices if m.name == "out")
+        projected_width = sum(
+            m.output_width for m in mixer.matrices if m.name in {"in", "qkv", "gate"}
+        )
+        output_width = sum(m.input_width for m in mixer.matrices if m.name == "out")
         return MixerSavedBytes(2.0 * (2 * projected_width + 2 * output_width))
     value_width = mixer.heads * mixer.value_dim
     query_width = mixer.heads * mixer.head_dim
     if mixer.kind == "latent":
-        latents = 2.0 * (mixer.query_rank + mixer.cache) * 2
+        latents = 2.0 * (mixer.query_rank + mixer.cache_elements_per_token) * 2
         expanded = mixer.heads * (mixer.head_dim + mixer.value_dim)
         saved = 2.0 * (query_width + expanded + value_width) + latents
     else:
-        saved = 2.0 * (query_width + mixer.cache + value_width)
-    if flash:
+        saved = 2.0 * (query_width + mixer.cache_elements_per_token + value_width)
+    if flash_attention:
         return MixerSavedBytes(saved, statistics=4.0 * mixer.heads)
     return MixerSavedBytes(saved, scores_per_key=4.0 * mixer.heads)
 
 
-def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> DividedBytes:
+def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> TensorParallelBytes:
     """Return what the MLP saves.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
@@ -148,25 +152,27 @@ def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> DividedBytes:
     """
     matrix_count = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return DividedBytes(whole=0.0, tensor_parallel_part=2.0 * matrix_count * mlp.width)
+        return TensorParallelBytes(total=0.0, divided_part=2.0 * matrix_count * mlp.width)
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
     routed = 2.0 * matrix_count * mlp.width * per_token
     divided = routed + 2.0 * matrix_count * mlp.shared_width
-    return DividedBytes(whole=router + copies, tensor_parallel_part=divided)
+    return TensorParallelBytes(total=router + copies, divided_part=divided)
 
 
-def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: float) -> float:
+def saved_logits_bytes(
+    tokens: float, vocabulary: float, tensor: int, bytes_per_logit: float
+) -> float:
     """Logits and what the loss saves of them: s·b·V·B / t.
 
     4 bytes is what HF models save (FP32 log-softmax), 10 at the peak of an unfused
     loss (16-bit logits, FP32 copy, FP32 log-softmax).
 
-    >>> logits_bytes(512, 128256, 1, 4)
+    >>> saved_logits_bytes(512, 128256, 1, 4)
     262668288.0
     """
-    return tokens * vocabulary * bytes_each / tensor
+    return tokens * vocabulary * bytes_per_logit / tensor
 
 
 # Families whose norm saves a second FP32 copy, and that add norms after each half.
@@ -181,15 +187,17 @@ def unfused_layer_saved_bytes_per_token(
     layer: Layer,
     sequence: float,
     *,
-    eager: bool = False,
+    saves_attention_scores: bool = False,
     dropout: bool = False,
 ) -> float:
     """Bytes per token that one layer saves for its backward pass.
 
-    `eager` materializes the attention scores, `dropout` adds its masks.
+    `saves_attention_scores` materializes the attention scores, `dropout` adds its masks.
     """
     saved = _unfused_norm_saved_bytes(model)
-    saved += _unfused_attention_saved_bytes(model, layer.mixer, sequence, eager, dropout)
+    saved += _unfused_attention_saved_bytes(
+        model, layer.mixer, sequence, saves_attention_scores, dropout
+    )
     saved += _unfused_mlp_saved_bytes(model, layer.mlp)
     masks = 2 if dropout and model.norm_terms == 2 else 0
     return saved + masks * 2 * model.hidden
@@ -211,17 +219,29 @@ def _unfused_norm_saved_bytes(model: Architecture) -> float:
 
 
 def _unfused_attention_saved_bytes(
-    model: Architecture, mixer: TokenMixer, sequence: float, eager: bool, dropout: bool
+    model: Architecture,
+    mixer: TokenMixer,
+    sequence: float,
+    saves_attention_scores: bool,
+    dropout: bool,
 ) -> float:
     query_width = mixer.heads * mixer.head_dim
     output_bytes = 2.0 * mixer.heads * mixer.value_dim
-    if not eager:
-        saved = 2 * query_width + 2 * mixer.cache + output_bytes + 4 * mixer.heads
+    if not saves_attention_scores:
+        saved = (
+            2 * query_width + 2 * mixer.cache_elements_per_token + output_bytes + 4 * mixer.heads
+        )
         return saved + _query_key_norm_saved_bytes(model, mixer)
     scores = mixer.heads * sequence
     dropout_bytes = 4 * scores if dropout else 0
     if model.norm_terms == 2:  # Older families stay in 16 bit.
-        return 2 * scores + dropout_bytes + 2 * query_width + 2 * mixer.cache + output_bytes
+        return (
+            2 * scores
+            + dropout_bytes
+            + 2 * query_width
+            + 2 * mixer.cache_elements_per_token
+            + output_bytes
+        )
     # Scores in FP32 and a 16-bit copy; keys and values are repeated for every query head.
     saved = 6 * scores + dropout_bytes + 6 * query_width + output_bytes
     return saved + _query_key_norm_saved_bytes(model, mixer)

@@ -31,13 +31,13 @@ def textbook_kv_cache_bytes_per_token(
     return 2 * layers * kv_heads * head_dim * element_bytes
 
 
-def round_up_to_blocks(tokens: float, block: int) -> int:
+def round_up_to_blocks(tokens: float, block_tokens: int) -> int:
     """Round tokens up to whole blocks of a paged cache.
 
     >>> round_up_to_blocks(100, 16)
     112
     """
-    return math.ceil(tokens / block) * block
+    return math.ceil(tokens / block_tokens) * block_tokens
 
 
 # Engines store the keys of an indexer in FP8 with one FP32 scale per 128, whatever the
@@ -45,9 +45,12 @@ def round_up_to_blocks(tokens: float, block: int) -> int:
 _INDEX_BYTES = 1 + 4 / 128
 
 
-def cached_elements(mixer: TokenMixer, bytes_per_element: float) -> float:
+def cache_elements_per_token_of_layer(mixer: TokenMixer, bytes_per_element: float) -> float:
     """Elements that a token uses in one layer, including the indexer."""
-    return mixer.cache + mixer.index * _INDEX_BYTES / bytes_per_element
+    return (
+        mixer.cache_elements_per_token
+        + mixer.indexer_cache_elements * _INDEX_BYTES / bytes_per_element
+    )
 
 
 def kv_cache_elements_per_token(
@@ -56,10 +59,10 @@ def kv_cache_elements_per_token(
     """Cache elements of one token on one GPU, all layers, without windows."""
     return sum(
         number
-        * cached_elements(layer.mixer, bytes_per_element)
+        * cache_elements_per_token_of_layer(layer.mixer, bytes_per_element)
         * cache_share_per_gpu(layer.mixer.kv_heads, tensor_parallel)
         for layer, number in model.layer_counts
-        if layer.mixer.cache
+        if layer.mixer.cache_elements_per_token
     )
 
 
@@ -76,13 +79,13 @@ def kv_cache_elements_per_sequence(
     total = 0.0
     for layer, number in model.layer_counts:
         mixer = layer.mixer
-        if mixer.cache:
-            cached_tokens = min(context, mixer.window) if mixer.window else context
-            elements_per_token = cached_elements(mixer, bytes_per_element) * cache_share_per_gpu(
-                mixer.kv_heads, tensor_parallel
-            )
+        if mixer.cache_elements_per_token:
+            cached_tokens = min(context, mixer.window_tokens) if mixer.window_tokens else context
+            elements_per_token = cache_elements_per_token_of_layer(
+                mixer, bytes_per_element
+            ) * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
             total += number * elements_per_token * cached_tokens
-        total += number * mixer.near * min(context, mixer.near_tokens)
+        total += number * mixer.extra_elements_of_near_token * min(context, mixer.near_tokens)
     return total
 
 
@@ -97,7 +100,7 @@ def longest_context(
 
     None if no layer's cache grows with the context. 0 if not even one block fits.
     """
-    window_pairs = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.layer_counts)
+    window_pairs = ((a.mixer.window_tokens, a.mixer.near_tokens) for a, _ in model.layer_counts)
     window_ends = sorted({end for pair in window_pairs for end in pair if end})
     start = 0.0
     for end in (*window_ends, math.inf):
@@ -123,11 +126,15 @@ def _elements_per_further_token(
     total = 0.0
     for layer, number in model.layer_counts:
         mixer = layer.mixer
-        if mixer.cache and (mixer.window is None or mixer.window > context):
+        if mixer.cache_elements_per_token and (
+            mixer.window_tokens is None or mixer.window_tokens > context
+        ):
             gpu_share = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
-            total += number * cached_elements(mixer, bytes_per_element) * gpu_share
+            total += (
+                number * cache_elements_per_token_of_layer(mixer, bytes_per_element) * gpu_share
+            )
         if mixer.near_tokens > context:
-            total += number * mixer.near
+            total += number * mixer.extra_elements_of_near_token
     return total
 
 
@@ -149,30 +156,33 @@ _BLOCK_ALIGNMENT, _STATES, _CONVOLUTION_SHARE = 16, 2, 3 / 4
 class HybridBlocks:
     """Blocks in which vLLM caches attention and recurrent layers of one model together.
 
-    A block has `tokens` of the layers of one attention group, or a state of the layers of
-    one recurrent group, in `size` bytes on one GPU.
+    A block has `tokens_per_block` of the layers of one attention group, or a state of the layers of
+    one recurrent group, in `block_bytes` bytes on one GPU.
     """
 
-    tokens: int
-    size: float
+    tokens_per_block: int
+    block_bytes: float
     attention_groups: int
     recurrent_groups: int
 
-    def blocks_of_sequence(self, context: float) -> int:
+    def count_blocks_of_sequence(self, context: float) -> int:
         return (
-            self.attention_groups * math.ceil(context / self.tokens)
+            self.attention_groups * math.ceil(context / self.tokens_per_block)
             + _STATES * self.recurrent_groups
         )
 
     def longest_context(self, blocks: int) -> int:
         """Return the longest context that fits in a number of blocks; 0 if none does."""
         return max(
-            0, (blocks - _STATES * self.recurrent_groups) // self.attention_groups * self.tokens
+            0,
+            (blocks - _STATES * self.recurrent_groups)
+            // self.attention_groups
+            * self.tokens_per_block,
         )
 
 
 @functools.lru_cache(maxsize=1024)
-def hybrid_blocks(
+def build_hybrid_blocks(
     model: Architecture, bytes_per_element: float, tensor_parallel: int
 ) -> HybridBlocks | None:
     """Return the blocks of a model with one kind of attention and one of recurrent layers.
@@ -183,21 +193,32 @@ def hybrid_blocks(
     v1/core/kv_cache_utils.py and HybridAttentionMambaModelConfig.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> blocks = hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
-    >>> blocks.tokens, blocks.attention_groups, blocks.recurrent_groups, blocks.blocks_of_sequence(131072)
-    (2096, 1, 3, 69)
+    >>> blocks = build_hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
+    >>> blocks.attention_groups, blocks.recurrent_groups
+    (1, 3)
+    >>> blocks.tokens_per_block, blocks.count_blocks_of_sequence(131072)
+    (2096, 69)
     """
-    attention_layers = [counted for counted in model.layer_counts if counted.layer.mixer.cache]
-    recurrent_layers = [counted for counted in model.layer_counts if counted.layer.state]
+    attention_layers = [
+        counted for counted in model.layer_counts if counted.layer.mixer.cache_elements_per_token
+    ]
+    recurrent_layers = [counted for counted in model.layer_counts if counted.layer.state_elements]
     mixers = {layer.mixer for layer, _ in attention_layers}
-    states = {(layer.state, layer.convolution_state) for layer, _ in recurrent_layers}
+    states = {
+        (layer.state_elements, layer.convolution_state_elements) for layer, _ in recurrent_layers
+    }
     if len(mixers) != 1 or len(states) != 1:
         return None
     mixer, (state, convolution) = mixers.pop(), states.pop()
-    if mixer.kind != "attention" or mixer.window or mixer.near or mixer.index:
+    if (
+        mixer.kind != "attention"
+        or mixer.window_tokens
+        or mixer.extra_elements_of_near_token
+        or mixer.indexer_cache_elements
+    ):
         return None
     bytes_per_token = (
-        cached_elements(mixer, bytes_per_element)
+        cache_elements_per_token_of_layer(mixer, bytes_per_element)
         * bytes_per_element
         * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
     )
@@ -211,45 +232,51 @@ def hybrid_blocks(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RefusedStart:
+class VllmStartRefusal:
     """The sequences with which vLLM does not start, and the most with which it does.
 
-    `is_default`: nobody set them.
+    `refuses_default_number`: nobody set them.
     """
 
-    sequences: int
-    most: int
-    is_default: bool
+    refused_sequences: int
+    max_accepted_sequences: int
+    refuses_default_number: bool
 
     @property
-    def text(self) -> str:
+    def reason(self) -> str:
         """Return why vLLM does not start, and with how many sequences it does."""
-        default = ", its default on this GPU" if self.is_default else ""
-        most = format_number(self.most)
+        default = ", its default on this GPU" if self.refuses_default_number else ""
+        most = format_number(self.max_accepted_sequences)
         return (
-            f"vLLM does not start with --max-num-seqs {self.sequences}{default}: each "
+            f"vLLM does not start with --max-num-seqs {self.refused_sequences}{default}: each "
             f"of these sequences needs a block for its state, and the cache has {most}. Set at most "
             f"{most}."
         )
 
 
-def find_refused_start(
-    blocks: HybridBlocks | None, cache_bytes: float, sequences: int | None, default_sequences: int
-) -> RefusedStart | None:
+def find_vllm_start_refusal(
+    blocks: HybridBlocks | None,
+    cache_bytes: float,
+    typed_sequences: int | None,
+    default_sequences: int,
+) -> VllmStartRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with these.
 
     Since version 0.17 it refuses more sequences than its cache of `cache_bytes` has blocks for their states (pull
-    request 38270). Without `sequences`, it has its own number.
+    request 38270). Without `typed_sequences`, it has its own number.
 
     >>> blocks = HybridBlocks(16, 1e6, 1, 3)
-    >>> find_refused_start(blocks, 300e6, None, 256)
-    >>> find_refused_start(blocks, 200e6, None, 256)
-    RefusedStart(sequences=256, most=200, is_default=True)
+    >>> find_vllm_start_refusal(blocks, 300e6, None, 256)
+    >>> find_vllm_start_refusal(blocks, 200e6, None, 256)
+    VllmStartRefusal(refused_sequences=256, max_accepted_sequences=200, refuses_default_number=True)
     """
     if blocks is None:
         return None
-    most, asked = int(max(0.0, cache_bytes) // blocks.size), sequences or default_sequences
-    return RefusedStart(asked, most, not sequences) if asked > most else None
+    most, asked = (
+        int(max(0.0, cache_bytes) // blocks.block_bytes),
+        typed_sequences or default_sequences,
+    )
+    return VllmStartRefusal(asked, most, not typed_sequences) if asked > most else None
 
 
 GIB = 2.0**30
@@ -460,19 +487,19 @@ def unfused_prefill_bytes(tokens: float, hidden: float, mlp_width: float) -> flo
     return tokens * (6 * mlp_width + 8 * hidden)
 
 
-def prompt_temporary_bytes(model: Architecture, tokens: float) -> float:
+def widest_layer_prompt_bytes(model: Architecture, tokens: float) -> float:
     """Temporary tensors of `tokens` prompt tokens in the widest layer of a model [B]."""
     shared_width = model.shared_width if model.is_routed else 0
     width = profiled_mlp_width(model) + shared_width
     return unfused_prefill_bytes(tokens, model.hidden, width)
 
 
-def compute_loaded_model_bytes(model: Architecture, weights: str) -> float:
+def compute_bytes_while_loading(model: Architecture, weight_format: str) -> float:
     """Bytes of the whole model while it is loaded, before the first request [B].
 
     AWQ files of tied models contain a copy of the embedding table.
     """
-    file_bytes = weight_bytes_by_split(model, weights).total
-    if weights.startswith("awq") and model.tied:
+    file_bytes = weight_bytes_by_split(model, weight_format).total_bytes
+    if weight_format.startswith("awq") and model.tied:
         return file_bytes + element_bytes(model.embedding_parameters, 16)
     return file_bytes

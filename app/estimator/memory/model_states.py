@@ -13,18 +13,18 @@ from app.estimator.models.number_formats import adapter_parameters, weight_bytes
 class BytesPerParameter:
     """Bytes per parameter of a training recipe.
 
-    `copy` is made of all tensors by an optimizer step on all at once (foreach).
+    `step_copy` is made of all tensors by an optimizer step on all at once (foreach).
     """
 
     weights: float
     gradients: float
-    master: float
+    master_weights: float
     moments: float
-    copy: float = 0.0
+    step_copy: float = 0.0
 
     @property
     def optimizer(self) -> float:
-        return self.master + self.moments
+        return self.master_weights + self.moments
 
     @property
     def total(self) -> float:
@@ -64,7 +64,7 @@ OPTIMIZERS = {
 }
 
 
-def bytes_per_parameter(
+def state_bytes_per_parameter(
     optimizer: str = "adamw", precision: str = "bf16-mixed"
 ) -> BytesPerParameter:
     """Bytes per parameter for an optimizer and a precision.
@@ -72,9 +72,9 @@ def bytes_per_parameter(
     Adafactor's factored moments (a row and a column per matrix) round to nothing.
     From Rajbhandari (2020); Dettmers (2021); Shazeer and Stern (2018).
 
-    >>> bytes_per_parameter("adamw", "bf16-mixed").total
+    >>> state_bytes_per_parameter("adamw", "bf16-mixed").total
     16
-    >>> bytes_per_parameter("adamw", "bf16-mixed-fp32-grads").total
+    >>> state_bytes_per_parameter("adamw", "bf16-mixed-fp32-grads").total
     18
     """
     _, weights, gradients, master, width = PRECISIONS[precision]
@@ -90,31 +90,35 @@ class ModelStateBytes(NamedTuple):
     optimizer: float
 
 
-def zero_bytes(
-    parameters: float, bytes_each: BytesPerParameter, shards: int, stage: int
+def state_bytes_under_zero_stage(
+    parameters: float, state_bytes: BytesPerParameter, shards: int, zero_stage: int
 ) -> ModelStateBytes:
     """Return the bytes of one GPU under a ZeRO stage.
 
     Stage 1 divides the optimizer by the shards, stage 2 the gradients as well,
     stage 3 the weights as well. From Rajbhandari (2020), section 5.
 
-    >>> sum(zero_bytes(7.5e9, bytes_per_parameter(), 64, 3))
+    >>> sum(state_bytes_under_zero_stage(7.5e9, state_bytes_per_parameter(), 64, 3))
     1875000000.0
     """
-    weights = parameters * bytes_each.weights / (shards if stage >= 3 else 1)
-    gradients = parameters * bytes_each.gradients / (shards if stage >= 2 else 1)
-    optimizer = parameters * bytes_each.optimizer / (shards if stage >= 1 else 1)
+    weights = parameters * state_bytes.weights / (shards if zero_stage >= 3 else 1)
+    gradients = parameters * state_bytes.gradients / (shards if zero_stage >= 2 else 1)
+    optimizer = parameters * state_bytes.optimizer / (shards if zero_stage >= 1 else 1)
     return ModelStateBytes(weights, gradients, optimizer)
 
 
 def model_state_bytes(
-    share: ParameterShare, bytes_each: BytesPerParameter, layout: ParallelLayout
+    parameter_share: ParameterShare, state_bytes: BytesPerParameter, layout: ParallelLayout
 ) -> ModelStateBytes:
     """Return the bytes of a share; experts have a shard count of their own."""
-    dense = zero_bytes(share.dense, bytes_each, layout.shards, layout.zero)
-    if not share.experts:
+    dense = state_bytes_under_zero_stage(
+        parameter_share.dense_parameters, state_bytes, layout.zero_shards, layout.zero
+    )
+    if not parameter_share.expert_parameters:
         return dense
-    routed = zero_bytes(share.experts, bytes_each, layout.expert_shards, layout.zero)
+    routed = state_bytes_under_zero_stage(
+        parameter_share.expert_parameters, state_bytes, layout.expert_zero_shards, layout.zero
+    )
     return ModelStateBytes(
         dense.weights + routed.weights,
         dense.gradients + routed.gradients,
@@ -122,18 +126,18 @@ def model_state_bytes(
     )
 
 
-class DividedBytes(NamedTuple):
+class TensorParallelBytes(NamedTuple):
     """Bytes per token, and those of them that tensor parallelism divides."""
 
-    whole: float
-    tensor_parallel_part: float
+    total: float
+    divided_part: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainedWeights:
     """What is trained: all weights, or with `adapter_parameters` those of adapters alone.
 
-    `host` says what is offloaded to the host: none, optimizer or all. `frozen_embedding_bytes` are those
+    `offloaded_to_host` says what is offloaded to the host: none, optimizer or all. `frozen_embedding_bytes` are those
     of a frozen parameter of embeddings and output head.
     """
 
@@ -141,27 +145,27 @@ class TrainedWeights:
     frozen_bytes_per_parameter: float = 0.0
     frozen_embedding_bytes: float = 2.0
     adapted_matrices: frozenset[str] = frozenset()
-    host: str = "none"
+    offloaded_to_host: str = "none"
 
     @property
-    def is_partial(self) -> bool:
+    def are_adapters(self) -> bool:
         return self.adapter_parameters > 0
 
     def trained_parameters(self, model: Architecture) -> float:
-        return self.adapter_parameters if self.is_partial else float(model.parameters)
+        return self.adapter_parameters if self.are_adapters else float(model.parameters)
 
-    def unsaved_bytes_per_token(self, hidden: int, width: float) -> DividedBytes:
+    def unsaved_bytes_per_token(self, hidden: int, width: float) -> TensorParallelBytes:
         """Return what a layer need not save.
 
         The input of a frozen matrix is saved only for the gradient of its weights:
         without an adapter on them, 2h for each half of the layer and 2f for the
         last product are not saved.
         """
-        if not self.is_partial:
-            return DividedBytes(0.0, 0.0)
+        if not self.are_adapters:
+            return TensorParallelBytes(0.0, 0.0)
         whole = 0.0 if {"q", "k", "v"} & self.adapted_matrices else 2.0 * hidden
         whole += 0.0 if {"gate", "up"} & self.adapted_matrices else 2.0 * hidden
-        return DividedBytes(whole, 0.0 if "down" in self.adapted_matrices else 2.0 * width)
+        return TensorParallelBytes(whole, 0.0 if "down" in self.adapted_matrices else 2.0 * width)
 
 
 _TARGETS: dict[str, tuple[str, ...]] = {
@@ -181,20 +185,20 @@ def build_trained_weights(
     and output head are in 16 bit, or in FP32 with `qlora_embeddings`. From Hu (2021); Dettmers (2023).
     """
     if inputs.method == "full":
-        return TrainedWeights(host=offload)
+        return TrainedWeights(offloaded_to_host=offload)
     names = _TARGETS[inputs.targets]
     frozen_bytes = table_bytes = 2.0
     if inputs.method == "qlora":
         table_bytes = 4.0 if qlora_embeddings == "fp32" else 2.0
         split = weight_bytes_by_split(model, "nf4-double")
         widened = (table_bytes - 2.0) * (model.embedding_parameters + model.head_parameters)
-        frozen_bytes = (split.total - split.tower + widened) / model.parameters
+        frozen_bytes = (split.total_bytes - split.tower_bytes + widened) / model.parameters
     return TrainedWeights(
         adapter_parameters=adapter_parameters(model, inputs.rank, names),
         frozen_bytes_per_parameter=frozen_bytes,
         frozen_embedding_bytes=table_bytes,
         adapted_matrices=frozenset(names),
-        host=offload,
+        offloaded_to_host=offload,
     )
 
 

@@ -30,17 +30,17 @@ class ParallelLayout:
     sequence_parallel: bool = True
 
     @property
-    def data(self) -> int:
+    def data_parallel_replicas(self) -> int:
         """Return the data-parallel replicas: n / (t·p·c)."""
         return self.gpus // (self.tensor * self.pipeline * self.context)
 
     @property
-    def shards(self) -> int:
+    def zero_shards(self) -> int:
         """Return the GPUs over which ZeRO shards: data and context parallel ones."""
-        return self.data * self.context
+        return self.data_parallel_replicas * self.context
 
     @property
-    def expert_split(self) -> int:
+    def gpus_sharing_experts(self) -> int:
         """Return the GPUs over which the experts of a layer are divided.
 
         Expert parallelism divides them whole; without it tensor parallelism
@@ -49,22 +49,22 @@ class ParallelLayout:
         return self.expert if self.expert > 1 else self.tensor
 
     @property
-    def expert_shards(self) -> int:
+    def expert_zero_shards(self) -> int:
         """Return the GPUs over which ZeRO shards the states of one expert: n / (p·e)."""
-        return max(1, self.gpus // (self.pipeline * self.expert_split))
+        return max(1, self.gpus // (self.pipeline * self.gpus_sharing_experts))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class PipelineStage:
     index: int
     layer_counts: tuple[LayerCount, ...]
-    layers: int
-    first: bool
-    last: bool
+    layer_total: int
+    is_first: bool
+    is_last: bool
 
 
 @functools.lru_cache(maxsize=4096)
-def distinct_pipeline_stages(
+def list_distinct_pipeline_stages(
     model: Architecture, pipeline: int, chunks_per_stage: int = 1
 ) -> tuple[PipelineStage, ...]:
     """Return the pipeline stages of `model`, one for each different composition.
@@ -96,8 +96,8 @@ def _layer_bounds_of_chunks(layers: int, chunks: int) -> list[int]:
 class ServingStage(NamedTuple):
     """A pipeline stage as a model of its own, and how many stages are equal to it."""
 
-    model: Architecture
-    number: int
+    stage_model: Architecture
+    equal_stages: int
 
 
 @functools.lru_cache(maxsize=1024)
@@ -122,33 +122,33 @@ def split_into_serving_stages(model: Architecture, stages: int) -> tuple[Serving
         first, last = index == 0, index == stages - 1
         key = (layers, first, last)
         stage = found.get(key) or ServingStage(_stage_as_model(model, *key), 0)
-        found[key] = ServingStage(stage.model, stage.number + 1)
+        found[key] = ServingStage(stage.stage_model, stage.equal_stages + 1)
     return tuple(found.values())
 
 
 def _stage_as_model(
-    model: Architecture, layers: tuple[Layer, ...], first: bool, last: bool
+    model: Architecture, layers: tuple[Layer, ...], is_first: bool, is_last: bool
 ) -> Architecture:
     tables = model.per_layer_embedding_parameters
     stage = dataclasses.replace(
         model,
         decoder_layers=layers,
         tied=True,
-        vocabulary=model.vocabulary if first or last else 0,
-        encoder_layers=model.encoder_layers if first else (),
-        learned_positions=model.learned_positions if first else 0,
-        per_layer_embedding_parameters=tables if first else 0,
-        tower=model.tower if first else None,
-        other=model.other if last else 0,
+        vocabulary=model.vocabulary if is_first or is_last else 0,
+        encoder_layers=model.encoder_layers if is_first else (),
+        learned_positions=model.learned_positions if is_first else 0,
+        per_layer_embedding_parameters=tables if is_first else 0,
+        tower=model.tower if is_first else None,
+        other=model.other if is_last else 0,
     )
     return fill_in_counts(stage)
 
 
-def serving_pipeline_problem(model: Architecture, stages: int, engine: str = "") -> str | None:
+def find_serving_pipeline_problem(model: Architecture, stages: int, engine: str = "") -> str | None:
     """Return why a model cannot be served in `stages` pipeline stages; None if it can.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> serving_pipeline_problem(find_model("llama-3-8b"), 64)
+    >>> find_serving_pipeline_problem(find_model("llama-3-8b"), 64)
     'Llama 3 8B has 32 layers, too few for 64 stages.'
     """
     if stages > model.layers:
@@ -206,7 +206,7 @@ def default_micro_batch_count(
 
     The default tokens of a step together, and at least one for every pipeline stage.
     """
-    each = sequence * micro_batch * layout.data
+    each = sequence * micro_batch * layout.data_parallel_replicas
     return max(layout.pipeline, round(default_batch_tokens(layout.gpus, run_tokens) / each))
 
 
@@ -214,8 +214,8 @@ def default_micro_batch_count(
 class ParameterShare:
     """Parameters of one layer on one GPU: dense ones and routed experts."""
 
-    dense: float
-    experts: float
+    dense_parameters: float
+    expert_parameters: float
 
 
 @functools.lru_cache(maxsize=8192)
@@ -224,9 +224,9 @@ def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> Pa
     for matrix in layer.matrices:
         if matrix.part == "experts":
             experts += matrix.parameters / expert_split
-        elif matrix.split == "whole":
+        elif matrix.tensor_parallel_split == "whole":
             dense += matrix.parameters
-        elif matrix.split == "heads":
+        elif matrix.tensor_parallel_split == "heads":
             dense += matrix.parameters / min(tensor, max(1, layer.mixer.kv_heads))
         else:
             dense += matrix.parameters / tensor
@@ -242,20 +242,20 @@ def stage_parameters_per_gpu(
     """
     dense = experts = 0.0
     for layer, number in stage.layer_counts:
-        part = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
-        dense += part.dense * number
-        experts += part.experts * number
+        part = layer_parameters_per_gpu(layer, layout.tensor, layout.gpus_sharing_experts)
+        dense += part.dense_parameters * number
+        experts += part.expert_parameters * number
     table = model.vocabulary * model.hidden / layout.tensor
-    if stage.first:
+    if stage.is_first:
         dense += table + model.learned_positions * model.hidden
-    if stage.last:
-        twice = stage.first and model.tied
+    if stage.is_last:
+        twice = stage.is_first and model.tied
         dense += (0 if twice else table) + model.other
     return ParameterShare(dense, experts)
 
 
 @functools.lru_cache(maxsize=2048)
-def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
+def find_tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     """Return why `gpus` cannot share each layer of `model`; None if they can.
 
     Query heads must divide evenly; KV heads must divide evenly or be copied evenly.
@@ -278,38 +278,43 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     return None
 
 
-def shared_model_problem(model: Architecture, gpus: int, engine: str) -> str | None:
+def find_model_sharing_problem(model: Architecture, gpus: int, engine: str) -> str | None:
     """Return why `gpus` cannot share a model in an engine; None if they can.
 
     llama.cpp gives each GPU whole layers, the others a part of each layer.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> shared_model_problem(find_model("llama-3-8b"), 3, "llama.cpp")
-    >>> shared_model_problem(find_model("llama-3-8b"), 3, "vllm")
+    >>> find_model_sharing_problem(find_model("llama-3-8b"), 3, "llama.cpp")
+    >>> find_model_sharing_problem(find_model("llama-3-8b"), 3, "vllm")
     '32 attention heads cannot be divided over 3 GPUs; possible: 1, 2, 4, 8, 16 or 32.'
     """
     if engine != "llama.cpp":
-        return tensor_parallel_problem(model, gpus)
+        return find_tensor_parallel_problem(model, gpus)
     if gpus > model.layers:
         return f"{model.name} has {format_count(model.layers, 'layer')}, too few for {gpus} GPUs."
     return None
 
 
-def default_shared_gpu_counts(
-    model: Architecture, engine: str, most: int, is_enough: Callable[[int], bool]
+def list_default_shared_gpu_counts(
+    model: Architecture,
+    engine: str,
+    max_gpus: int,
+    is_loadable_and_holds_load: Callable[[int], bool],
 ) -> tuple[int, ...]:
     """Return the numbers of GPUs to share a model that are tried if none is given.
 
-    The fewest that `is_enough` says the engine loads and that hold the load, and twice as many
-    up to `most`; 1 if there are none up to 64.
+    The fewest that `is_loadable_and_holds_load` says the engine loads and that hold the load, and twice as many
+    up to `max_gpus`; 1 if there are none up to 64.
     """
-    counts = [n for n in range(1, 65) if shared_model_problem(model, n, engine) is None]
-    fewest = next(filter(is_enough, counts), 1)
+    counts = [n for n in range(1, 65) if find_model_sharing_problem(model, n, engine) is None]
+    fewest = next(filter(is_loadable_and_holds_load, counts), 1)
     doubled = (fewest * 2**step for step in range(1, 7))
-    return fewest, *(n for n in doubled if n <= most and n in counts and is_enough(n))
+    return fewest, *(
+        n for n in doubled if n <= max_gpus and n in counts and is_loadable_and_holds_load(n)
+    )
 
 
-def quantization_block_problem(
+def find_quantization_block_problem(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str | None:
     """Return why engines do not load blocks of weights divided so; None if they do.
@@ -320,9 +325,9 @@ def quantization_block_problem(
 
     >>> from app.estimator.models.lookup import find_model
     >>> qwen = find_model("Qwen/Qwen3-235B-A22B-FP8")
-    >>> quantization_block_problem(qwen, "published", 8, 8)[:70]
+    >>> find_quantization_block_problem(qwen, "published", 8, 8)[:70]
     'The experts are 1,536 wide and quantized in blocks of 128: over 8 GPUs'
-    >>> quantization_block_problem(qwen, "published", 8, 1) is None
+    >>> find_quantization_block_problem(qwen, "published", 8, 1) is None
     True
     """
     form = resolve_weight_format(model, weights)
@@ -332,11 +337,19 @@ def quantization_block_problem(
     for layer, _ in model.layer_counts:
         for matrix in layer.matrices:
             gpus = expert_tensor if matrix.part == "experts" else tensor
-            width = matrix.inputs if matrix.split == "rows" else matrix.outputs
-            if matrix.split == "heads":
+            width = (
+                matrix.input_width
+                if matrix.tensor_parallel_split == "rows"
+                else matrix.output_width
+            )
+            if matrix.tensor_parallel_split == "heads":
                 heads = max(1, layer.mixer.kv_heads)
                 gpus = min(gpus, heads) if width // heads <= form.block else 1
-            divided = gpus > 1 and matrix.split != "whole" and quantized_share(form, matrix)
+            divided = (
+                gpus > 1
+                and matrix.tensor_parallel_split != "whole"
+                and quantized_share(form, matrix)
+            )
             # Files in blocks keep the decays of linear attention, 0.1% of the weights, in 16 bit.
             if divided and matrix.name != "decay" and width % (gpus * form.block):
                 described = _describe_block_problem(matrix, width, form.block, gpus)
@@ -351,7 +364,7 @@ def quantization_block_problem(
 _FAMILIES_WITH_FP8_BLOCKS = ("qwen3_moe",)
 
 
-def published_fp8_warning(
+def warn_of_unloadable_published_fp8(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str:
     """Return why engines do not load the publisher's FP8 checkpoint of a model divided so.
@@ -360,16 +373,16 @@ def published_fp8_warning(
     load it, or if other weights than FP8 with one scale per tensor are counted.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> published_fp8_warning(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
+    >>> warn_of_unloadable_published_fp8(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
     'Counted with one scale per matrix,'
-    >>> published_fp8_warning(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
+    >>> warn_of_unloadable_published_fp8(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
     ''
     """
     if model.family not in _FAMILIES_WITH_FP8_BLOCKS:
         return ""
     if resolve_weight_format(model, weights).id != "fp8":
         return ""
-    problem = quantization_block_problem(model, "fp8-block", tensor, expert_tensor)
+    problem = find_quantization_block_problem(model, "fp8-block", tensor, expert_tensor)
     if problem is None:
         return ""
     return (
@@ -396,17 +409,19 @@ def _describe_block_problem(matrix: WeightMatrix, width: int, block: int, gpus: 
     )
 
 
-def loadable_gpu_counts(
+def filter_loadable_gpu_counts(
     model: Architecture, weights: str, counts: Iterable[int]
 ) -> tuple[int, ...]:
     """Return those of `counts` GPUs on which engines load the weights, if experts stay whole."""
-    return tuple(n for n in counts if quantization_block_problem(model, weights, n, 1) is None)
+    return tuple(n for n in counts if find_quantization_block_problem(model, weights, n, 1) is None)
 
 
 @functools.lru_cache(maxsize=512)
-def tensor_parallel_choices(model: Architecture, limit: int = 64) -> tuple[int, ...]:
-    """Return the numbers of GPUs up to `limit` that can share each layer."""
-    return tuple(n for n in range(1, limit + 1) if tensor_parallel_problem(model, n) is None)
+def list_tensor_parallel_sizes(model: Architecture, max_gpus: int = 64) -> tuple[int, ...]:
+    """Return the numbers of GPUs up to `max_gpus` that can share each layer."""
+    return tuple(
+        n for n in range(1, max_gpus + 1) if find_tensor_parallel_problem(model, n) is None
+    )
 
 
 @functools.lru_cache(maxsize=512)
@@ -428,7 +443,7 @@ def _can_divide_mixer(mixer: TokenMixer, gpus: int) -> bool:
 class ReplicaPool(NamedTuple):
     """Replicas of one kind, spare ones included, and the GPUs of each."""
 
-    copies: int
+    replicas: int
     gpus_per_replica: int
 
 
@@ -440,8 +455,8 @@ def count_nodes(pools: Sequence[ReplicaPool], gpus_per_node: int) -> int:
     >>> count_nodes([ReplicaPool(1, 80), ReplicaPool(4, 8)], 72)
     2
     """
-    nodes = sum(pool.copies * (pool.gpus_per_replica // gpus_per_node) for pool in pools)
-    parts = [(pool.gpus_per_replica % gpus_per_node, pool.copies) for pool in pools]
+    nodes = sum(pool.replicas * (pool.gpus_per_replica // gpus_per_node) for pool in pools)
+    parts = [(pool.gpus_per_replica % gpus_per_node, pool.replicas) for pool in pools]
     free: list[tuple[int, int]] = []  # GPUs that are free in each of so many servers.
     for gpus, copies in sorted((part for part in parts if part[0]), reverse=True):
         rest = max(0, copies - sum(room // gpus * servers for room, servers in free))

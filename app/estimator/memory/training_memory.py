@@ -4,9 +4,9 @@ import dataclasses
 from typing import Literal, NamedTuple
 
 from app.estimator.memory.activations import (
-    layer_saved_activations,
-    logits_bytes,
+    compute_saved_activations,
     mlp_gradient_bytes,
+    saved_logits_bytes,
     unfused_layer_saved_bytes_per_token,
 )
 from app.estimator.memory.model_states import (
@@ -16,13 +16,13 @@ from app.estimator.memory.model_states import (
     TrainedWeights,
     TrainingFramework,
     model_state_bytes,
-    zero_bytes,
+    state_bytes_under_zero_stage,
 )
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     PipelineStage,
-    distinct_pipeline_stages,
     layer_parameters_per_gpu,
+    list_distinct_pipeline_stages,
     micro_batches_in_flight,
     stage_parameters_per_gpu,
 )
@@ -69,7 +69,7 @@ class StageMemory:
     """Bytes on one GPU of one pipeline stage at its peak.
 
     `peak_moment` is in the forward and backward pass, at the end of the
-    backward pass, or in the optimizer step. `copies` are made by the step. `host` is what
+    backward pass, or in the optimizer step. `optimizer_step_copies` are made by the step. `offloaded_to_host` is what
     is offloaded to its server.
     """
 
@@ -81,13 +81,13 @@ class StageMemory:
     logits: float
     buffers: float = 0.0
     overhead: float = 0.0
-    host: float = 0.0
-    copies: float = 0.0
+    offloaded_to_host: float = 0.0
+    optimizer_step_copies: float = 0.0
     peak_moment: Moment = "pass"
 
     @property
     def total(self) -> float:
-        states = self.weights + self.gradients + self.optimizer + self.copies
+        states = self.weights + self.gradients + self.optimizer + self.optimizer_step_copies
         moving = self.activations + self.logits
         return states + moving + self.buffers + self.overhead
 
@@ -101,7 +101,7 @@ class ResidentMemory:
     gradients: float
     optimizer: float
     buffers: float
-    copies: float = 0.0
+    optimizer_step_copies: float = 0.0
 
     @property
     def total(self) -> float:
@@ -119,18 +119,18 @@ class TransientMemory(NamedTuple):
 class TransientBytesPerToken:
     """Temporary memory of a stage at its peak, in bytes per token.
 
-    `saved` by all layers, for all micro-batches in flight; in addition `working`, what is in
-    use at the peak. `layer_backward` is in use in the backward pass of one layer.
+    `saved_activations` by all layers, for all micro-batches in flight; in addition `in_use_at_peak`, what is in
+    use at the peak. `in_use_in_layer_backward` is in use in the backward pass of one layer.
     """
 
     stage_index: int
-    saved: float
-    working: float
+    saved_activations: float
+    in_use_at_peak: float
     logits: float
-    layer_backward: float = 0.0
+    in_use_in_layer_backward: float = 0.0
 
-    def bytes_of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
-        activations = tokens * (self.saved * in_flight + self.working)
+    def compute_bytes_of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
+        activations = tokens * (self.saved_activations * in_flight + self.in_use_at_peak)
         return TransientMemory(activations, tokens * self.logits)
 
 
@@ -138,10 +138,10 @@ def memory_of_distinct_stages(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,
-    recipe: BytesPerParameter,
+    state_bytes: BytesPerParameter,
     overhead: float,
     *,
-    tuning: TrainedWeights = _ALL,
+    trained_weights: TrainedWeights = _ALL,
 ) -> tuple[StageMemory, ...]:
     """Return the memory use of a GPU on each different pipeline stage.
 
@@ -151,40 +151,53 @@ def memory_of_distinct_stages(
     several micro-batches the gradients of the earlier ones are there from the start.
     """
     resident_by_stage = resident_memory_of_distinct_stages(
-        model, layout, step.framework, recipe, tuning
+        model, layout, step.framework, state_bytes, trained_weights
     )
-    transient_by_stage = transient_bytes_per_token_of_distinct_stages(model, layout, step, tuning)
+    transient_by_stage = transient_bytes_per_token_of_distinct_stages(
+        model, layout, step, trained_weights
+    )
     tokens = micro_batch_tokens(layout, step)
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
         in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
-        in_use = transient.bytes_of_micro_batches(tokens, in_flight)
-        load = _add_up_stage_memory(resident, in_use, overhead, tuning)
+        in_use = transient.compute_bytes_of_micro_batches(tokens, in_flight)
+        load = _add_up_stage_memory(resident, in_use, overhead, trained_weights)
         if step.framework.frees_gradients:
-            layer_bytes = tokens * transient.layer_backward
-            load = _peak_stage_memory(load, resident, layer_bytes, step, tuning)
+            layer_bytes = tokens * transient.in_use_in_layer_backward
+            load = _peak_stage_memory(load, resident, layer_bytes, step, trained_weights)
         loads.append(load)
     return tuple(loads)
 
 
 def _peak_stage_memory(
-    load: StageMemory,
+    memory: StageMemory,
     resident: ResidentMemory,
     backward_layer_bytes: float,
     step: TrainingStep,
-    tuning: TrainedWeights,
+    trained_weights: TrainedWeights,
 ) -> StageMemory:
     """Return the memory of a stage at the largest of its moments.
 
-    `load` has everything at once; `backward_layer_bytes` are in use in the backward pass of
+    `memory` has everything at once; `backward_layer_bytes` are in use in the backward pass of
     a layer.
     """
-    copies = resident.copies if step.framework.foreach and tuning.host == "none" else 0.0
+    copies = (
+        resident.optimizer_step_copies
+        if step.framework.foreach and trained_weights.offloaded_to_host == "none"
+        else 0.0
+    )
     moments = (
-        load if step.micro_batches > 1 else dataclasses.replace(load, gradients=0.0),
-        dataclasses.replace(load, activations=backward_layer_bytes, logits=0.0, peak_moment="end"),
+        memory if step.micro_batches > 1 else dataclasses.replace(memory, gradients=0.0),
         dataclasses.replace(
-            load, activations=0.0, logits=0.0, buffers=0.0, copies=copies, peak_moment="step"
+            memory, activations=backward_layer_bytes, logits=0.0, peak_moment="end"
+        ),
+        dataclasses.replace(
+            memory,
+            activations=0.0,
+            logits=0.0,
+            buffers=0.0,
+            optimizer_step_copies=copies,
+            peak_moment="step",
         ),
     )
     return max(moments, key=lambda moment: moment.total)
@@ -206,58 +219,65 @@ _PEAKS = {
 _STEP_PEAK = Bounds(0.98, 1.1)
 
 
-def allocated_range_factors(load: StageMemory, framework: str) -> Bounds:
+def allocated_range_factors(memory: StageMemory, framework: str) -> Bounds:
     """Return the range of allocated memory, relative to what is computed."""
-    return _STEP_PEAK if load.peak_moment == "step" else _PEAKS[framework]
+    return _STEP_PEAK if memory.peak_moment == "step" else _PEAKS[framework]
 
 
-def plausible_bytes_range(load: StageMemory, framework: str) -> Bounds:
+def plausible_bytes_range(memory: StageMemory, framework: str) -> Bounds:
     """Return the range of a GPU's total [B]: that of allocated memory, and of the overhead."""
-    allocated = load.total - load.overhead
-    peaks, overhead = allocated_range_factors(load, framework), OVERHEAD_RANGE
+    allocated = memory.total - memory.overhead
+    peaks, overhead = allocated_range_factors(memory, framework), OVERHEAD_RANGE
     return Bounds(
-        allocated * peaks.low + overhead.low * load.overhead,
-        allocated * peaks.high + overhead.high * load.overhead,
+        allocated * peaks.low + overhead.low * memory.overhead,
+        allocated * peaks.high + overhead.high * memory.overhead,
     )
 
 
-def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
-    return max(loads, key=lambda load: load.total)
+def memory_of_fullest_stage(stage_memories: tuple[StageMemory, ...]) -> StageMemory:
+    return max(stage_memories, key=lambda load: load.total)
 
 
 def resident_memory_of_distinct_stages(
     model: Architecture,
     layout: ParallelLayout,
     framework: TrainingFramework,
-    recipe: BytesPerParameter,
-    tuning: TrainedWeights = _ALL,
+    state_bytes: BytesPerParameter,
+    trained_weights: TrainedWeights = _ALL,
 ) -> tuple[ResidentMemory, ...]:
     """Return states and buffers on each different stage.
 
     Layouts that differ only in how sequences are divided have the same result.
     """
     by_stage = []
-    for stage in distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage):
-        states = _state_bytes_by_kind(model, stage, layout, recipe, tuning)
+    for stage in list_distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage):
+        states = _state_bytes_by_kind(model, stage, layout, state_bytes, trained_weights)
         if framework.dummies:
             buffers = _preallocated_gradient_bytes(model, stage, layout)
         else:
-            buffers = _gathered_weight_bytes(model, stage, layout, recipe, tuning)
-        copies = states.optimizer * recipe.copy / recipe.optimizer if recipe.optimizer else 0.0
+            buffers = _gathered_weight_bytes(model, stage, layout, state_bytes, trained_weights)
+        copies = (
+            states.optimizer * state_bytes.step_copy / state_bytes.optimizer
+            if state_bytes.optimizer
+            else 0.0
+        )
         by_stage.append(ResidentMemory(stage.index, *states, buffers, copies))
     return tuple(by_stage)
 
 
 def transient_bytes_per_token_of_distinct_stages(
-    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: TrainedWeights = _ALL
+    model: Architecture,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    trained_weights: TrainedWeights = _ALL,
 ) -> tuple[TransientBytesPerToken, ...]:
     """Return temporary memory per token on each different stage.
 
     Steps that differ only in their micro-batches have the same result.
     """
     return tuple(
-        transient_bytes_per_token_on_stage(model, stage, layout, step, tuning)
-        for stage in distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage)
+        transient_bytes_per_token_of_stage(model, stage, layout, step, trained_weights)
+        for stage in list_distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage)
     )
 
 
@@ -269,11 +289,11 @@ def _add_up_stage_memory(
     resident: ResidentMemory,
     transient: TransientMemory,
     overhead: float,
-    tuning: TrainedWeights,
+    trained_weights: TrainedWeights,
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
-    is_optimizer_on_gpu = tuning.host == "none"
-    are_weights_offloaded = tuning.host == "all"
+    is_optimizer_on_gpu = trained_weights.offloaded_to_host == "none"
+    are_weights_offloaded = trained_weights.offloaded_to_host == "all"
     host = 0.0 if is_optimizer_on_gpu else resident.optimizer
     if are_weights_offloaded:
         host += resident.weights
@@ -286,7 +306,7 @@ def _add_up_stage_memory(
         logits=transient.logits,
         buffers=resident.buffers,
         overhead=overhead,
-        host=host,
+        offloaded_to_host=host,
     )
 
 
@@ -294,26 +314,34 @@ def _state_bytes_by_kind(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
-    recipe: BytesPerParameter,
-    tuning: TrainedWeights,
+    state_bytes: BytesPerParameter,
+    trained_weights: TrainedWeights,
 ) -> ModelStateBytes:
     """Return the bytes of one GPU; with adapters the model itself is frozen."""
     share = stage_parameters_per_gpu(model, stage, layout)
-    if not tuning.is_partial:
-        return model_state_bytes(share, recipe, layout)
-    shards = layout.shards if layout.zero >= 3 else 1
-    frozen = (share.dense + share.experts) * tuning.frozen_bytes_per_parameter / shards
-    adapter_parameters = tuning.adapter_parameters * stage.layers / model.layers / layout.tensor
-    adapters = zero_bytes(adapter_parameters, recipe, layout.shards, layout.zero)
+    if not trained_weights.are_adapters:
+        return model_state_bytes(share, state_bytes, layout)
+    shards = layout.zero_shards if layout.zero >= 3 else 1
+    frozen = (
+        (share.dense_parameters + share.expert_parameters)
+        * trained_weights.frozen_bytes_per_parameter
+        / shards
+    )
+    adapter_parameters = (
+        trained_weights.adapter_parameters * stage.layer_total / model.layers / layout.tensor
+    )
+    adapters = state_bytes_under_zero_stage(
+        adapter_parameters, state_bytes, layout.zero_shards, layout.zero
+    )
     return adapters._replace(weights=frozen + adapters.weights)
 
 
-def transient_bytes_per_token_on_stage(
+def transient_bytes_per_token_of_stage(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: TrainedWeights,
+    trained_weights: TrainedWeights,
 ) -> TransientBytesPerToken:
     """Return activations and logits per token at the higher of two peaks.
 
@@ -322,25 +350,29 @@ def transient_bytes_per_token_on_stage(
     micro-batches in flight are in memory.
     """
     saved = sum(
-        n * _saved_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.layer_counts
+        n * _saved_bytes_per_token(model, a, layout, step, trained_weights)
+        for a, n in stage.layer_counts
     )
     working = max(
-        (_working_bytes_per_token(model, a, layout, step, tuning) for a, _ in stage.layer_counts),
+        (
+            _working_bytes_per_token(model, a, layout, step, trained_weights)
+            for a, _ in stage.layer_counts
+        ),
         default=0.0,
     )
     peak_working, logits = working, 0.0
-    if stage.last:
-        width = loss_bytes_per_logit(layout, step)
-        logits_per_token = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
+    if stage.is_last:
+        width = bytes_per_logit_of_loss(layout, step)
+        logits_per_token = saved_logits_bytes(1.0, model.vocabulary, layout.tensor, width)
         head_inputs = _head_input_bytes_per_token(model, layout, step)
         if logits_per_token + head_inputs >= working:
             peak_working, logits = head_inputs, logits_per_token
     return TransientBytesPerToken(
         stage_index=stage.index,
-        saved=saved,
-        working=peak_working + _unreusable_bytes_per_token(model, stage, layout, step),
+        saved_activations=saved,
+        in_use_at_peak=peak_working + _unreusable_bytes_per_token(model, stage, layout, step),
         logits=logits,
-        layer_backward=working,
+        in_use_in_layer_backward=working,
     )
 
 
@@ -349,22 +381,22 @@ def _saved_bytes_per_token(
     layer: Layer,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: TrainedWeights,
+    trained_weights: TrainedWeights,
 ) -> float:
     if step.framework.unfused and step.recompute == "none":
         saved = unfused_layer_saved_bytes_per_token(
-            model, layer, step.sequence, eager=not step.flash_attention
+            model, layer, step.sequence, saves_attention_scores=not step.flash_attention
         )
         return saved / layout.tensor
-    fused = layer_saved_activations(layer, model.hidden, flash=step.flash_attention)
+    fused = compute_saved_activations(layer, model.hidden, flash_attention=step.flash_attention)
     saved = fused.bytes_per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
         saved += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
-    if tuning.is_partial and step.recompute in {"none", "selective"}:
-        unsaved = tuning.unsaved_bytes_per_token(model.hidden, layer.mlp.width)
-        saved -= unsaved.whole / (layout.tensor if layout.sequence_parallel else 1)
-        saved -= unsaved.tensor_parallel_part / layout.tensor
+    if trained_weights.are_adapters and step.recompute in {"none", "selective"}:
+        unsaved = trained_weights.unsaved_bytes_per_token(model.hidden, layer.mlp.width)
+        saved -= unsaved.total / (layout.tensor if layout.sequence_parallel else 1)
+        saved -= unsaved.divided_part / layout.tensor
     return saved
 
 
@@ -373,29 +405,29 @@ def _working_bytes_per_token(
     layer: Layer,
     layout: ParallelLayout,
     step: TrainingStep,
-    tuning: TrainedWeights,
+    trained_weights: TrainedWeights,
 ) -> float:
     """Return the temporary bytes per token in the backward pass of one layer.
 
     All of a recomputed layer is in memory, otherwise the MLP's gradients. Whole sequences
     are gathered around the products of tensor parallelism.
     """
-    fused = layer_saved_activations(layer, model.hidden, flash=step.flash_attention)
+    fused = compute_saved_activations(layer, model.hidden, flash_attention=step.flash_attention)
     hidden = 2.0 * model.hidden
     if step.recompute == "full" and step.framework.unfused and not step.framework.eager:
         # Its modules save what they do without recomputation, and the gradients of the MLP
         # are there as well. Adapters under FSDP have two layers at once: 123 to 126 bytes
         # per token and width, against 63 to 65 on one GPU (fms-acceleration, 2024-11).
         saved = unfused_layer_saved_bytes_per_token(
-            model, layer, step.sequence, eager=not step.flash_attention
+            model, layer, step.sequence, saves_attention_scores=not step.flash_attention
         )
         working = (saved + mlp_gradient_bytes(layer.mlp)) / layout.tensor
-        sharded = layout.zero >= 3 and layout.shards > 1
-        working *= 2 if tuning.is_partial and sharded else 1
+        sharded = layout.zero >= 3 and layout.zero_shards > 1
+        working *= 2 if trained_weights.are_adapters and sharded else 1
     elif step.recompute == "full":
         working = fused.bytes_per_token(layout, step.sequence, "none")
     else:
-        working = fused.mlp_backward_temporary / layout.tensor + hidden / layout.tensor
+        working = fused.mlp_backward_bytes / layout.tensor + hidden / layout.tensor
     if layout.pipeline > 1:
         working += hidden / layout.tensor
     if layout.tensor > 1:
@@ -412,12 +444,12 @@ def _unreusable_bytes_per_token(
         return 0.0
     layer = stage.layer_counts[-1][0]
     layer_bytes = unfused_layer_saved_bytes_per_token(
-        model, layer, step.sequence, eager=not step.flash_attention
+        model, layer, step.sequence, saves_attention_scores=not step.flash_attention
     )
     return step.framework.eager * layer_bytes / layout.tensor
 
 
-def loss_bytes_per_logit(layout: ParallelLayout, step: TrainingStep) -> float:
+def bytes_per_logit_of_loss(layout: ParallelLayout, step: TrainingStep) -> float:
     framework = step.framework
     if step.loss_bytes_per_logit is not None:
         return step.loss_bytes_per_logit
@@ -449,12 +481,14 @@ def _preallocated_gradient_bytes(
     """
     largest = 0.0
     for layer, _ in stage.layer_counts:
-        share = layer_parameters_per_gpu(layer, layout.tensor, layout.expert_split)
-        gradient_elements = share.dense
+        share = layer_parameters_per_gpu(layer, layout.tensor, layout.gpus_sharing_experts)
+        gradient_elements = share.dense_parameters
         if layer.mlp.experts:
-            gradient_elements += share.experts * layout.expert_split / layer.mlp.experts
+            gradient_elements += (
+                share.expert_parameters * layout.gpus_sharing_experts / layer.mlp.experts
+            )
         largest = max(largest, gradient_elements)
-    head_elements = model.vocabulary * model.hidden / layout.tensor if stage.last else 0.0
+    head_elements = model.vocabulary * model.hidden / layout.tensor if stage.is_last else 0.0
     return 2.0 * (largest + head_elements) + _WORKSPACE
 
 
@@ -462,8 +496,8 @@ def _gathered_weight_bytes(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
-    recipe: BytesPerParameter,
-    tuning: TrainedWeights,
+    state_bytes: BytesPerParameter,
+    trained_weights: TrainedWeights,
 ) -> float:
     """Return the weights that ZeRO-3 gathers while they are used.
 
@@ -471,16 +505,20 @@ def _gathered_weight_bytes(
     in a pipeline the whole stage stays gathered and its gradients accumulate in FP32.
     From Zhao (2023), section 3.
     """
-    are_weights_offloaded = tuning.host == "all"
-    if (layout.zero < 3 or layout.shards == 1) and not are_weights_offloaded:
+    are_weights_offloaded = trained_weights.offloaded_to_host == "all"
+    if (layout.zero < 3 or layout.zero_shards == 1) and not are_weights_offloaded:
         return 0.0
-    width = tuning.frozen_bytes_per_parameter if tuning.is_partial else min(recipe.weights, 2.0)
+    width = (
+        trained_weights.frozen_bytes_per_parameter
+        if trained_weights.are_adapters
+        else min(state_bytes.weights, 2.0)
+    )
     if layout.pipeline > 1 and not are_weights_offloaded:
         share = stage_parameters_per_gpu(model, stage, layout)
-        bytes_per_weight = width if tuning.is_partial else width + 4.0
-        return bytes_per_weight * (share.dense + share.experts)
+        bytes_per_weight = width if trained_weights.are_adapters else width + 4.0
+        return bytes_per_weight * (share.dense_parameters + share.expert_parameters)
     largest = max((a.parameters for a, _ in stage.layer_counts), default=0)
     table_parameters = model.embedding_parameters + model.head_parameters
     return (
-        width * 2 * largest + max(width, tuning.frozen_embedding_bytes) * table_parameters
+        width * 2 * largest + max(width, trained_weights.frozen_embedding_bytes) * table_parameters
     ) / layout.tensor

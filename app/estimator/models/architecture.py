@@ -119,15 +119,15 @@ class Architecture:
         total = 0
         for layer, number in self.layer_counts:
             mixer = layer.mixer
-            cached = min(context, mixer.window) if mixer.window else context
-            total += number * mixer.cache * cached
-            total += number * mixer.near * min(context, mixer.near_tokens)
+            cached = min(context, mixer.window_tokens) if mixer.window_tokens else context
+            total += number * mixer.cache_elements_per_token * cached
+            total += number * mixer.extra_elements_of_near_token * min(context, mixer.near_tokens)
         return total
 
     @property
     def state_elements(self) -> int:
         """Return the elements of recurrent state per sequence, without convolutions."""
-        return sum(layer.state * number for layer, number in self.layer_counts)
+        return sum(layer.state_elements * number for layer, number in self.layer_counts)
 
     @property
     def prediction_module_parameters(self) -> int:
@@ -143,7 +143,7 @@ class Architecture:
 
     @property
     def convolution_elements(self) -> int:
-        return sum(layer.convolution_state * number for layer, number in self.layer_counts)
+        return sum(layer.convolution_state_elements * number for layer, number in self.layer_counts)
 
 
 def fill_in_counts(model: Architecture) -> Architecture:
@@ -174,8 +174,10 @@ def fill_in_counts(model: Architecture) -> Architecture:
         parameters=parameters_outside_layers + sum(a.parameters * n for a, n in all_layers),
         active_parameters=int(active) if active == int(active) else active,
         routed_parameters=sum(a.routed_parameters * n for a, n in all_layers),
-        cache_elements=sum(a.mixer.cache * n for a, n in decoder),
-        sliding_window=next((a.mixer.window for a, _ in decoder if a.mixer.window), None),
+        cache_elements=sum(a.mixer.cache_elements_per_token * n for a, n in decoder),
+        sliding_window=next(
+            (a.mixer.window_tokens for a, _ in decoder if a.mixer.window_tokens), None
+        ),
     )
 
 

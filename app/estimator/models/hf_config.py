@@ -19,7 +19,7 @@ _KEYS: dict[str, list[str]] = _FIELDS["keys"]
 _FAMILIES = data_files.load_toml("families.toml")
 
 
-def config_int(
+def read_config_int(
     config: Config, quantity: str, default: int | None = None, *, layer: int | None = None
 ) -> int:
     """Return an integer field by its meaning, under any of its known keys.
@@ -58,7 +58,7 @@ def _require_whole_number(key: str, value: Any) -> int:
     return number
 
 
-def normalize_text_config(config: Config) -> Config:
+def extract_language_model_config(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
     text = _with_flat_sparse_attention(_language_model_config(config))
     family = text.get("model_type")
@@ -100,7 +100,7 @@ def _with_flat_sparse_attention(config: Config) -> Config:
     return {**flat, **other_fields}
 
 
-def reject_unreadable_family(config: Config) -> None:
+def reject_unsupported_family(config: Config) -> None:
     """Reject families that would be counted incorrectly."""
     family = str(config.get("model_type", "llama"))
     if family in _FAMILIES["unread"]:
@@ -113,7 +113,9 @@ def reject_unreadable_family(config: Config) -> None:
 _INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
 
 
-def attention_kinds_by_layer(config: Config, layers: int, full_attention_every: int) -> list[str]:
+def list_attention_kind_of_each_layer(
+    config: Config, layers: int, full_attention_every: int
+) -> list[str]:
     """Return `full`, `sliding` or `linear` for each layer.
 
     Uses the list `layer_types` if there is one, else a pattern in words or a period, else
@@ -133,14 +135,14 @@ def _infer_kinds_from_window_fields(
 ) -> list[str]:
     """Return layer kinds by period, by a pattern of letters, or by the first windowed layer."""
     first = config.get("max_window_layers")
-    if config.get("model_type") in _UNUSED_WINDOW and first and sliding_window_tokens(config):
+    if config.get("model_type") in _UNUSED_WINDOW and first and read_sliding_window_tokens(config):
         return ["sliding" if i >= first else "full" for i in range(layers)]
     period = config.get("sliding_window_pattern") or full_attention_every
     period = config.get("global_attn_every_n_layers") or period
     if isinstance(period, str):
         return ["full" if period[i % len(period)] == "G" else "sliding" for i in range(layers)]
-    if not period or not sliding_window_tokens(config):
-        return [("sliding" if sliding_window_tokens(config) else "full")] * layers
+    if not period or not read_sliding_window_tokens(config):
+        return [("sliding" if read_sliding_window_tokens(config) else "full")] * layers
     return ["sliding" if (i + 1) % period else "full" for i in range(layers)]
 
 
@@ -173,7 +175,7 @@ def _parse_kind_phrase(pattern: str, layers: int) -> list[str]:
 _UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
 
 
-def sliding_window_tokens(config: Config) -> int | None:
+def read_sliding_window_tokens(config: Config) -> int | None:
     """Return the tokens that a sliding (or chunked) layer sees; None if there is no window."""
     uses_window = config.get("use_sliding_window")
     if uses_window is False or (uses_window is None and config.get("model_type") in _UNUSED_WINDOW):
@@ -189,10 +191,10 @@ def sliding_window_tokens(config: Config) -> int | None:
 class MoeRouting:
     """Which layers have experts, and the number and width of the experts."""
 
-    layers: frozenset[int]
+    routed_layer_indexes: frozenset[int]
     experts: int
     experts_per_token: float
-    width: int
+    expert_width: int
     shared_width: int
     zero_expert_count: int = 0
 
@@ -204,18 +206,18 @@ _DOUBLE = "longcat_flash"
 
 def read_moe_routing(config: Config, layers: int) -> MoeRouting | None:
     """Return how tokens are routed to experts; None for a dense model."""
-    experts = config_int(config, "experts", 0)
+    experts = read_config_int(config, "experts", 0)
     if experts < 2:
         return None
-    width = config_int(config, "expert_width", 0) or config_int(config, "width")
-    chosen_experts = float(min(config_int(config, "experts_per_token", 1), experts))
+    width = read_config_int(config, "expert_width", 0) or read_config_int(config, "width")
+    chosen_experts = float(min(read_config_int(config, "experts_per_token", 1), experts))
     # Experts without weights are chosen as often as any other.
     idle = int(config.get("zero_expert_num") or 0)
     return MoeRouting(
-        layers=frozenset(_list_routed_layers(config, layers)),
+        routed_layer_indexes=frozenset(_list_routed_layers(config, layers)),
         experts=experts,
         experts_per_token=chosen_experts * experts / (experts + idle),
-        width=width,
+        expert_width=width,
         shared_width=_shared_expert_width(config, width),
         zero_expert_count=idle,
     )
@@ -257,7 +259,7 @@ def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[
 
 def _shared_expert_width(config: Config, expert_width: int) -> int:
     if config.get("model_type") == _DOUBLE:
-        return config_int(config, "width")
+        return read_config_int(config, "width")
     for key in (
         "share_expert_dim",
         "shared_expert_intermediate_size",
@@ -270,7 +272,7 @@ def _shared_expert_width(config: Config, expert_width: int) -> int:
         if config.get(key):
             return _require_whole_number(key, config[key]) * expert_width
     if config.get("model_type") == "llama4_text":
-        return config_int(config, "width")
+        return read_config_int(config, "width")
     return 0
 
 
@@ -405,8 +407,8 @@ class TrackedConfig(Mapping[str, Any]):
     (64, ('odd_blocks',))
     """
 
-    def __init__(self, given: Config) -> None:
-        self._given = dict(given)
+    def __init__(self, config: Config) -> None:
+        self._given = dict(config)
         self._read: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:
@@ -441,38 +443,38 @@ class TrackedConfig(Mapping[str, Any]):
             if value is not None
             and value != _FIELDS["neutral"].get(key)
             and key not in self._read
-            and not is_irrelevant_key(key, known_family=known_family)
+            and not is_irrelevant_key(key, is_known_family=known_family)
         )
 
 
 class CompletedConfig(NamedTuple):
-    """A configuration with defaults; `defaulted` names those added that are not off."""
+    """A configuration with defaults; `defaulted_keys` names those added that are not off."""
 
     fields: dict[str, Any]
-    defaulted: tuple[str, ...]
+    defaulted_keys: tuple[str, ...]
 
 
 def add_config_defaults(config: Config) -> CompletedConfig:
-    defaults = data_files.load_table("defaults.toml", "family")
+    defaults = data_files.load_table_entries_by_id("defaults.toml", "family")
     row = defaults.get(str(config.get("model_type")), {}).get("config", {})
     missing_defaults = {key: value for key, value in row.items() if key not in config}
     defaulted = tuple(key for key, value in missing_defaults.items() if value)
     return CompletedConfig({**missing_defaults, **config}, defaulted)
 
 
-def is_irrelevant_key(key: str, *, known_family: bool) -> bool:
-    """Return whether a field affects no count; `known_family` families have more of them."""
+def is_irrelevant_key(key: str, *, is_known_family: bool) -> bool:
+    """Return whether a field affects no count; `is_known_family` families have more of them."""
     if key.startswith("_") or key.endswith(_ENDINGS) or key in _EVERYWHERE:
         return True
-    return known_family and key in _OF_FAMILIES
+    return is_known_family and key in _OF_FAMILIES
 
 
 ATTENTION_FREE = frozenset({"mamba", "mamba2", "falcon_mamba"})
 
 
 class LayerKinds(NamedTuple):
-    mixer: str
-    mlp: str
+    mixer_kind: str
+    mlp_kind: str
 
 
 # Letters and words of block patterns.
@@ -490,10 +492,10 @@ _BLOCKS = {
 }
 
 
-def layer_count(config: Config) -> int:
+def read_layer_count(config: Config) -> int:
     """Return the number of layers, which may follow from a list or pattern of blocks."""
     blocks = _read_single_part_blocks(config)
-    count = len(blocks) if blocks is not None else config_int(config, "layers")
+    count = len(blocks) if blocks is not None else read_config_int(config, "layers")
     if config.get("model_type") == _DOUBLE:
         count *= 2
     if not 1 <= count <= 2000:
@@ -501,7 +503,7 @@ def layer_count(config: Config) -> int:
     return count
 
 
-def mixer_and_mlp_kinds_by_layer(
+def list_kinds_of_each_layer(
     config: Config, traits: FamilyTraits, routing: MoeRouting | None
 ) -> list[LayerKinds]:
     blocks = _read_single_part_blocks(config)
@@ -509,10 +511,10 @@ def mixer_and_mlp_kinds_by_layer(
         if unknown := next((word for word in blocks if word not in _BLOCKS), None):
             raise UnreadableConfigError(f"The block “{unknown}” cannot be read.")
         return [_BLOCKS[word] for word in blocks]
-    count = layer_count(config)
-    routed = routing.layers if routing else frozenset[int]()
+    count = read_layer_count(config)
+    routed = routing.routed_layer_indexes if routing else frozenset[int]()
     mlp = "none" if config.get("model_type") in ATTENTION_FREE else "dense"
-    mixers = _mixer_kinds_by_layer(config, traits, count)
+    mixers = _list_mixer_kind_of_each_layer(config, traits, count)
     return [LayerKinds(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
 
 
@@ -527,19 +529,19 @@ def _read_single_part_blocks(config: Config) -> list[str] | None:
     return None
 
 
-def _mixer_kinds_by_layer(config: Config, traits: FamilyTraits, count: int) -> list[str]:
+def _list_mixer_kind_of_each_layer(config: Config, traits: FamilyTraits, count: int) -> list[str]:
     family = str(config.get("model_type"))
     if family in _UNIFORM:
         return [_UNIFORM[family]] * count
     if family == "deepseek_v4":
         return _compressed_attention_kinds(config, count)
-    full_layers = _full_attention_layers(config, count)
+    full_layers = _indexes_of_full_attention_layers(config, count)
     if full_layers is not None:
         return ["full" if i in full_layers else "linear" for i in range(count)]
     switches = config.get("hybrid_layer_pattern")
-    if isinstance(switches, list) and sliding_window_tokens(config):
+    if isinstance(switches, list) and read_sliding_window_tokens(config):
         return ["sliding" if on else "full" for on in switches[:count]]
-    return attention_kinds_by_layer(config, count, traits.full_every)
+    return list_attention_kind_of_each_layer(config, count, traits.full_every)
 
 
 _UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
@@ -547,7 +549,7 @@ _UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
 _EVERY_FOURTH = ("qwen3_next", "qwen3_5")
 
 
-def _full_attention_layers(config: Config, count: int) -> set[int] | None:
+def _indexes_of_full_attention_layers(config: Config, count: int) -> set[int] | None:
     """Return the layers with attention in a hybrid that lists them; else None."""
     if isinstance(config.get("layer_types"), list):
         return None
@@ -562,10 +564,10 @@ def _full_attention_layers(config: Config, count: int) -> set[int] | None:
         interval = 4
     if interval:
         return {i for i in range(count) if (i + 1) % interval == 0}
-    return _listed_attention_layers(config)
+    return _attention_layer_indexes_as_listed(config)
 
 
-def _listed_attention_layers(config: Config) -> set[int] | None:
+def _attention_layer_indexes_as_listed(config: Config) -> set[int] | None:
     """Return the attention layers that a nested linear-attention configuration lists."""
     switches = config.get("attn_type_list")
     if isinstance(switches, list):

@@ -12,14 +12,14 @@ from app.estimator.models.hf_config import (
     TrackedConfig,
     UnreadableConfigError,
     add_config_defaults,
-    config_int,
-    layer_count,
-    mixer_and_mlp_kinds_by_layer,
-    normalize_text_config,
+    extract_language_model_config,
+    list_kinds_of_each_layer,
+    read_config_int,
     read_family_traits,
+    read_layer_count,
     read_moe_routing,
-    reject_unreadable_family,
-    sliding_window_tokens,
+    read_sliding_window_tokens,
+    reject_unsupported_family,
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.quantized_formats import read_quantization
@@ -33,14 +33,14 @@ def _read_softmax_mixer(
     config: Config, traits: FamilyTraits, index: int, *, sliding: bool
 ) -> TokenMixer:
     """Return the attention of one layer; latent if the configuration has latent ranks."""
-    window = sliding_window_tokens(config) if sliding else None
+    window = read_sliding_window_tokens(config) if sliding else None
     if config.get("kv_lora_rank"):
         return sequence_mixers.build_latent_attention(
             _read_latent_shape(config, traits, index), window
         )
-    hidden = config_int(config, "hidden")
-    overrides = _head_overrides(config, index, sliding=sliding)
-    heads = overrides.get("heads") or config_int(config, "heads", layer=index)
+    hidden = read_config_int(config, "hidden")
+    overrides = _read_head_count_overrides(config, index, sliding=sliding)
+    heads = overrides.get("heads") or read_config_int(config, "heads", layer=index)
     if not heads:
         raise UnreadableConfigError("The configuration has no attention heads.")
     shape = layers.AttentionShape(
@@ -48,29 +48,29 @@ def _read_softmax_mixer(
         heads=heads,
         kv_heads=overrides.get("kv_heads") or _read_kv_heads(config, heads, index),
         head_dim=overrides.get("head_dim")
-        or config_int(config, "head_dim", 0, layer=index)
+        or read_config_int(config, "head_dim", 0, layer=index)
         or hidden // heads,
         value_dim=overrides.get("value_dim") or config.get("v_head_dim") or 0,
         qkv_bias=traits.qkv_bias,
         out_bias=traits.out_bias,
         query_key_norm=traits.query_norm,
-        norm_terms=traits.query_norm_terms,
-        sinks=traits.sinks or (sliding and traits.sliding_sinks),
-        output_gate=traits.query_gate,
-        head_gate=traits.head_gate,
+        parameters_per_norm_weight=traits.query_norm_terms,
+        has_sinks=traits.sinks or (sliding and traits.sliding_sinks),
+        has_output_gate=traits.query_gate,
+        has_head_gate=traits.head_gate,
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
     mixer = layers.build_attention_mixer(shape, window, shares_cache=_shares_cache(config, index))
-    return _add_sparse_indexer(config, index, mixer)
+    return _add_block_sparse_indexer(config, index, mixer)
 
 
-def _add_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
+def _add_block_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
     """Add the indexer that selects blocks of tokens in a layer (MiniMax-M3)."""
     listed = config.get("layer_types")
     if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
         return mixer
     heads, dim = config.get("index_n_heads", 4), config.get("index_head_dim", 128)
-    hidden, block = config_int(config, "hidden"), config.get("index_block_size", 128)
+    hidden, block = read_config_int(config, "hidden"), config.get("index_block_size", 128)
     blocks = config.get("index_topk_blocks", 16) + config.get("index_local_blocks", 1)
     queries = layers.WeightMatrix("index_q", hidden, heads * dim, "attention", "whole")
     keys = layers.WeightMatrix("index_k", hidden, dim, "attention", "whole")
@@ -78,20 +78,20 @@ def _add_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenM
         mixer,
         matrices=(*mixer.matrices, queries, keys),
         vector_parameters=mixer.vector_parameters + 2 * dim,
-        index=dim,
-        index_heads=heads,
-        index_dim=dim,
-        top=blocks * block,
+        indexer_cache_elements=dim,
+        indexer_heads=heads,
+        indexer_head_dim=dim,
+        indexer_selected_tokens=blocks * block,
     )
 
 
 def _shares_cache(config: Config, index: int) -> bool:
     """Return whether a layer reuses the keys and values of an earlier one."""
     shared = config.get("num_kv_shared_layers") or 0
-    return index >= config_int(config, "layers", 0) - shared if shared else False
+    return index >= read_config_int(config, "layers", 0) - shared if shared else False
 
 
-def _head_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
+def _read_head_count_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
     """Return the head counts of one layer if they differ from the usual ones."""
     per_layer_config = config.get("per_layer_config")
     if isinstance(per_layer_config, dict):
@@ -103,7 +103,7 @@ def _head_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, i
     if sliding:
         kv_heads = config.get("swa_num_key_value_heads") or 0
         if not kv_heads and config.get("model_type") == "mimo_v2_flash":
-            kv_heads = 2 * config_int(config, "kv_heads")
+            kv_heads = 2 * read_config_int(config, "kv_heads")
         return {
             "head_dim": config.get("swa_head_dim") or 0,
             "kv_heads": kv_heads,
@@ -122,8 +122,8 @@ def _read_kv_heads(config: Config, heads: int, index: int) -> int:
     if falcon and not config.get("new_decoder_architecture"):
         return 1 if config.get("multi_query", True) else heads
     if config.get("multi_query") and "num_key_value_heads" not in config:
-        return config_int(config, "kv_heads", 1, layer=index)
-    return config_int(config, "kv_heads", heads, layer=index) or heads
+        return read_config_int(config, "kv_heads", 1, layer=index)
+    return read_config_int(config, "kv_heads", heads, layer=index) or heads
 
 
 def _shares_selected_tokens(config: Config, index: int) -> bool:
@@ -140,20 +140,20 @@ def _read_latent_shape(
     config: Config, traits: FamilyTraits, index: int
 ) -> sequence_mixers.LatentAttentionShape:
     return sequence_mixers.LatentAttentionShape(
-        hidden=config_int(config, "hidden"),
-        heads=config_int(config, "heads"),
+        hidden=read_config_int(config, "hidden"),
+        heads=read_config_int(config, "heads"),
         query_rank=config.get("q_lora_rank") or 0,
         kv_rank=config["kv_lora_rank"],
         nope_dim=config.get("qk_nope_head_dim", 128),
         rope_dim=config.get("qk_rope_head_dim", 64),
         value_dim=config.get("v_head_dim", 128),
-        bias=bool(config.get("attention_bias")),
-        index_heads=config.get("index_n_heads") or 0,
-        index_dim=config.get("index_head_dim") or 0,
-        top=config.get("index_topk", 2048),
-        index_shared=_shares_selected_tokens(config, index),
-        head_gate=traits.head_gate,
-        output_gate=bool(config.get("mla_use_output_gate")),
+        has_bias=bool(config.get("attention_bias")),
+        indexer_heads=config.get("index_n_heads") or 0,
+        indexer_head_dim=config.get("index_head_dim") or 0,
+        indexer_selected_tokens=config.get("index_topk", 2048),
+        reuses_selected_tokens=_shares_selected_tokens(config, index),
+        has_head_gate=traits.head_gate,
+        has_output_gate=bool(config.get("mla_use_output_gate")),
     )
 
 
@@ -164,18 +164,18 @@ def _read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
     heavy = rates.get("heavily_compressed_attention", 128)
     return sequence_mixers.build_compressed_attention(
         sequence_mixers.CompressedAttentionShape(
-            hidden=config_int(config, "hidden"),
-            heads=config_int(config, "heads"),
-            head_dim=config_int(config, "head_dim"),
+            hidden=read_config_int(config, "hidden"),
+            heads=read_config_int(config, "heads"),
+            head_dim=read_config_int(config, "head_dim"),
             query_rank=config.get("q_lora_rank") or 0,
-            out_groups=config.get("o_groups", 8),
-            out_rank=config.get("o_lora_rank", 1024),
-            window=sliding_window_tokens(config) or 128,
+            output_groups=config.get("o_groups", 8),
+            output_rank=config.get("o_lora_rank", 1024),
+            window_tokens=read_sliding_window_tokens(config) or 128,
             residual_streams=config.get("hc_mult", 4),
             tokens_per_entry={"compressed": sparse, "heavy": heavy}.get(attention_kind, 0),
-            index_heads=config.get("index_n_heads", 64) if attention_kind == "compressed" else 0,
-            index_dim=config.get("index_head_dim", 128),
-            top=config.get("index_topk", 512),
+            indexer_heads=config.get("index_n_heads", 64) if attention_kind == "compressed" else 0,
+            indexer_head_dim=config.get("index_head_dim", 128),
+            indexer_selected_tokens=config.get("index_topk", 512),
         )
     )
 
@@ -184,14 +184,14 @@ def _read_recurrent_mixer(config: Config) -> TokenMixer:
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
         return sequence_mixers.build_short_convolution_mixer(
-            config_int(config, "hidden"), config.get("conv_L_cache", 3)
+            read_config_int(config, "hidden"), config.get("conv_L_cache", 3)
         )
     if family == "minimax":
         return sequence_mixers.build_lightning_mixer(
-            config_int(config, "hidden"),
-            config_int(config, "heads"),
-            config_int(config, "head_dim", 0)
-            or config_int(config, "hidden") // config_int(config, "heads"),
+            read_config_int(config, "hidden"),
+            read_config_int(config, "heads"),
+            read_config_int(config, "head_dim", 0)
+            or read_config_int(config, "hidden") // read_config_int(config, "heads"),
         )
     if family in {"kimi_linear", "bailing_hybrid"}:
         return _read_kimi_delta_mixer(config)
@@ -215,10 +215,10 @@ def _read_kimi_delta_mixer(config: Config) -> TokenMixer:
     kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
     is_kimi = config.get("model_type") == "kimi_linear"
     return sequence_mixers.build_kimi_delta_mixer(
-        config_int(config, "hidden"),
+        read_config_int(config, "hidden"),
         heads,
         dim,
-        convolution=kernel or 4,
+        convolution_kernel=kernel or 4,
         low_rank_decay=is_kimi,
         low_rank_gate=is_kimi and not inner.get("use_full_rank_gate"),
     )
@@ -226,26 +226,26 @@ def _read_kimi_delta_mixer(config: Config) -> TokenMixer:
 
 def _read_gated_delta_mixer(config: Config) -> TokenMixer:
     return sequence_mixers.build_gated_delta_mixer(
-        hidden=config_int(config, "hidden"),
+        hidden=read_config_int(config, "hidden"),
         key_heads=config["linear_num_key_heads"],
         key_dim=config["linear_key_head_dim"],
         value_heads=config["linear_num_value_heads"],
         value_dim=config["linear_value_head_dim"],
-        convolution=config.get("linear_conv_kernel_dim", 4),
+        convolution_kernel=config.get("linear_conv_kernel_dim", 4),
     )
 
 
 def _read_mamba_mixer(config: Config) -> TokenMixer:
-    hidden = config_int(config, "hidden")
+    hidden = read_config_int(config, "hidden")
     expand = config.get("mamba_expand") or config.get("expand") or 2
     jamba = config.get("model_type") == "jamba"
     inner = expand * hidden if jamba else config.get("intermediate_size")
     rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
     return sequence_mixers.build_mamba_mixer(
         hidden=hidden,
-        inner=inner or expand * hidden,
-        state=config.get("mamba_d_state") or config.get("state_size") or 16,
-        convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
+        inner_width=inner or expand * hidden,
+        state_width=config.get("mamba_d_state") or config.get("state_size") or 16,
+        convolution_kernel=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
         dt_rank=rank if isinstance(rank, int) else 0,
         conv_bias=bool(config.get("mamba_conv_bias", config.get("use_conv_bias", True))),
         projection_bias=bool(config.get("mamba_proj_bias", config.get("use_bias", False))),
@@ -259,7 +259,7 @@ def _read_mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
     state = config.get("ssm_state_size") or config.get("mamba_d_state")
     groups = config.get("n_groups") or config.get("mamba_n_groups") or 1
     kernel = config.get("conv_kernel") or config.get("mamba_d_conv") or 4
-    hidden = config_int(config, "hidden")
+    hidden = read_config_int(config, "hidden")
     expand = config.get("mamba_expand") or config.get("expand") or 2
     heads = heads or expand * hidden // 64
     if dim == "auto" or not dim:
@@ -270,21 +270,21 @@ def _read_mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
             hidden=hidden,
             heads=heads,
             head_dim=dim,
-            state=state or config.get("state_size") or 128,
-            groups=groups,
-            convolution=kernel,
-            conv_bias=_first_given_switch(
+            state_width=state or config.get("state_size") or 128,
+            key_groups=groups,
+            convolution_kernel=kernel,
+            conv_bias=_read_first_given_flag(
                 config, ("use_conv_bias", "mamba_conv_bias"), default=True
             ),
-            projection_bias=_first_given_switch(
+            projection_bias=_read_first_given_flag(
                 config, ("use_bias", "mamba_proj_bias"), default=False
             ),
-            norm=bool(norm),
+            has_norm=bool(norm),
         )
     )
 
 
-def _first_given_switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
+def _read_first_given_flag(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
     for name in names:
         if config.get(name) is not None:
             return bool(config[name])
@@ -297,14 +297,14 @@ _NO_MIXER = TokenMixer(kind="none")
 
 def _build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """Return the layers of the decoder in order; equal layers are one shared object."""
-    routing = read_moe_routing(config, layer_count(config))
-    kinds = mixer_and_mlp_kinds_by_layer(config, traits, routing)
+    routing = read_moe_routing(config, read_layer_count(config))
+    kinds = list_kinds_of_each_layer(config, traits, routing)
     layer_by_parts: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
     for index, kind in enumerate(kinds):
-        mixer = _read_mixer(config, traits, index, kind.mixer)
-        second_mixer = _read_recurrent_mixer(config) if kind.mixer == "both" else None
-        mlp = _build_mlp(config, traits, routing, index, kind.mlp)
+        mixer = _read_mixer(config, traits, index, kind.mixer_kind)
+        second_mixer = _read_recurrent_mixer(config) if kind.mixer_kind == "both" else None
+        mlp = _build_mlp(config, traits, routing, index, kind.mlp_kind)
         key = (mixer, second_mixer, mlp)
         if key not in layer_by_parts:
             layer_by_parts[key] = Layer(
@@ -332,7 +332,7 @@ def _count_norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer,
         norms += 1
     if config.get("attn_res_block_size"):  # A norm and a vector for each half (Kimi K3).
         norms += 4
-    return norms * traits.norm_terms * config_int(config, "hidden") + traits.layer_scalars
+    return norms * traits.norm_terms * read_config_int(config, "hidden") + traits.layer_scalars
 
 
 def _read_mixer(config: Config, traits: FamilyTraits, index: int, mixer_kind: str) -> TokenMixer:
@@ -361,13 +361,13 @@ def _build_mlp(
 def _build_dense_mlp(
     config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int
 ) -> Mlp:
-    hidden = config_int(config, "hidden")
+    hidden = read_config_int(config, "hidden")
     width: Any = 0
     if routing:
         width = config.get("intermediate_size_mlp") or config.get("dense_intermediate_size") or 0
     if routing is None and config.get("model_type") == "granitemoehybrid":
         width = config.get("shared_intermediate_size") or 0
-    width = width or config_int(config, "width", 0, layer=index) or 4 * hidden
+    width = width or read_config_int(config, "width", 0, layer=index) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
         width = _lfm2_mlp_width(config, width)
     if config.get("use_double_wide_mlp") and _shares_cache(config, index):
@@ -388,7 +388,7 @@ def _add_per_layer_embeddings(config: Config, mlp: Mlp) -> Mlp:
     side_width = config.get("hidden_size_per_layer_input")
     if not side_width:
         return mlp
-    hidden = config_int(config, "hidden")
+    hidden = read_config_int(config, "hidden")
     rank, streams = config.get("laurel_rank"), config.get("altup_num_inputs")
     side_matrices: tuple[WeightMatrix, ...] = (
         WeightMatrix("side_in", hidden, side_width, "mlp", "whole"),
@@ -414,23 +414,23 @@ def _read_routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) 
     scales = 0
     shared = routing.shared_width
     if config.get("enable_moe_block"):
-        shared = config_int(config, "width")
-        scales = config_int(config, "hidden") + routing.experts
+        shared = read_config_int(config, "width")
+        scales = read_config_int(config, "hidden") + routing.experts
     return layers.build_routed_mlp(
         layers.MoeShape(
-            hidden=config_int(config, "hidden"),
+            hidden=read_config_int(config, "hidden"),
             experts=routing.experts,
             experts_per_token=routing.experts_per_token,
-            width=routing.width,
+            expert_width=routing.expert_width,
             shared_width=shared,
-            gated=traits.gated,
-            shared_gate=traits.shared_gate,
-            bias=traits.expert_bias,
-            router_bias=traits.router_bias,
+            is_gated=traits.gated,
+            has_shared_gate=traits.shared_gate,
+            has_expert_bias=traits.expert_bias,
+            has_router_bias=traits.router_bias,
             latent_width=config.get("moe_latent_size")
             or config.get("routed_expert_hidden_size")
             or 0,
-            latent_norm=bool(config.get("latent_moe_use_norm")),
+            has_latent_norm=bool(config.get("latent_moe_use_norm")),
             scale_parameters=scales,
             zero_expert_count=routing.zero_expert_count,
         )
@@ -468,7 +468,7 @@ _SEQ2SEQ_TRAITS: dict[str, Seq2SeqTraits] = {
 
 def _build_encoder_decoder(config: Config, name: str) -> Architecture:
     traits = _SEQ2SEQ_TRAITS[str(config["model_type"])]
-    hidden = config_int(config, "hidden")
+    hidden = read_config_int(config, "hidden")
     encoder_count = config.get("encoder_layers") or config.get("num_layers") or 0
     decoder_count = config.get("decoder_layers") or config.get("num_decoder_layers")
     decoder_count = decoder_count or encoder_count
@@ -480,36 +480,40 @@ def _build_encoder_decoder(config: Config, name: str) -> Architecture:
         Architecture(
             name=name or _UNNAMED,
             hidden=hidden,
-            vocabulary=config_int(config, "vocabulary"),
+            vocabulary=read_config_int(config, "vocabulary"),
             tied=bool(config.get("tie_word_embeddings", True)),
-            decoder_layers=(_seq2seq_layer(config, traits, "decoder"),) * decoder_count,
-            encoder_layers=(_seq2seq_layer(config, traits, "encoder"),) * encoder_count,
+            decoder_layers=(_build_seq2seq_layer(config, traits, "decoder"),) * decoder_count,
+            encoder_layers=(_build_seq2seq_layer(config, traits, "encoder"),) * encoder_count,
             other=_count_other_seq2seq_parameters(config, traits, hidden, layer_count),
-            max_context=config_int(config, "positions", 0) or None,
+            max_context=read_config_int(config, "positions", 0) or None,
             family=str(config["model_type"]),
             norm_terms=traits.norm_terms,
         )
     )
 
 
-def _seq2seq_layer(
+def _build_seq2seq_layer(
     config: Config, traits: Seq2SeqTraits, half: Literal["encoder", "decoder"]
 ) -> Layer:
-    is_decoder, hidden = half == "decoder", config_int(config, "hidden")
-    heads = config.get(f"{half}_attention_heads") or config_int(config, "heads")
-    width = config.get(f"{half}_ffn_dim") or config_int(config, "width")
+    is_decoder, hidden = half == "decoder", read_config_int(config, "hidden")
+    heads = config.get(f"{half}_attention_heads") or read_config_int(config, "heads")
+    width = config.get(f"{half}_ffn_dim") or read_config_int(config, "width")
     gated = "gated" in str(config.get("feed_forward_proj", ""))
-    attention = _seq2seq_attention(config, traits, hidden, heads)
+    attention = _build_seq2seq_attention(config, traits, hidden, heads)
     return Layer(
-        mixer=attention if is_decoder else dataclasses.replace(attention, cache=0),
+        mixer=attention
+        if is_decoder
+        else dataclasses.replace(attention, cache_elements_per_token=0),
         mlp=layers.build_dense_mlp(hidden, width, gated=gated, bias=traits.bias),
         norm_parameters=(3 if is_decoder else 2) * traits.norm_terms * hidden,
         # The cached keys and values of the encoder do not grow with the answer.
-        second_mixer=dataclasses.replace(attention, cache=0) if is_decoder else None,
+        second_mixer=dataclasses.replace(attention, cache_elements_per_token=0)
+        if is_decoder
+        else None,
     )
 
 
-def _seq2seq_attention(
+def _build_seq2seq_attention(
     config: Config, traits: Seq2SeqTraits, hidden: int, heads: int
 ) -> TokenMixer:
     head_dim = config.get("d_kv") or hidden // heads
@@ -538,10 +542,10 @@ def _count_other_seq2seq_parameters(
     if traits.relative_position_bias:
         buckets = config.get("relative_attention_num_buckets", 32)
         stacks = layers if traits.relative_bias_per_layer else 2
-        total += buckets * config_int(config, "heads") * stacks
+        total += buckets * read_config_int(config, "heads") * stacks
     elif traits.learned_positions:
-        source = config.get("max_source_positions") or config_int(config, "positions", 1024)
-        target = config.get("max_target_positions") or config_int(config, "positions", 1024)
+        source = config.get("max_source_positions") or read_config_int(config, "positions", 1024)
+        target = config.get("max_target_positions") or read_config_int(config, "positions", 1024)
         total += (int(source + target) + 2 * traits.extra_positions) * hidden
     if config.get("model_type") == "whisper":
         mels = config.get("num_mel_bins", 80)
@@ -549,20 +553,22 @@ def _count_other_seq2seq_parameters(
     return total
 
 
-def from_config(config: Config, name: str = "") -> Architecture:
+def build_architecture(config: Config, name: str = "") -> Architecture:
     """Build the architecture from a Hugging Face `config.json`.
 
     Raises UnreadableConfigError with a sentence if a size is missing or wrong.
 
-    >>> from_config({"model_type": "llama", "hidden_size": 4096,
+    >>> build_architecture({"model_type": "llama", "hidden_size": 4096,
     ...     "num_hidden_layers": 32, "num_attention_heads": 32,
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
-    text_config = {k: v for k, v in normalize_text_config(config).items() if k not in SIDE_CONFIGS}
+    text_config = {
+        k: v for k, v in extract_language_model_config(config).items() if k not in SIDE_CONFIGS
+    }
     completed = add_config_defaults(text_config)
     text = TrackedConfig(completed.fields)
-    reject_unreadable_family(text)
+    reject_unsupported_family(text)
     is_seq2seq = text.get("model_type") in _SEQ2SEQ_TRAITS
     build = _build_encoder_decoder if is_seq2seq else _build_decoder_only
     model = _validate_architecture(build(text, name))
@@ -572,9 +578,9 @@ def from_config(config: Config, name: str = "") -> Architecture:
         model,
         tower=vision_tower.tower,
         quantization=quantization,
-        unread=(*text.list_unread_relevant_fields(), *vision_tower.unread),
+        unread=(*text.list_unread_relevant_fields(), *vision_tower.unread_fields),
         unread_size_fields=text.list_unread_size_fields(),
-        defaulted_fields=(*completed.defaulted, *vision_tower.defaulted_fields),
+        defaulted_fields=(*completed.defaulted_keys, *vision_tower.defaulted_fields),
     )
 
 
@@ -582,10 +588,17 @@ def _validate_architecture(model: Architecture) -> Architecture:
     """Return `model` if all of its sizes are valid; raises UnreadableConfigError."""
     for layer, _ in model.layer_counts:
         for matrix in layer.matrices:
-            if not all(map(_is_positive_integer, (matrix.inputs, matrix.outputs, matrix.copies))):
-                message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
+            if not all(
+                map(_is_positive_integer, (matrix.input_width, matrix.output_width, matrix.copies))
+            ):
+                message = f"A matrix of {matrix.input_width} × {matrix.output_width} cannot be."
                 raise UnreadableConfigError(message)
-        counts = (layer.vector_parameters, layer.mixer.cache, layer.state, layer.convolution_state)
+        counts = (
+            layer.vector_parameters,
+            layer.mixer.cache_elements_per_token,
+            layer.state_elements,
+            layer.convolution_state_elements,
+        )
         if not all(count == 0 or _is_positive_integer(count) for count in counts):
             raise UnreadableConfigError("A size of a layer is negative or not whole.")
     if not _is_positive_integer(model.parameters) or min(model.parameters_by_part().values()) < 0:
@@ -599,13 +612,13 @@ def _is_positive_integer(value: object) -> bool:
 
 def _build_decoder_only(config: Config, name: str) -> Architecture:
     traits = read_family_traits(config)
-    hidden = config_int(config, "hidden")
+    hidden = read_config_int(config, "hidden")
     stack = _build_decoder_layers(config, traits)
     predictors = _count_prediction_modules(config)
-    vocabulary = config_int(config, "vocabulary")
+    vocabulary = read_config_int(config, "vocabulary")
     positions = 0
     if traits.learned_positions:
-        positions = config_int(config, "positions", 0) + traits.extra_positions
+        positions = read_config_int(config, "positions", 0) + traits.extra_positions
     return fill_in_counts(
         Architecture(
             name=name or str(config.get("_name_or_path") or _UNNAMED),
@@ -615,12 +628,12 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
             decoder_layers=stack,
             learned_positions=positions,
             other=_count_other_decoder_parameters(config, traits, hidden, vocabulary),
-            per_layer_embedding_parameters=_per_layer_embedding_parameters(config, hidden),
+            per_layer_embedding_parameters=_count_per_layer_embedding_parameters(config, hidden),
             embedding_width=config.get("word_embed_proj_dim") or 0,
-            max_context=config_int(config, "positions", 0) or None,
+            max_context=read_config_int(config, "positions", 0) or None,
             family=str(config.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
-            prediction_module_layers=_prediction_module_layers(stack) * predictors,
+            prediction_module_layers=_build_prediction_module_layers(stack) * predictors,
             prediction_module_count=predictors,
         )
     )
@@ -637,7 +650,7 @@ def _count_prediction_modules(config: Config) -> int:
 _MOST_PREDICTORS = 64
 
 
-def _prediction_module_layers(decoder_layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+def _build_prediction_module_layers(decoder_layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """Return the layers of such a module: attention and MLP as in the model's last layer."""
     attention = next((a for a in reversed(decoder_layers) if a.mixer.heads), None)
     if attention is None:
@@ -663,12 +676,12 @@ def _count_other_decoder_parameters(
     return norms * traits.norm_terms * hidden + bias + mixing_parameters
 
 
-def _per_layer_embedding_parameters(config: Config, hidden: int) -> int:
+def _count_per_layer_embedding_parameters(config: Config, hidden: int) -> int:
     side_width = config.get("hidden_size_per_layer_input") or 0
     if not side_width:
         return 0
-    width = side_width * config_int(config, "layers")
-    rows = config.get("vocab_size_per_layer_input") or config_int(config, "vocabulary")
+    width = side_width * read_config_int(config, "layers")
+    rows = config.get("vocab_size_per_layer_input") or read_config_int(config, "vocabulary")
     streams = config.get("altup_num_inputs") or 1
     projection_parameters = 2 * (streams - 1) * hidden * hidden
     return rows * width + width * hidden + side_width + projection_parameters

@@ -12,36 +12,36 @@ Split = Literal["columns", "rows", "heads", "whole"]
 class WeightMatrix:
     """A weight matrix of a layer; `copies` of it, `active_copies` used by each token.
 
-    `split` is how tensor parallelism divides it: `columns` and `rows` are divided,
+    `tensor_parallel_split` is how tensor parallelism divides it: `columns` and `rows` are divided,
     `heads` (keys and values) down to one head, `whole` stays on every rank.
     """
 
     name: str
-    inputs: int
-    outputs: int
+    input_width: int
+    output_width: int
     part: Part
-    split: Split = "columns"
+    tensor_parallel_split: Split = "columns"
     copies: int = 1
     active_copies: float = 1.0
 
     @property
     def parameters(self) -> int:
-        return self.inputs * self.outputs * self.copies
+        return self.input_width * self.output_width * self.copies
 
     @property
     def active_parameters(self) -> float:
-        return self.inputs * self.outputs * self.active_copies
+        return self.input_width * self.output_width * self.active_copies
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TokenMixer:
     """Attention or a recurrent state, which combines information across tokens.
 
-    `cache` counts elements stored per token and `window` the tokens stored (None:
-    all); `state` and `convolution_state` count elements stored per sequence, independent of its
-    length. `index` is the cache of a sparse-attention indexer, in elements per token,
-    of `index_heads` heads `index_dim` wide; `top` is the number of tokens that it selects.
-    One entry of the cache stands for `compression_rate` tokens; `near` more elements are
+    `cache_elements_per_token` counts elements stored per token and `window_tokens` the tokens stored (None:
+    all); `state_elements` and `convolution_state_elements` count elements stored per sequence, independent of its
+    length. `indexer_cache_elements` is the cache of a sparse-attention indexer, in elements per token,
+    of `indexer_heads` heads `indexer_head_dim` wide; `indexer_selected_tokens` is the number of tokens that it selects.
+    One entry of the cache stands for `compression_rate` tokens; `extra_elements_of_near_token` more elements are
     stored for each of the last `near_tokens`. `residual_streams` are mixed around it (0: there
     is one).
     """
@@ -53,16 +53,16 @@ class TokenMixer:
     kv_heads: int = 0
     head_dim: int = 0
     value_dim: int = 0
-    window: int | None = None
-    cache: int = 0
-    state: int = 0
-    convolution_state: int = 0
-    index: int = 0
-    index_heads: int = 0
-    index_dim: int = 0
-    top: int | None = None
+    window_tokens: int | None = None
+    cache_elements_per_token: int = 0
+    state_elements: int = 0
+    convolution_state_elements: int = 0
+    indexer_cache_elements: int = 0
+    indexer_heads: int = 0
+    indexer_head_dim: int = 0
+    indexer_selected_tokens: int | None = None
     compression_rate: int = 1
-    near: int = 0
+    extra_elements_of_near_token: int = 0
     near_tokens: int = 0
     scan_flops_per_state_element: float = 0.0
     latent_width: int = 0
@@ -91,7 +91,7 @@ class Mlp:
     @property
     def expert_input_width(self) -> int:
         """Return the width of a token that an expert is sent: that of the model, or latent."""
-        return next(m.inputs for m in self.matrices if (m.part, m.name) == ("experts", "up"))
+        return next(m.input_width for m in self.matrices if (m.part, m.name) == ("experts", "up"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -128,15 +128,19 @@ class Layer:
         return layer_vectors + second_vectors + self.norm_parameters
 
     @property
-    def state(self) -> int:
+    def state_elements(self) -> int:
         """Return the elements of recurrent state per sequence."""
-        return self.mixer.state + (self.second_mixer.state if self.second_mixer else 0)
+        return self.mixer.state_elements + (
+            self.second_mixer.state_elements if self.second_mixer else 0
+        )
 
     @property
-    def convolution_state(self) -> int:
+    def convolution_state_elements(self) -> int:
         """Return the elements of convolution state per sequence."""
-        mixer_state = self.mixer.convolution_state
-        return mixer_state + (self.second_mixer.convolution_state if self.second_mixer else 0)
+        mixer_state = self.mixer.convolution_state_elements
+        return mixer_state + (
+            self.second_mixer.convolution_state_elements if self.second_mixer else 0
+        )
 
     @property
     def parameters(self) -> int:
@@ -161,7 +165,7 @@ class LayerCount(NamedTuple):
     """A kind of layer, and how many layers of a model are of it."""
 
     layer: Layer
-    number: int
+    layer_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -174,15 +178,15 @@ class AttentionShape:
     qkv_bias: bool = False
     out_bias: bool = False
     query_key_norm: Literal["", "head", "heads"] = ""
-    norm_terms: int = 1
-    sinks: bool = False
-    output_gate: bool = False
-    head_gate: bool = False
+    parameters_per_norm_weight: int = 1
+    has_sinks: bool = False
+    has_output_gate: bool = False
+    has_head_gate: bool = False
     keys_are_values: bool = False
 
 
 def build_attention_mixer(
-    shape: AttentionShape, window: int | None = None, *, shares_cache: bool = False
+    shape: AttentionShape, window_tokens: int | None = None, *, shares_cache: bool = False
 ) -> TokenMixer:
     """Build multi-head attention with any number of KV heads.
 
@@ -200,8 +204,8 @@ def build_attention_mixer(
         if not shape.keys_are_values:
             matrices.append(WeightMatrix("v", shape.hidden, value_width, "attention", "heads"))
     matrices.append(WeightMatrix("o", output_width, shape.hidden, "attention", "rows"))
-    if shape.output_gate or shape.head_gate:
-        gates = output_width if shape.output_gate else shape.heads
+    if shape.has_output_gate or shape.has_head_gate:
+        gates = output_width if shape.has_output_gate else shape.heads
         matrices.append(WeightMatrix("gate", shape.hidden, gates, "attention"))
     return TokenMixer(
         kind="attention",
@@ -213,8 +217,8 @@ def build_attention_mixer(
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
         value_dim=value_dim,
-        window=window,
-        cache=0 if shares_cache else key_width + value_width,
+        window_tokens=window_tokens,
+        cache_elements_per_token=0 if shares_cache else key_width + value_width,
     )
 
 
@@ -230,7 +234,9 @@ def _attention_vector_parameters(
         norms = shape.head_dim if is_by_head else query_width
         if not shares_cache:
             norms += shape.head_dim if is_by_head else key_width
-    return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)
+    return (
+        biases + norms * shape.parameters_per_norm_weight + (shape.heads if shape.has_sinks else 0)
+    )
 
 
 def build_dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
@@ -247,14 +253,14 @@ class MoeShape:
     hidden: int
     experts: int
     experts_per_token: float
-    width: int
+    expert_width: int
     shared_width: int = 0
-    gated: bool = True
-    shared_gate: bool = False
-    bias: bool = False
-    router_bias: bool = False
+    is_gated: bool = True
+    has_shared_gate: bool = False
+    has_expert_bias: bool = False
+    has_router_bias: bool = False
     latent_width: int = 0
-    latent_norm: bool = False
+    has_latent_norm: bool = False
     scale_parameters: int = 0
     zero_expert_count: int = 0
 
@@ -266,17 +272,19 @@ def build_routed_mlp(shape: MoeShape) -> Mlp:
     vector of that width, reached by two projections.
     """
     expert_input_width = shape.latent_width or shape.hidden
-    up_names = ("gate", "up") if shape.gated else ("up",)
-    expert_bias = len(up_names) * shape.width + expert_input_width if shape.bias else 0
-    vectors = shape.scale_parameters + (shape.latent_width if shape.latent_norm else 0)
-    vectors += shape.hidden if shape.shared_gate else 0
-    vectors += shape.experts if shape.router_bias else 0
+    up_names = ("gate", "up") if shape.is_gated else ("up",)
+    expert_bias = (
+        len(up_names) * shape.expert_width + expert_input_width if shape.has_expert_bias else 0
+    )
+    vectors = shape.scale_parameters + (shape.latent_width if shape.has_latent_norm else 0)
+    vectors += shape.hidden if shape.has_shared_gate else 0
+    vectors += shape.experts if shape.has_router_bias else 0
     return Mlp(
         matrices=tuple(_routed_mlp_matrices(shape, up_names, expert_input_width)),
         vector_parameters=vectors,
         routed_vector_parameters=shape.experts * expert_bias,
-        width=shape.width,
-        gated=shape.gated,
+        width=shape.expert_width,
+        gated=shape.is_gated,
         experts=shape.experts,
         experts_per_token=shape.experts_per_token,
         shared_width=shape.shared_width,
@@ -287,7 +295,7 @@ def _routed_mlp_matrices(
     shape: MoeShape, up_names: tuple[str, ...], expert_input_width: int
 ) -> Iterator[WeightMatrix]:
     """Yield the router, all experts, the projections of a latent width, and the shared expert."""
-    hidden, width, shared = shape.hidden, shape.width, shape.shared_width
+    hidden, width, shared = shape.hidden, shape.expert_width, shape.shared_width
     count, active = shape.experts, shape.experts_per_token
     yield WeightMatrix("router", hidden, count + shape.zero_expert_count, "router", "whole")
     for name in up_names:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, fill_in_counts
 from app.estimator.models.hf_config import UnreadableConfigError, is_irrelevant_key, is_known_family
-from app.estimator.models.hf_loader import from_config
+from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_OR_FP8,
@@ -58,13 +58,13 @@ _SHAPES = (
 )
 
 
-def is_parameter_count(text: str) -> bool:
+def is_parameter_count(model_text: str) -> bool:
     """Return whether a model is given as a number of parameters.
 
     >>> is_parameter_count("70B"), is_parameter_count("llama-2-7b")
     (True, False)
     """
-    return _SIZE.match(text) is not None
+    return _SIZE.match(model_text) is not None
 
 
 def parse_parameter_count(text: str) -> int:
@@ -142,13 +142,13 @@ _CONTRADICTIONS = (
 )
 
 
-def is_config_text(name: str) -> bool:
+def is_config_text(model_text: str) -> bool:
     """Return whether a model is given as a configuration instead of by name or size.
 
     >>> is_config_text('{"model_type": "llama"}'), is_config_text("llama-2-7b")
     (True, False)
     """
-    return name.lstrip().startswith("{")
+    return model_text.lstrip().startswith("{")
 
 
 def _parse_config_object(text: str) -> dict[str, Any]:
@@ -165,9 +165,9 @@ def _parse_config_object(text: str) -> dict[str, Any]:
 
 # A configuration of 200,000 characters creates a model of 0.5 MB, so few are cached.
 @functools.lru_cache(maxsize=32)
-def _parse_architecture(text: str) -> Architecture:
+def _build_model_from_config_text(text: str) -> Architecture:
     try:
-        return from_config(_parse_config_object(text))
+        return build_architecture(_parse_config_object(text))
     except UnreadableConfigError:
         raise
     except _CONTRADICTIONS as error:
@@ -175,13 +175,13 @@ def _parse_architecture(text: str) -> Architecture:
         raise UnreadableConfigError(message) from error
 
 
-def read_pasted_config(text: str) -> Architecture:
+def build_model_from_pasted_config(text: str) -> Architecture:
     """Build the architecture that a pasted configuration describes.
 
     Raises UnreadableConfigError with a sentence if it is not a JSON object, lacks a size
     or contradicts itself.
     """
-    return _parse_architecture(reduce_config(text))
+    return _build_model_from_config_text(drop_irrelevant_config_fields(text))
 
 
 LONGEST_CONFIG = 200_000
@@ -192,7 +192,7 @@ _QUANTIZATION = frozenset({"quantization_config", "compression_config", "quantiz
 _LONGEST_STRING = 200
 
 
-def reduce_config(text: str) -> str:
+def drop_irrelevant_config_fields(text: str) -> str:
     """Return a configuration without white space and without fields that no count needs.
 
     Raises UnreadableConfigError if it is no JSON object.
@@ -203,7 +203,7 @@ def reduce_config(text: str) -> str:
 def _drop_irrelevant_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     reduced: dict[str, Any] = {}
     for key, value in config.items():
-        if key not in _READ_ANYWHERE and is_irrelevant_key(key, known_family=False):
+        if key not in _READ_ANYWHERE and is_irrelevant_key(key, is_known_family=False):
             continue
         if isinstance(value, dict) and key not in _QUANTIZATION:
             reduced[key] = _drop_irrelevant_fields(value)
@@ -212,17 +212,17 @@ def _drop_irrelevant_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     return reduced
 
 
-def config_key(text: str) -> str:
-    """Return a configuration as a short text for a URL; `expand_key` is the inverse.
+def compress_config_to_key(text: str) -> str:
+    """Return a configuration as a short text for a URL; `expand_config_key` is the inverse.
 
-    >>> expand_key(config_key('{"hidden_size":64}'))
+    >>> expand_config_key(compress_config_to_key('{"hidden_size":64}'))
     '{"hidden_size":64}'
     """
     packed = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9))
     return _KEY_PREFIX + packed.decode().rstrip("=")
 
 
-def expand_key(key: str) -> str:
+def expand_config_key(key: str) -> str:
     """Return the configuration of a key; raises LookupError if it is damaged."""
     packed = key.removeprefix(_KEY_PREFIX)
     unpack = zlib.decompressobj()
@@ -246,8 +246,8 @@ def _normalize_config(text: str) -> str:
     Raises LookupError, as an unknown name does.
     """
     try:
-        reduced = reduce_config(text)
-        _parse_architecture(reduced)
+        reduced = drop_irrelevant_config_fields(text)
+        _build_model_from_config_text(reduced)
     except UnreadableConfigError as error:
         raise LookupError(str(error)) from error
     return reduced
@@ -263,26 +263,28 @@ _DATE_OR_LENGTH = re.compile(r"\d{4,6}|\d+k|v\d+(\.\d+)*")
 _ORGANIZATION = re.compile(r"^[\w.-]+/(?:Meta-)?|^Meta-(?=Llama)", re.IGNORECASE)
 
 
-def normalize_model_name(name: str) -> str:
+def normalize_model_name(name_size_or_config: str) -> str:
     """Return the normal form of a model's name.
 
     A name of the catalog, a Hub id such as `Qwen/Qwen3-8B-FP8` (the format stays part of the
     name), a size such as `70B`, a config.json or its key. Raises LookupError with the
     closest models, or with what the configuration lacks.
     """
-    if is_config_key(name):
-        name = expand_key(name)
-    if is_config_text(name):
-        return _normalize_config(name)
-    if is_parameter_count(name):
-        return format_parameter_count(parse_parameter_count(name))
-    published = data_files.load_ids_by_alias(*_MODELS).get(data_files.normalize_name(name.strip()))
+    if is_config_key(name_size_or_config):
+        name_size_or_config = expand_config_key(name_size_or_config)
+    if is_config_text(name_size_or_config):
+        return _normalize_config(name_size_or_config)
+    if is_parameter_count(name_size_or_config):
+        return format_parameter_count(parse_parameter_count(name_size_or_config))
+    published = data_files.load_ids_by_alias(*_MODELS).get(
+        data_files.normalize_catalog_name(name_size_or_config.strip())
+    )
     if published:
         return published
-    bare = _ORGANIZATION.sub("", name.strip())
-    match = _match_hub_name(data_files.normalize_name(bare))
-    ending = match.format_ending
-    if ending == "fp8" and name.strip().lower().startswith(_WITHOUT_BLOCKS):
+    bare = _ORGANIZATION.sub("", name_size_or_config.strip())
+    match = _match_hub_name(data_files.normalize_catalog_name(bare))
+    ending = match.format_in_ending
+    if ending == "fp8" and name_size_or_config.strip().lower().startswith(_WITHOUT_BLOCKS):
         ending = "fp8-dynamic"
     if match.model_id:
         return f"{match.model_id}-{ending}".removesuffix("-")
@@ -293,7 +295,7 @@ class CatalogMatch(NamedTuple):
     """The catalog id that a Hub name means, and the format in its ending; may be empty."""
 
     model_id: str
-    format_ending: str
+    format_in_ending: str
 
 
 def _match_hub_name(name: str) -> CatalogMatch:
@@ -313,7 +315,7 @@ def _match_hub_name(name: str) -> CatalogMatch:
     return CatalogMatch("", "")
 
 
-def find_model(name: str) -> Architecture:
+def find_model(name_size_or_config: str) -> Architecture:
     """Return the architecture for a catalog name, a size such as `70B`, or a config.json.
 
     A size returns a dense, Llama-shaped model with exactly that many parameters.
@@ -321,9 +323,9 @@ def find_model(name: str) -> Architecture:
     >>> find_model("70B").parameters
     70000000000
     """
-    if name.startswith("{"):
-        return _parse_architecture(name)
-    return _load_named_model(name)
+    if name_size_or_config.startswith("{"):
+        return _build_model_from_config_text(name_size_or_config)
+    return _load_named_model(name_size_or_config)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -331,12 +333,12 @@ def _load_named_model(name: str) -> Architecture:
     if is_parameter_count(name):
         return llama_model_of_size(parse_parameter_count(name))
     match = _match_hub_name(normalize_model_name(name))
-    row = data_files.load_table(*_MODELS)[match.model_id]
-    if not match.format_ending:
-        return from_config(row["config"], name=row["name"])
-    table = _QUANTIZED[match.format_ending]
+    row = data_files.load_table_entries_by_id(*_MODELS)[match.model_id]
+    if not match.format_in_ending:
+        return build_architecture(row["config"], name=row["name"])
+    table = _QUANTIZED[match.format_in_ending]
     config = {**row["config"], "quantization_config": table}
-    return from_config(config, name=f"{row['name']} {table['label']}")
+    return build_architecture(config, name=f"{row['name']} {table['label']}")
 
 
 class ListedModel(NamedTuple):
@@ -345,14 +347,14 @@ class ListedModel(NamedTuple):
 
 
 def list_models() -> tuple[ListedModel, ...]:
-    rows = data_files.load_table(*_MODELS)
+    rows = data_files.load_table_entries_by_id(*_MODELS)
     return tuple(ListedModel(key, row["name"]) for key, row in rows.items())
 
 
 def llama_model_of_size(parameters: int) -> Architecture:
     """Return a dense, Llama-shaped model with exactly `parameters` parameters."""
     config = llama_config_of_size(parameters)
-    model = from_config(config, name=f"{format_parameter_count(parameters)} dense")
+    model = build_architecture(config, name=f"{format_parameter_count(parameters)} dense")
     other = model.other + parameters - model.parameters
     return fill_in_counts(dataclasses.replace(model, other=other))
 
@@ -360,7 +362,9 @@ def llama_model_of_size(parameters: int) -> Architecture:
 _MOST_NAMES = 12
 
 
-def describe_quantized_weights(model: Architecture, format_name: str, format_label: str) -> str:
+def describe_how_weights_are_counted(
+    model: Architecture, format_name: str, format_label: str
+) -> str:
     """Describe in a sentence how weights are counted if the checkpoint is quantized.
 
     `format_name` and `format_label` are the chosen format; empty if there is nothing to say.
@@ -373,22 +377,22 @@ def describe_quantized_weights(model: Architecture, format_name: str, format_lab
     published = resolve_weight_format(model, PUBLISHED)
     if format_name not in (PUBLISHED, PUBLISHED_OR_FP8, published.id):
         text = f"Weights in {format_label}, as chosen; "
-        if how.problem:
-            return f"{text}how they are published, {how.problem}, cannot be read."
+        if how.unsupported_reason:
+            return f"{text}how they are published, {how.unsupported_reason}, cannot be read."
         return f"{text}published in {published.label}."
-    if how.problem:
-        return f"Its quantization, {how.problem}, cannot be read: counted in BF16."
+    if how.unsupported_reason:
+        return f"Its quantization, {how.unsupported_reason}, cannot be read: counted in BF16."
     return f"Weights as published: {published.label}."
 
 
-def unread_sizes_warning(model: Architecture) -> str:
+def unread_size_fields_warning(model: Architecture) -> str:
     """Return a sentence for the beginning of a verdict if sizes were not understood."""
     if not model.unread_size_fields:
         return ""
     return f"Counted without {_join_names_up_to_limit(model.unread_size_fields)}, which may change it much."
 
 
-def describe_assumed_shape(inputs: Any, model: Architecture) -> tuple[str, ...]:
+def assumed_shape_notes(inputs: Any, model: Architecture) -> tuple[str, ...]:
     """Return what is assumed of a model of which only the size is given; empty for others."""
     typed, pasted = (str(getattr(inputs, name, "")) for name in ("model", "config"))
     if pasted or not is_parameter_count(typed):
@@ -408,7 +412,7 @@ def describe_assumed_shape(inputs: Any, model: Architecture) -> tuple[str, ...]:
     return (note,)
 
 
-def model_caveats(model: Architecture) -> tuple[str, ...]:
+def list_model_caveats(model: Architecture) -> tuple[str, ...]:
     """Return what the counts of `model` leave out or assume; empty if nothing."""
     found = []
     if model.family and not is_known_family(model.family):

@@ -22,15 +22,15 @@ from app.estimator.models.quantized_formats import (
 class MatrixKind(NamedTuple):
     """What equal kinds of matrices have in common across layers."""
 
-    part: str
+    model_part: str
     name: str
-    weights: int
+    weight_count: int
 
 
 class QuantizedPart(NamedTuple):
     """The share of a matrix's weights that is quantized [1], and their mean bits."""
 
-    share: float
+    weight_share: float
     mean_bits: float
 
 
@@ -38,29 +38,29 @@ _NOT_QUANTIZED = QuantizedPart(0.0, 0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CheckpointWidths:
+class CheckpointBitWidths:
     """Bits of the weights in a checkpoint that mixes formats.
 
-    `scheme` is the format of most quantized weights, `mean_bits` the mean over all of them.
+    `main_scheme` is the format of most quantized weights, `mean_bits` the mean over all of them.
     The bits of embeddings and head are 0 if those tables are not quantized.
     """
 
-    scheme: NumberScheme
+    main_scheme: NumberScheme
     label: str
     mean_bits: float
-    parts: Mapping[MatrixKind, QuantizedPart]
+    quantized_parts_by_kind: Mapping[MatrixKind, QuantizedPart]
     embedding_bits: float = 0.0
     head_bits: float = 0.0
 
-    def quantized_part_of(self, matrix: WeightMatrix) -> QuantizedPart:
+    def find_quantized_part(self, matrix: WeightMatrix) -> QuantizedPart:
         """Return what is quantized of a matrix, over all layers."""
-        return self.parts.get(_kind_of_matrix(matrix), _NOT_QUANTIZED)
+        return self.quantized_parts_by_kind.get(_kind_of_matrix(matrix), _NOT_QUANTIZED)
 
 
-def published_widths(model: Architecture) -> CheckpointWidths | None:
+def published_bit_widths(model: Architecture) -> CheckpointBitWidths | None:
     """Return the weight widths of a published checkpoint; None if it is not quantized."""
     how = model.quantization
-    if how is None or how.problem:
+    if how is None or how.unsupported_reason:
         return None
     weights: dict[MatrixKind, dict[NumberScheme | None, int]] = {}
     for layer, index, number in _indexed_layers(model, how):
@@ -82,16 +82,18 @@ def _build_checkpoint_widths(
     totals: collections.Counter[NumberScheme],
     embedding: NumberScheme | None,
     head: NumberScheme | None,
-) -> CheckpointWidths:
+) -> CheckpointBitWidths:
     ranked = [scheme for scheme, _ in totals.most_common()]
-    bits = sum(s.bits * n for s, n in totals.items()) / totals.total()
-    return CheckpointWidths(
-        scheme=ranked[0],
+    bits = sum(s.bits_per_weight * n for s, n in totals.items()) / totals.total()
+    return CheckpointBitWidths(
+        main_scheme=ranked[0],
         label=" and ".join(dict.fromkeys(scheme.label for scheme in ranked[:3])),
         mean_bits=bits,
-        parts={key: _quantized_share_and_bits(counts) for key, counts in weights.items()},
-        embedding_bits=embedding.bits if embedding else 0.0,
-        head_bits=head.bits if head else 0.0,
+        quantized_parts_by_kind={
+            key: _quantized_share_and_bits(counts) for key, counts in weights.items()
+        },
+        embedding_bits=embedding.bits_per_weight if embedding else 0.0,
+        head_bits=head.bits_per_weight if head else 0.0,
     )
 
 
@@ -100,20 +102,20 @@ def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> Quan
     covered = sum(narrow.values())
     if not covered:
         return _NOT_QUANTIZED
-    bits = sum(scheme.bits * number for scheme, number in narrow.items())
+    bits = sum(scheme.bits_per_weight * number for scheme, number in narrow.items())
     return QuantizedPart(covered / sum(counts.values()), bits / covered)
 
 
 def _kind_of_matrix(matrix: WeightMatrix) -> MatrixKind:
-    return MatrixKind(matrix.part, matrix.name, matrix.inputs * matrix.outputs)
+    return MatrixKind(matrix.part, matrix.name, matrix.input_width * matrix.output_width)
 
 
 class IndexedLayers(NamedTuple):
-    """A `number` of equal layers; `layer_index` is that of a single one, or empty."""
+    """A `layer_count` of equal layers; `layer_index` is that of a single one, or empty."""
 
     layer: Layer
     layer_index: str
-    number: int
+    layer_count: int
 
 
 def _indexed_layers(model: Architecture, quantization: Quantization) -> Iterator[IndexedLayers]:
@@ -129,13 +131,13 @@ def _matrix_scheme(
     quantization: Quantization, layer: Layer, matrix: WeightMatrix, index: str
 ) -> NumberScheme | None:
     if matrix.part == "router":
-        return quantization.scheme if quantization.scope == "everything" else None
+        return quantization.main_scheme if quantization.quantized_scope == "everything" else None
     names = list_matrix_names(layer, matrix)
     for override in quantization.overrides:
         if override.modules.matches(names, index):
             return override.scheme
-    outside = quantization.scope == "experts" and matrix.part != "experts"
-    return None if outside else quantization.scheme
+    outside = quantization.quantized_scope == "experts" and matrix.part != "experts"
+    return None if outside else quantization.main_scheme
 
 
 def _table_scheme_by_names(
@@ -145,7 +147,7 @@ def _table_scheme_by_names(
     for override in quantization.overrides:
         if override.modules.matches(names):
             return override.scheme
-    return quantization.scheme if quantization.scope == "everything" else None
+    return quantization.main_scheme if quantization.quantized_scope == "everything" else None
 
 
 def element_bytes(elements: float, bits: float) -> float:
@@ -159,15 +161,17 @@ def element_bytes(elements: float, bits: float) -> float:
     return elements * bits / 8
 
 
-def grouped_bits(bits: float, group: int, scale_bits: float, zero_bits: float) -> float:
+def bits_per_weight_with_group_scales(
+    bits_per_value: float, group_size: int, scale_bits: float, zero_bits: float
+) -> float:
     """Bits per weight when every group of weights shares a scale and a zero point.
 
     bits + (scale + zero) / group. From the definition of the format.
 
-    >>> grouped_bits(4, 128, 16, 4)
+    >>> bits_per_weight_with_group_scales(4, 128, 16, 4)
     4.15625
     """
-    return bits + (scale_bits + zero_bits) / group
+    return bits_per_value + (scale_bits + zero_bits) / group_size
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -189,13 +193,17 @@ class WeightFormat:
     math: str = "bf16"
     scale: str = ""
     block: int = 0
-    widths: CheckpointWidths | None = None
+    widths: CheckpointBitWidths | None = None
 
 
 def _build_format(row: dict[str, Any]) -> WeightFormat:
     """Build a format from its entry; scales of groups are added to the bits per weight."""
     scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
-    bits = grouped_bits(row.pop("bits"), *scales) if scales[0] else row.pop("bits")
+    bits = (
+        bits_per_weight_with_group_scales(row.pop("bits"), *scales)
+        if scales[0]
+        else row.pop("bits")
+    )
     return WeightFormat(bits=bits, **row)
 
 
@@ -223,7 +231,7 @@ def resolve_cache_format(model: Architecture, name: str) -> str:
     """Return the id of a cache format; for `published` what the checkpoint asks for, or BF16."""
     if name != PUBLISHED:
         return name
-    return (model.quantization.cache if model.quantization else "") or "bf16"
+    return (model.quantization.cache_format if model.quantization else "") or "bf16"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -232,18 +240,18 @@ class WeightBytesBySplit:
 
     `bytes_by_kv_heads` are split down to one head, by the number of heads; `replicated_bytes`
     are on every GPU; `expert_bytes` are a part of `divided_bytes`, which are split evenly, and
-    so is `tower`, that of a vision tower. `quantized` counts the weights that the format covers.
+    so is `tower_bytes`, that of a vision tower. `quantized_weight_count` counts the weights that the format covers.
     """
 
     divided_bytes: float
     bytes_by_kv_heads: Mapping[int, float]
     replicated_bytes: float
     expert_bytes: float
-    quantized: int
-    tower: float
+    quantized_weight_count: int
+    tower_bytes: float
 
     @property
-    def total(self) -> float:
+    def total_bytes(self) -> float:
         by_heads = sum(self.bytes_by_kv_heads.values())
         return self.divided_bytes + self.replicated_bytes + by_heads
 
@@ -252,7 +260,7 @@ class WeightBytesBySplit:
         return self.divided_bytes / tensor_parallel + by_heads + self.replicated_bytes
 
 
-def resolve_published_or_fp8(model: Architecture, format_name: str) -> str:
+def resolve_serving_default_format(model: Architecture, format_name: str) -> str:
     """Return what the default of serving stands for; other formats as they are."""
     if format_name != PUBLISHED_OR_FP8:
         return format_name
@@ -274,7 +282,7 @@ def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat
     >>> resolve_weight_format(find_model("llama-2-7b"), "published").label
     'BF16'
     """
-    format_name = resolve_published_or_fp8(model, format_name)
+    format_name = resolve_serving_default_format(model, format_name)
     if format_name in GGUF_FORMATS:
         mixture = GGUF_FORMATS[format_name]
         bits = 8 * gguf_file_bytes(model, mixture) / model.parameters
@@ -285,7 +293,7 @@ def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat
     return FORMATS[format_name]
 
 
-def suggest_other_weight_format(model: Architecture, rejected_format: str) -> str:
+def other_weight_format_hint(model: Architecture, rejected_format: str) -> str:
     """Return a hint for a rejected format that the user did not choose explicitly."""
     if rejected_format in FORMATS or model.quantization is None:
         return ""
@@ -295,29 +303,29 @@ def suggest_other_weight_format(model: Architecture, rejected_format: str) -> st
 @functools.lru_cache(maxsize=512)
 def _published_format(model: Architecture) -> WeightFormat:
     """Return the format of a checkpoint: an equal one from the catalog if there is one."""
-    widths = published_widths(model)
+    widths = published_bit_widths(model)
     if widths is None:
         return FORMATS["bf16"]
-    most = widths.scheme
+    most = widths.main_scheme
     same = next((f for f in FORMATS.values() if _has_same_widths(f, widths, model)), None)
     return same or WeightFormat(
-        id=most.id,
+        id=most.nearest_format_id,
         label=widths.label,
         bits=widths.mean_bits,
         math=most.math_format,
         scale=most.scale_description,
-        block=most.block,
+        block=most.block_outputs,
         widths=widths,
     )
 
 
-def _has_same_widths(form: WeightFormat, widths: CheckpointWidths, model: Architecture) -> bool:
-    if form.math != widths.scheme.math_format or widths.embedding_bits or widths.head_bits:
+def _has_same_widths(form: WeightFormat, widths: CheckpointBitWidths, model: Architecture) -> bool:
+    if form.math != widths.main_scheme.math_format or widths.embedding_bits or widths.head_bits:
         return False
     if abs(form.bits - widths.mean_bits) > 1e-9:
         return False
     return all(
-        widths.quantized_part_of(matrix).share == float(is_mostly_in_format(form, matrix))
+        widths.find_quantized_part(matrix).weight_share == float(is_mostly_in_format(form, matrix))
         for layer, _ in model.layer_counts
         for matrix in layer.matrices
     )
@@ -335,8 +343,8 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightBytesBySplit(size, {}, 0.0, 0.0, model.parameters, 0.0)
     form = resolve_weight_format(model, format_name)
-    tables = _measure_tables_and_tower(model, form)
-    divided, quantized = tables.size, tables.quantized
+    tables = _compute_table_and_tower_bytes(model, form)
+    divided, quantized = tables.total_bytes, tables.quantized_weight_count
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.learned_positions * model.hidden
@@ -346,9 +354,9 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
             count = matrix.parameters * number
             size = element_bytes(count, mean_matrix_bits(form, matrix))
             quantized += count * quantized_share(form, matrix)
-            if matrix.split == "whole":
+            if matrix.tensor_parallel_split == "whole":
                 copied += size
-            elif matrix.split == "heads":
+            elif matrix.tensor_parallel_split == "heads":
                 heads = max(1, layer.mixer.kv_heads)
                 by_heads[heads] = by_heads.get(heads, 0.0) + size
             else:
@@ -360,23 +368,23 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
         bytes_by_kv_heads=by_heads,
         replicated_bytes=copied,
         expert_bytes=experts,
-        quantized=round(quantized),
-        tower=element_bytes(model.tower_parameters, form.rest),
+        quantized_weight_count=round(quantized),
+        tower_bytes=element_bytes(model.tower_parameters, form.rest),
     )
 
 
-class TableWeights(NamedTuple):
+class TableAndTowerBytes(NamedTuple):
     """Bytes of embeddings, head and tower, and how many of their weights are quantized."""
 
-    size: float
-    quantized: float
+    total_bytes: float
+    quantized_weight_count: float
 
 
-def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> TableWeights:
+def _compute_table_and_tower_bytes(model: Architecture, form: WeightFormat) -> TableAndTowerBytes:
     rows = model.embedding_parameters + model.head_parameters
     wide = model.per_layer_embedding_parameters + model.tower_parameters
     if form.widths is None:
-        return TableWeights(element_bytes(rows + wide, form.rest), quantized=0.0)
+        return TableAndTowerBytes(element_bytes(rows + wide, form.rest), quantized_weight_count=0.0)
     size, covered = element_bytes(wide, form.rest), 0.0
     for count, bits in (
         (model.embedding_parameters, form.widths.embedding_bits),
@@ -384,19 +392,19 @@ def _measure_tables_and_tower(model: Architecture, form: WeightFormat) -> TableW
     ):
         size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
-    return TableWeights(size, quantized=covered)
+    return TableAndTowerBytes(size, quantized_weight_count=covered)
 
 
-def gpu_weight_bytes(
-    model: Architecture, format_name: str, gpus: int, expert_gpus: int | None = None
+def weight_bytes_per_gpu(
+    model: Architecture, format_name: str, gpus: int, gpus_sharing_experts: int | None = None
 ) -> float:
     """Return the bytes of `model` in the format called `format_name` on one of `gpus` GPUs.
 
-    `expert_gpus` GPUs share the routed experts, if more than share the rest.
+    `gpus_sharing_experts` GPUs share the routed experts, if more than share the rest.
     """
     size = weight_bytes_by_split(model, format_name)
     dense = size.bytes_per_gpu(gpus) - size.expert_bytes / gpus
-    return dense + size.expert_bytes / (expert_gpus or gpus)
+    return dense + size.expert_bytes / (gpus_sharing_experts or gpus)
 
 
 def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
@@ -405,7 +413,7 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
     Routers are never quantized, and calibrated recipes leave out linear attention.
     """
     if form.widths is not None:
-        return form.widths.quantized_part_of(matrix).share
+        return form.widths.find_quantized_part(matrix).weight_share
     if form.covers == "all":
         return 1.0
     if matrix.part == "router":
@@ -418,7 +426,7 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
 def mean_matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the mean bits of a matrix's weights, over the layers that have it."""
     share = quantized_share(form, matrix)
-    bits = form.bits if form.widths is None else form.widths.quantized_part_of(matrix).mean_bits
+    bits = form.bits if form.widths is None else form.widths.find_quantized_part(matrix).mean_bits
     return share * bits + (1 - share) * form.rest
 
 
@@ -443,8 +451,8 @@ class GgufRule(NamedTuple):
 class GgufMixture(NamedTuple):
     """The usual block format, and by role the rules for others in the order of their trial."""
 
-    usual: str
-    rules: Mapping[str, list[GgufRule]]
+    default_block_format: str
+    rules_by_matrix_role: Mapping[str, list[GgufRule]]
 
 
 MIXTURES = {
@@ -461,11 +469,11 @@ USUAL_GGUF = "gguf-q4-k-m"
 MXFP4_GGUF = "gguf-mxfp4-moe"
 
 
-def usual_gguf_file(model: Architecture) -> str:
+def usual_gguf_mixture(model: Architecture) -> str:
     """Return the file of a model that llama.cpp and Ollama usually load.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> usual_gguf_file(find_model("gpt-oss-20b")), usual_gguf_file(find_model("llama-3-8b"))
+    >>> usual_gguf_mixture(find_model("gpt-oss-20b")), usual_gguf_mixture(find_model("llama-3-8b"))
     ('gguf-mxfp4-moe', 'gguf-q4-k-m')
     """
     return MXFP4_GGUF if _published_format(model).math == "mxfp4" else USUAL_GGUF
@@ -488,7 +496,7 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     published in MXFP4 stay in it, as its converter writes them.
     From llama.cpp, quantize. Raises KeyError for an unknown mixture.
     """
-    usual = MIXTURES[mixture].usual
+    usual = MIXTURES[mixture].default_block_format
     total = _gguf_embedding_and_head_bytes(model, mixture)
     vectors = model.other + model.learned_positions * model.hidden
     wide = BLOCK_BITS["F32"]
@@ -499,7 +507,9 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
                 total += element_bytes(matrix.parameters, wide)
             else:
                 form = _gguf_matrix_format(model, layer, matrix, index, mixture)
-                total += element_bytes(matrix.parameters, _gguf_bits_for_row(form, matrix.inputs))
+                total += element_bytes(
+                    matrix.parameters, _gguf_bits_for_row(form, matrix.input_width)
+                )
     return total + element_bytes(vectors, wide)
 
 
@@ -531,13 +541,17 @@ def _gguf_matrix_format(
     usual, rules = MIXTURES[mixture]
     if matrix.part == "experts":
         how = model.quantization
-        scheme = _matrix_scheme(how, layer, matrix, str(index)) if how and not how.problem else None
+        scheme = (
+            _matrix_scheme(how, layer, matrix, str(index))
+            if how and not how.unsupported_reason
+            else None
+        )
         if mixture == _MXFP4_EXPERTS or scheme == MXFP4:
             return "MXFP4"
     holding = (
         rule.block_format
         for rule in rules.get(matrix.name, ())
-        if _gguf_condition_holds(rule.condition, index, model, layer)
+        if _does_gguf_condition_hold(rule.condition, index, model, layer)
     )
     block_format = next(holding, usual)
     return block_format if usual in _WIDE else _apply_gguf_exceptions(model, matrix, block_format)
@@ -556,7 +570,7 @@ def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, block_form
     return block_format
 
 
-def _gguf_condition_holds(
+def _does_gguf_condition_hold(
     condition: str, layer_index: int, model: Architecture, layer: Layer
 ) -> bool:
     count = model.layers
@@ -594,31 +608,33 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def low_rank_parameters(inputs: float, outputs: float, rank: float) -> float:
+def parameters_of_low_rank_adapter(inputs: float, outputs: float, rank: float) -> float:
     """Parameters of one adapter: r · (in + out). From Hu (2021).
 
-    >>> low_rank_parameters(4096, 4096, 8)
+    >>> parameters_of_low_rank_adapter(4096, 4096, 8)
     65536
     """
     return rank * (inputs + outputs)
 
 
-def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...]) -> float:
+def adapter_parameters(model: Architecture, rank: int, target_matrices: tuple[str, ...]) -> float:
     """Trainable parameters of adapters on all layers of `model`.
 
-    `targets` are names such as q, v, gate or q_proj; unknown ones raise
+    `target_matrices` are names such as q, v, gate or q_proj; unknown ones raise
     LookupError. Every routed expert has adapters.
     """
-    names = {name for target in targets for name in _adapter_matrix_names(target)}
+    names = {name for target in target_matrices for name in _list_adapted_matrix_names(target)}
     return sum(
-        number * matrix.copies * low_rank_parameters(matrix.inputs, matrix.outputs, rank)
+        number
+        * matrix.copies
+        * parameters_of_low_rank_adapter(matrix.input_width, matrix.output_width, rank)
         for layer, number in model.layer_counts
         for matrix in layer.matrices
         if matrix.name in names
     )
 
 
-def _adapter_matrix_names(target: str) -> tuple[str, ...]:
+def _list_adapted_matrix_names(target: str) -> tuple[str, ...]:
     word = target.strip().lower().removesuffix("_proj")
     found = [n for part in _GROUPS.get(word, (word,)) for n in _TARGETS.get(part, ())]
     if not found:
@@ -648,17 +664,17 @@ def mxfp4_expert_padding_bytes(
         return 0.0
     return sum(
         element_bytes(matrix.parameters * number, mean_matrix_bits(form, matrix))
-        * (_padding_growth(matrix, gpus_per_expert) - 1)
+        * (_padded_size_ratio(matrix, gpus_per_expert) - 1)
         for layer, number in model.layer_counts
         for matrix in layer.mlp.matrices
         if matrix.part == "experts" and quantized_share(form, matrix)
     )
 
 
-def _padding_growth(matrix: WeightMatrix, gpus: int) -> float:
+def _padded_size_ratio(matrix: WeightMatrix, gpus: int) -> float:
     """Return the size of an expert's matrix with padding, over the size without [1]."""
-    hidden, width = matrix.inputs, matrix.outputs
-    if matrix.split == "rows":
+    hidden, width = matrix.input_width, matrix.output_width
+    if matrix.tensor_parallel_split == "rows":
         hidden, width = width, hidden
     each = -(-width // gpus)
     padded = _round_up_to(hidden, _OUTPUTS) * _round_up_to(each, _INPUTS) * gpus

@@ -50,7 +50,7 @@ def _any_matches_glob(names: tuple[str, ...], glob: str) -> bool:
 def list_matrix_names(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
     """Return the names of a matrix across families: full checkpoint names in a layer N."""
     part: str = matrix.part
-    recurrent = layer.mixer.state and layer.mixer.kind != "attention"
+    recurrent = layer.mixer.state_elements and layer.mixer.kind != "attention"
     if part == "linear attention" or (part == "attention" and recurrent):
         part = "linear"
     table = _NAMES.get(part, _NAMES["mlp"])
@@ -225,16 +225,16 @@ Scope = Literal["linear", "experts", "everything"]
 class NumberScheme:
     """A weight format: bits per weight with its scales and zero points.
 
-    `math` is the format of the products, `id` the nearest catalog format. `block`: outputs
+    `math` is the format of the products, `nearest_format_id` the nearest catalog format. `block_outputs`: outputs
     that share a scale in blocks of outputs and inputs (0: no such blocks).
     """
 
-    id: str
+    nearest_format_id: str
     label: str
-    bits: float
+    bits_per_weight: float
     math_format: str = "bf16"
     scale_description: str = ""
-    block: int = 0
+    block_outputs: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -249,16 +249,16 @@ class ModuleOverride:
 class Quantization:
     """How a checkpoint is quantized.
 
-    `scheme` applies to the modules of `scope` that no override names; the first override
-    that names a module decides. `cache` is the format of keys and values that the checkpoint
-    asks for, empty if none. `problem` says why it is not supported; then nothing else is set.
+    `main_scheme` applies to the modules of `quantized_scope` that no override names; the first override
+    that names a module decides. `cache_format` is the format of keys and values that the checkpoint
+    asks for, empty if none. `unsupported_reason` says why it is not supported; then nothing else is set.
     """
 
-    scheme: NumberScheme | None = None
-    scope: Scope = "linear"
+    main_scheme: NumberScheme | None = None
+    quantized_scope: Scope = "linear"
     overrides: tuple[ModuleOverride, ...] = ()
-    cache: str = ""
-    problem: str = ""
+    cache_format: str = ""
+    unsupported_reason: str = ""
 
 
 class ModuleScheme(NamedTuple):
@@ -272,16 +272,18 @@ class UnknownFormatError(ValueError):
     """A quantization is not supported; the text names it."""
 
 
-def describe_quantization_method(table: Config) -> str:
-    name = table.get("quant_method") or table.get("quant_algo")
+def describe_quantization_method(quantization_config: Config) -> str:
+    name = quantization_config.get("quant_method") or quantization_config.get("quant_algo")
     return f"“{str(name)[:40]}”" if name else "one without a name"
 
 
-def _unquantized_modules(table: Config, *more_keys: str) -> tuple[ModuleOverride, ...]:
+def _unquantized_modules(
+    quantization_config: Config, *more_keys: str
+) -> tuple[ModuleOverride, ...]:
     """Return the modules that stay in 16 bit, from any known key for that list."""
     names: list[str] = []
     for key in (*_KEPT, *more_keys):
-        value = table.get(key)
+        value = quantization_config.get(key)
         if isinstance(value, str):
             names.append(value)
         elif isinstance(value, list | tuple):
@@ -310,19 +312,25 @@ def _parse_module_patterns(names: tuple[str, ...]) -> ModulePatterns:
     return module_patterns
 
 
-def _integer_scheme(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> NumberScheme:
+def _integer_scheme(
+    bits: int, group_size: int, *, has_zero_points: bool, math_format: str = "bf16"
+) -> NumberScheme:
     """Return integers with a 16-bit scale per group, or per channel without groups."""
     if not 1 <= bits <= 8:
         raise UnknownFormatError(f"one of {bits} bits")
     label = f"INT{bits}"
-    if group <= 0:
-        return NumberScheme(f"int{bits}", f"{label}, scales by channel", float(bits), math)
-    width = bits + (16 + (bits if zeros else 0)) / group
+    if group_size <= 0:
+        return NumberScheme(f"int{bits}", f"{label}, scales by channel", float(bits), math_format)
+    width = bits + (16 + (bits if has_zero_points else 0)) / group_size
     scale_description = "16-bit scale"
-    if zeros:
+    if has_zero_points:
         scale_description += f" and {bits}-bit zero"
     return NumberScheme(
-        f"int{bits}", f"{label}, groups of {group}", width, math, f"{scale_description} per {group}"
+        f"int{bits}",
+        f"{label}, groups of {group_size}",
+        width,
+        math_format,
+        f"{scale_description} per {group_size}",
     )
 
 
@@ -344,36 +352,48 @@ def _fp8_scheme(block: Any) -> NumberScheme:
     return NumberScheme("fp8-block", label, 8 + 32 / (rows * columns), "fp8", scale, rows)
 
 
-def _read_fp8(table: Config) -> Quantization:
-    scheme = _fp8_scheme(table.get("weight_block_size"))
-    return Quantization(scheme, overrides=_unquantized_modules(table))
+def _read_fp8(quantization_config: Config) -> Quantization:
+    scheme = _fp8_scheme(quantization_config.get("weight_block_size"))
+    return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
-def _read_gptq_or_awq(table: Config) -> Quantization:
+def _read_gptq_or_awq(quantization_config: Config) -> Quantization:
     """Read GPTQ and AWQ, which store zero points even if symmetric."""
-    bits, group = int(table.get("bits") or table["w_bit"]), _read_group_size(table)
-    zeros = table.get("zero_point", True) is not False
-    overrides = [*_read_gptqmodel_overrides(table, bits, group), *_unquantized_modules(table)]
-    if table.get("lm_head") is True:
-        head_scheme = _integer_scheme(bits, group, zeros=zeros, math="fp16")
+    bits, group = (
+        int(quantization_config.get("bits") or quantization_config["w_bit"]),
+        _read_group_size(quantization_config),
+    )
+    zeros = quantization_config.get("zero_point", True) is not False
+    overrides = [
+        *_read_gptqmodel_overrides(quantization_config, bits, group),
+        *_unquantized_modules(quantization_config),
+    ]
+    if quantization_config.get("lm_head") is True:
+        head_scheme = _integer_scheme(bits, group, has_zero_points=zeros, math_format="fp16")
         overrides.append(ModuleOverride(ModulePatterns(("lm_head",)), head_scheme))
-    scheme = _integer_scheme(bits, group, zeros=zeros, math="fp16")
+    scheme = _integer_scheme(bits, group, has_zero_points=zeros, math_format="fp16")
     return Quantization(scheme, overrides=tuple(overrides))
 
 
-def _read_group_size(table: Config) -> int:
-    value = table.get("group_size", table.get("q_group_size", 128))
+def _read_group_size(quantization_config: Config) -> int:
+    value = quantization_config.get("group_size", quantization_config.get("q_group_size", 128))
     return -1 if value is None else int(value)
 
 
-def _read_gptqmodel_overrides(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
+def _read_gptqmodel_overrides(
+    quantization_config: Config, bits: int, group_size: int
+) -> tuple[ModuleOverride, ...]:
     """Read exceptions of GPTQModel: `-:` excludes modules, `+:` sets other bits."""
     module_schemes = []
-    for key, settings in (table.get("dynamic") or {}).items():
+    for key, settings in (quantization_config.get("dynamic") or {}).items():
         sign, pattern = (key[0], key[2:]) if key[1:2] == ":" else ("+", key)
         values = settings or {}
-        bits_and_group = int(values.get("bits", bits)), int(values.get("group_size", group))
-        scheme = None if sign == "-" else _integer_scheme(*bits_and_group, zeros=True, math="fp16")
+        bits_and_group = int(values.get("bits", bits)), int(values.get("group_size", group_size))
+        scheme = (
+            None
+            if sign == "-"
+            else _integer_scheme(*bits_and_group, has_zero_points=True, math_format="fp16")
+        )
         module_schemes.append(ModuleScheme(f"re:{pattern}", scheme))
     return _overrides_by_scheme(module_schemes)
 
@@ -394,14 +414,17 @@ def _overrides_by_scheme(module_schemes: Iterable[ModuleScheme]) -> tuple[Module
     )
 
 
-def _read_auto_round(table: Config) -> Quantization:
+def _read_auto_round(quantization_config: Config) -> Quantization:
     module_schemes = [
-        ModuleScheme(str(name), _auto_round_scheme({**table, **(settings or {})}))
-        for name, settings in (table.get("extra_config") or {}).items()
+        ModuleScheme(str(name), _auto_round_scheme({**quantization_config, **(settings or {})}))
+        for name, settings in (quantization_config.get("extra_config") or {}).items()
     ]
     return Quantization(
-        _auto_round_scheme(table),
-        overrides=(*_overrides_by_scheme(module_schemes), *_unquantized_modules(table)),
+        _auto_round_scheme(quantization_config),
+        overrides=(
+            *_overrides_by_scheme(module_schemes),
+            *_unquantized_modules(quantization_config),
+        ),
     )
 
 
@@ -413,53 +436,53 @@ def _auto_round_scheme(values: Config) -> NumberScheme | None:
     for start, size in {"mx": 32, "nv": 16, "fp": 0}.items():
         if kind.startswith(start):
             return _float_scheme(bits, size)
-    return _integer_scheme(bits, group or -1, zeros=True, math="fp16")
+    return _integer_scheme(bits, group or -1, has_zero_points=True, math_format="fp16")
 
 
-def _float_scheme(bits: int, group: int) -> NumberScheme:
+def _float_scheme(bits: int, group_size: int) -> NumberScheme:
     """Return a floating-point format by bits and group, as in the microscaling formats."""
-    if bits == 4 and group in (16, 32):
-        return _NVFP4 if group == 16 else MXFP4
+    if bits == 4 and group_size in (16, 32):
+        return _NVFP4 if group_size == 16 else MXFP4
     if bits == 8:
-        return _MXFP8 if group == 32 else FP8
-    raise UnknownFormatError(f"FP{bits} in groups of {group}")
+        return _MXFP8 if group_size == 32 else FP8
+    raise UnknownFormatError(f"FP{bits} in groups of {group_size}")
 
 
-def _read_bitsandbytes(table: Config) -> Quantization:
+def _read_bitsandbytes(quantization_config: Config) -> Quantization:
     def has(key: str) -> bool:
-        return bool(table.get(key, table.get(f"_{key}")))
+        return bool(quantization_config.get(key, quantization_config.get(f"_{key}")))
 
     if has("load_in_8bit"):
         scheme = NumberScheme("int8", "INT8, scales by row", 8.0, "int8")
     elif has("load_in_4bit"):
-        kind = str(table.get("bnb_4bit_quant_type") or "fp4").upper()
+        kind = str(quantization_config.get("bnb_4bit_quant_type") or "fp4").upper()
         scheme = NumberScheme("nf4", kind, 4.5, scale_description="FP32 scale per 64")
-        if table.get("bnb_4bit_use_double_quant"):
+        if quantization_config.get("bnb_4bit_use_double_quant"):
             label, bits = f"{kind}, double quantized", 4 + 8 / 64 + 32 / (64 * 256)
             scale = "8-bit scale per 64, FP32 per 256 scales"
             scheme = NumberScheme("nf4-double", label, bits, scale_description=scale)
     else:
         raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
-    return Quantization(scheme, overrides=_unquantized_modules(table))
+    return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
-def _read_compressed_tensors(table: Config) -> Quantization:
+def _read_compressed_tensors(quantization_config: Config) -> Quantization:
     """Read compressed-tensors: groups of modules with a format each, and an ignore list."""
-    packing = str(table.get("format") or "")
+    packing = str(quantization_config.get("format") or "")
     if "sparse" in packing or "marlin-24" in packing:
         raise UnknownFormatError(f"“{packing[:40]}”")
     default_scheme = None
     module_schemes: list[ModuleScheme] = []
-    for group in (table.get("config_groups") or {}).values():
+    for group in (quantization_config.get("config_groups") or {}).values():
         scheme = _compressed_tensors_scheme(group) if group.get("weights") else None
         targets = [str(target) for target in group.get("targets") or ("Linear",)]
         if "Linear" in targets:
             default_scheme = default_scheme or scheme
         module_schemes += [ModuleScheme(t, scheme) for t in targets if t != "Linear"]
-    overrides = (*_unquantized_modules(table), *_overrides_by_scheme(module_schemes))
+    overrides = (*_unquantized_modules(quantization_config), *_overrides_by_scheme(module_schemes))
     if default_scheme is None and not any(o.scheme for o in overrides):
         raise UnknownFormatError(
-            f"{describe_quantization_method(table)} without any format of weights"
+            f"{describe_quantization_method(quantization_config)} without any format of weights"
         )
     return Quantization(default_scheme, overrides=overrides)
 
@@ -473,31 +496,38 @@ def _compressed_tensors_scheme(group: Config) -> NumberScheme:
         return _float_scheme(bits, max(size, 0))
     acts = group.get("input_activations") or {}
     math = "int8" if bits == 8 and acts else "bf16"
-    return _integer_scheme(bits, size, zeros=weights.get("symmetric") is False, math=math)
+    return _integer_scheme(
+        bits, size, has_zero_points=weights.get("symmetric") is False, math_format=math
+    )
 
 
-def _read_modelopt(table: Config) -> Quantization:
+def _read_modelopt(quantization_config: Config) -> Quantization:
     """Read NVIDIA ModelOpt: one algorithm, groups of modules, or one per module."""
-    unquantized = _unquantized_modules(table)
-    layers = table.get("quantized_layers")
+    unquantized = _unquantized_modules(quantization_config)
+    layers = quantization_config.get("quantized_layers")
     if isinstance(layers, Mapping) and layers:
         module_schemes = (
-            ModuleScheme(str(name), _modelopt_scheme(str((values or {}).get("quant_algo")), table))
+            ModuleScheme(
+                str(name),
+                _modelopt_scheme(str((values or {}).get("quant_algo")), quantization_config),
+            )
             for name, values in layers.items()
         )
         return Quantization(None, overrides=(*unquantized, *_overrides_by_scheme(module_schemes)))
-    algorithm = table.get("quant_algo")
-    if algorithm in (None, "", "MIXED_PRECISION") and table.get("config_groups"):
-        return _read_compressed_tensors(table)
-    return Quantization(_modelopt_scheme(str(algorithm), table), overrides=unquantized)
+    algorithm = quantization_config.get("quant_algo")
+    if algorithm in (None, "", "MIXED_PRECISION") and quantization_config.get("config_groups"):
+        return _read_compressed_tensors(quantization_config)
+    return Quantization(
+        _modelopt_scheme(str(algorithm), quantization_config), overrides=unquantized
+    )
 
 
-def _modelopt_scheme(algorithm: str, table: Config) -> NumberScheme:
+def _modelopt_scheme(algorithm: str, quantization_config: Config) -> NumberScheme:
     name = algorithm.upper()
     start = next((start for start in _SCHEMES_BY_START if name.startswith(start)), None)
     if start is None:
         raise UnknownFormatError(f"“{algorithm[:40]}”")
-    return _SCHEMES_BY_START[start](table)
+    return _SCHEMES_BY_START[start](quantization_config)
 
 
 # The first start of an algorithm's name that fits counts.
@@ -510,26 +540,28 @@ _SCHEMES_BY_START: dict[str, Callable[[Config], NumberScheme]] = {
     "FP8_PB": lambda _: _fp8_scheme((128, 128)),
     "FP8_BLOCK": lambda _: _fp8_scheme((128, 128)),
     "FP8": lambda _: FP8,
-    "W4A": lambda table: _integer_scheme(4, _read_group_size(table), zeros=False),
-    "INT4": lambda table: _integer_scheme(4, _read_group_size(table), zeros=False),
-    "W8A16": lambda _: _integer_scheme(8, -1, zeros=False),
-    "W8A8": lambda _: _integer_scheme(8, -1, zeros=False, math="int8"),
-    "INT8": lambda _: _integer_scheme(8, -1, zeros=False, math="int8"),
+    "W4A": lambda table: _integer_scheme(4, _read_group_size(table), has_zero_points=False),
+    "INT4": lambda table: _integer_scheme(4, _read_group_size(table), has_zero_points=False),
+    "W8A16": lambda _: _integer_scheme(8, -1, has_zero_points=False),
+    "W8A8": lambda _: _integer_scheme(8, -1, has_zero_points=False, math_format="int8"),
+    "INT8": lambda _: _integer_scheme(8, -1, has_zero_points=False, math_format="int8"),
 }
 
 
-def _read_mxfp4(table: Config) -> Quantization:
-    return Quantization(MXFP4, "experts", _unquantized_modules(table))
+def _read_mxfp4(quantization_config: Config) -> Quantization:
+    return Quantization(MXFP4, "experts", _unquantized_modules(quantization_config))
 
 
-def _read_quark(table: Config) -> Quantization:
+def _read_quark(quantization_config: Config) -> Quantization:
     """Read AMD Quark: a format for all modules, and others for named ones."""
-    default_scheme = _quark_weight_scheme(table["global_quant_config"])
+    default_scheme = _quark_weight_scheme(quantization_config["global_quant_config"])
     overrides = _overrides_by_scheme(
         ModuleScheme(str(name), _quark_weight_scheme(values))
-        for name, values in (table.get("layer_quant_config") or {}).items()
+        for name, values in (quantization_config.get("layer_quant_config") or {}).items()
     )
-    return Quantization(default_scheme, overrides=(*_unquantized_modules(table), *overrides))
+    return Quantization(
+        default_scheme, overrides=(*_unquantized_modules(quantization_config), *overrides)
+    )
 
 
 def _quark_weight_scheme(layer_quant_config: Config) -> NumberScheme | None:
@@ -546,42 +578,42 @@ def _quark_weight_scheme(layer_quant_config: Config) -> NumberScheme | None:
     digits = kind.removeprefix("u").removeprefix("int")
     if not digits.isdigit():
         raise UnknownFormatError(f"Quark's “{kind[:40]}”")
-    return _integer_scheme(int(digits), group or -1, zeros=kind.startswith("u"))
+    return _integer_scheme(int(digits), group or -1, has_zero_points=kind.startswith("u"))
 
 
-def _read_hqq(table: Config) -> Quantization:
-    values = table.get("quant_config") or table
+def _read_hqq(quantization_config: Config) -> Quantization:
+    values = quantization_config.get("quant_config") or quantization_config
     values = values.get("weight_quant_params") or values
     bits, group = int(values["nbits"]), int(values.get("group_size") or -1)
     scale_bits = 32 / group if group > 0 else 0.0
     label = f"HQQ INT{bits}, groups of {group}"
     scale = f"16-bit scale and zero per {group}"
     scheme = NumberScheme(f"int{bits}", label, bits + scale_bits, "bf16", scale)
-    return Quantization(scheme, overrides=_unquantized_modules(table))
+    return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
-def _read_quanto(table: Config) -> Quantization:
-    weight_type = str(table.get("weights"))
+def _read_quanto(quantization_config: Config) -> Quantization:
+    weight_type = str(quantization_config.get("weights"))
     if weight_type.startswith("float8"):
-        return Quantization(FP8, overrides=_unquantized_modules(table))
+        return Quantization(FP8, overrides=_unquantized_modules(quantization_config))
     digits = weight_type.removeprefix("qint").removeprefix("int")
     if not digits.isdigit():
         raise UnknownFormatError(f"Quanto's “{weight_type[:40]}”")
     group = 128 if int(digits) < 8 else -1
-    scheme = _integer_scheme(int(digits), group, zeros=group > 0)
-    return Quantization(scheme, overrides=_unquantized_modules(table))
+    scheme = _integer_scheme(int(digits), group, has_zero_points=group > 0)
+    return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
-def _read_mlx(table: Config) -> Quantization:
+def _read_mlx(quantization_config: Config) -> Quantization:
     """Read MLX, which also quantizes tables; groups have a 16-bit scale and bias."""
     module_schemes = []
-    for name, values in table.items():
+    for name, values in quantization_config.items():
         if values is False:
             module_schemes.append(ModuleScheme(str(name), None))
         elif isinstance(values, Mapping):
             module_schemes.append(ModuleScheme(str(name), _mlx_scheme(values)))
     overrides = _overrides_by_scheme(module_schemes)
-    return Quantization(_mlx_scheme(table), "everything", overrides)
+    return Quantization(_mlx_scheme(quantization_config), "everything", overrides)
 
 
 def _mlx_scheme(values: Config) -> NumberScheme:
@@ -595,9 +627,9 @@ def _mlx_scheme(values: Config) -> NumberScheme:
     return NumberScheme(f"int{bits}", label, bits + 32 / group, scale_description=scale)
 
 
-def _read_int8(table: Config) -> Quantization:
-    scheme = _integer_scheme(8, -1, zeros=False, math="int8")
-    return Quantization(scheme, overrides=_unquantized_modules(table))
+def _read_int8(quantization_config: Config) -> Quantization:
+    scheme = _integer_scheme(8, -1, has_zero_points=False, math_format="int8")
+    return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
 _READERS: dict[str, Callable[[Config], Quantization]] = {
@@ -623,35 +655,35 @@ def read_quantization(config: Config, language_config: Config) -> Quantization |
 
     `language_config` is the part for the language model.
     """
-    language_table = _find_quantization_table(language_config)
-    table = _find_quantization_table(config) or language_table
+    language_table = _find_quantization_config(language_config)
+    table = _find_quantization_config(config) or language_table
     try:
         if table is None:
-            return _read_unscaled_dtype(config, language_config)
+            return _read_scaleless_8_bit_dtype(config, language_config)
         quantization = dataclasses.replace(
-            _read_by_method(table), cache=_requested_cache_format(table)
+            _read_by_method(table), cache_format=_read_cache_format(table)
         )
         return _add_expert_override(quantization, language_config)
     except UnknownFormatError as error:
-        return Quantization(problem=str(error))
+        return Quantization(unsupported_reason=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return Quantization(
-            problem=describe_quantization_method(table or {}) + ", with unusable values"
+            unsupported_reason=describe_quantization_method(table or {}) + ", with unusable values"
         )
 
 
-def _requested_cache_format(table: Config) -> str:
+def _read_cache_format(quantization_config: Config) -> str:
     """Return the catalog id of the cache format that a quantization asks for."""
-    inner = table.get("quantization")
-    table = inner if isinstance(inner, Mapping) else table
-    scheme = table.get("kv_cache_scheme")
+    inner = quantization_config.get("quantization")
+    quantization_config = inner if isinstance(inner, Mapping) else quantization_config
+    scheme = quantization_config.get("kv_cache_scheme")
     if isinstance(scheme, Mapping) and scheme.get("num_bits") == 8:
         return "fp8" if scheme.get("type") == "float" else "int8"
-    algorithm = str(table.get("kv_cache_quant_algo") or "").lower()
+    algorithm = str(quantization_config.get("kv_cache_quant_algo") or "").lower()
     return algorithm if algorithm in {"fp8", "int8"} else ""
 
 
-def _find_quantization_table(config: Config) -> Config | None:
+def _find_quantization_config(config: Config) -> Config | None:
     for key in ("quantization_config", "compression_config", "quantization"):
         value = config.get(key)
         if isinstance(value, Mapping):
@@ -662,21 +694,21 @@ def _find_quantization_table(config: Config) -> Config | None:
     return None
 
 
-def _read_unscaled_dtype(config: Config, language_config: Config) -> Quantization | None:
+def _read_scaleless_8_bit_dtype(config: Config, language_config: Config) -> Quantization | None:
     """Return the format of weights stored in 8 bits without scales."""
     for part in (language_config, config):
         label = str(part.get("dtype") or part.get("torch_dtype") or "")
         if "float8" in label:
             return Quantization(FP8)
         if any(name in label for name in ("int8", "int4", "float4", "float6")):
-            return Quantization(problem=f"weights of type {label[:40]}")
+            return Quantization(unsupported_reason=f"weights of type {label[:40]}")
     return None
 
 
 def _add_expert_override(quantization: Quantization, language_config: Config) -> Quantization:
     """Add the routed experts' format, which DeepSeek V4 stores outside the table."""
     expert_dtype = language_config.get("expert_dtype")
-    if not expert_dtype or quantization.problem:
+    if not expert_dtype or quantization.unsupported_reason:
         return quantization
     if expert_dtype not in ("fp4", "fp8"):
         raise UnknownFormatError(f"experts of type {str(expert_dtype)[:40]}")
@@ -686,26 +718,26 @@ def _add_expert_override(quantization: Quantization, language_config: Config) ->
     return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))
 
 
-def _read_by_method(table: Config) -> Quantization:
-    inner = table.get("quantization")
+def _read_by_method(quantization_config: Config) -> Quantization:
+    inner = quantization_config.get("quantization")
     if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
-        table = {"quant_method": "modelopt", **inner}
-    method = str(table.get("quant_method") or "").lower().replace("_", "-")
+        quantization_config = {"quant_method": "modelopt", **inner}
+    method = str(quantization_config.get("quant_method") or "").lower().replace("_", "-")
     if not method:
-        method = _guess_method(table)
+        method = _guess_method_from_keys(quantization_config)
     reader = _READERS.get(method)
     if reader is None:
-        raise UnknownFormatError(describe_quantization_method(table))
-    return reader(table)
+        raise UnknownFormatError(describe_quantization_method(quantization_config))
+    return reader(quantization_config)
 
 
-def _guess_method(table: Config) -> str:
-    if "quant_algo" in table:
+def _guess_method_from_keys(quantization_config: Config) -> str:
+    if "quant_algo" in quantization_config:
         return "modelopt"
-    if "config_groups" in table:
+    if "config_groups" in quantization_config:
         return "compressed-tensors"
-    if any(str(key).lstrip("_").startswith("load_in_") for key in table):
+    if any(str(key).lstrip("_").startswith("load_in_") for key in quantization_config):
         return "bitsandbytes"
-    if "bits" in table and "group_size" in table:
+    if "bits" in quantization_config and "group_size" in quantization_config:
         return "mlx"
     return ""

@@ -17,16 +17,16 @@ class LatentAttentionShape:
     nope_dim: int
     rope_dim: int
     value_dim: int
-    bias: bool = False
-    index_heads: int = 0
-    index_dim: int = 0
-    top: int | None = None
-    index_shared: bool = False
-    head_gate: bool = False
-    output_gate: bool = False
+    has_bias: bool = False
+    indexer_heads: int = 0
+    indexer_head_dim: int = 0
+    indexer_selected_tokens: int | None = None
+    reuses_selected_tokens: bool = False
+    has_head_gate: bool = False
+    has_output_gate: bool = False
 
 
-def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMixer:
+def build_latent_attention(shape: LatentAttentionShape, window_tokens: int | None) -> TokenMixer:
     """Build latent attention: keys and values are unpacked from one small vector.
 
     Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
@@ -48,12 +48,12 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
         WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
         *_indexer_matrices(shape),
     )
-    if shape.head_gate or shape.output_gate:
-        gates = shape.heads * (shape.value_dim if shape.output_gate else 1)
+    if shape.has_head_gate or shape.has_output_gate:
+        gates = shape.heads * (shape.value_dim if shape.has_output_gate else 1)
         matrices = (*matrices, WeightMatrix("gate", shape.hidden, gates, "attention"))
-    biases = (shape.query_rank + latent_width + shape.hidden) if shape.bias else 0
-    has_own_indexer = bool(shape.index_heads) and not shape.index_shared
-    index_norm = 2 * shape.index_dim if has_own_indexer else 0
+    biases = (shape.query_rank + latent_width + shape.hidden) if shape.has_bias else 0
+    has_own_indexer = bool(shape.indexer_heads) and not shape.reuses_selected_tokens
+    index_norm = 2 * shape.indexer_head_dim if has_own_indexer else 0
     return TokenMixer(
         kind="latent",
         matrices=matrices,
@@ -62,12 +62,12 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
         kv_heads=1,
         head_dim=head_width,
         value_dim=shape.value_dim,
-        window=window,
-        cache=latent_width,
-        index=shape.index_dim if has_own_indexer else 0,
-        index_heads=shape.index_heads if has_own_indexer else 0,
-        index_dim=shape.index_dim if has_own_indexer else 0,
-        top=shape.top if shape.index_heads else None,
+        window_tokens=window_tokens,
+        cache_elements_per_token=latent_width,
+        indexer_cache_elements=shape.indexer_head_dim if has_own_indexer else 0,
+        indexer_heads=shape.indexer_heads if has_own_indexer else 0,
+        indexer_head_dim=shape.indexer_head_dim if has_own_indexer else 0,
+        indexer_selected_tokens=shape.indexer_selected_tokens if shape.indexer_heads else None,
         latent_width=shape.kv_rank,
         query_rank=shape.query_rank,
         rope_dim=shape.rope_dim,
@@ -76,14 +76,14 @@ def build_latent_attention(shape: LatentAttentionShape, window: int | None) -> T
 
 def _indexer_matrices(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
     """Return the small heads that select the tokens for sparse attention."""
-    if not shape.index_heads or shape.index_shared:
+    if not shape.indexer_heads or shape.reuses_selected_tokens:
         return ()
     source = shape.query_rank or shape.hidden
-    width = shape.index_heads * shape.index_dim
+    width = shape.indexer_heads * shape.indexer_head_dim
     return (
         WeightMatrix("index_q", source, width, "attention", "whole"),
-        WeightMatrix("index_k", shape.hidden, shape.index_dim, "attention", "whole"),
-        WeightMatrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+        WeightMatrix("index_k", shape.hidden, shape.indexer_head_dim, "attention", "whole"),
+        WeightMatrix("index_weight", shape.hidden, shape.indexer_heads, "attention", "whole"),
     )
 
 
@@ -99,14 +99,14 @@ class CompressedAttentionShape:
     heads: int
     head_dim: int
     query_rank: int
-    out_groups: int
-    out_rank: int
-    window: int
+    output_groups: int
+    output_rank: int
+    window_tokens: int
     residual_streams: int
     tokens_per_entry: int
-    index_heads: int
-    index_dim: int
-    top: int | None = None
+    indexer_heads: int
+    indexer_head_dim: int
+    indexer_selected_tokens: int | None = None
 
 
 def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
@@ -115,7 +115,7 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
     The cache has a window of whole entries and one entry of d per `tokens_per_entry`, plus a
     smaller one for the indexer.
     """
-    compressor_copies = 2 if shape.index_heads else 1
+    compressor_copies = 2 if shape.indexer_heads else 1
     compressor_width = compressor_copies * shape.head_dim if shape.tokens_per_entry else 0
     return TokenMixer(
         kind="compressed",
@@ -125,14 +125,18 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
         kv_heads=1,
         head_dim=shape.head_dim,
         value_dim=shape.head_dim,
-        cache=shape.head_dim // shape.tokens_per_entry if shape.tokens_per_entry else 0,
-        near=shape.head_dim,
-        near_tokens=shape.window,
+        cache_elements_per_token=shape.head_dim // shape.tokens_per_entry
+        if shape.tokens_per_entry
+        else 0,
+        extra_elements_of_near_token=shape.head_dim,
+        near_tokens=shape.window_tokens,
         compression_rate=shape.tokens_per_entry or 1,
-        index=shape.index_dim // shape.tokens_per_entry if shape.index_heads else 0,
-        index_heads=shape.index_heads,
-        index_dim=shape.index_dim if shape.index_heads else 0,
-        top=shape.top if shape.index_heads else None,
+        indexer_cache_elements=shape.indexer_head_dim // shape.tokens_per_entry
+        if shape.indexer_heads
+        else 0,
+        indexer_heads=shape.indexer_heads,
+        indexer_head_dim=shape.indexer_head_dim if shape.indexer_heads else 0,
+        indexer_selected_tokens=shape.indexer_selected_tokens if shape.indexer_heads else None,
         query_rank=shape.query_rank,
         residual_streams=shape.residual_streams,
     )
@@ -143,21 +147,21 @@ def _compressed_matrices(
 ) -> Iterator[WeightMatrix]:
     """Yield queries, one KV head, a grouped output, the compressor and the indexer."""
     hidden, query_width = shape.hidden, shape.heads * shape.head_dim
-    output_width = shape.out_groups * shape.out_rank
+    output_width = shape.output_groups * shape.output_rank
     yield WeightMatrix("q_a", hidden, shape.query_rank, "attention", "whole")
     yield WeightMatrix("q_b", shape.query_rank, query_width, "attention")
     yield WeightMatrix("kv", hidden, shape.head_dim, "attention", "whole")
-    yield WeightMatrix("o_a", query_width // shape.out_groups, output_width, "attention")
+    yield WeightMatrix("o_a", query_width // shape.output_groups, output_width, "attention")
     yield WeightMatrix("o_b", output_width, hidden, "attention", "rows")
     if compressor_width:
         for name in ("compress_kv", "compress_gate"):
             yield WeightMatrix(name, hidden, compressor_width, "attention", "whole")
-    if shape.index_heads:
-        index_width = shape.index_heads * shape.index_dim
-        yield WeightMatrix("index_kv", hidden, 2 * shape.index_dim, "attention", "whole")
-        yield WeightMatrix("index_gate", hidden, 2 * shape.index_dim, "attention", "whole")
+    if shape.indexer_heads:
+        index_width = shape.indexer_heads * shape.indexer_head_dim
+        yield WeightMatrix("index_kv", hidden, 2 * shape.indexer_head_dim, "attention", "whole")
+        yield WeightMatrix("index_gate", hidden, 2 * shape.indexer_head_dim, "attention", "whole")
         yield WeightMatrix("index_q", shape.query_rank, index_width, "attention", "whole")
-        yield WeightMatrix("index_weight", hidden, shape.index_heads, "attention", "whole")
+        yield WeightMatrix("index_weight", hidden, shape.indexer_heads, "attention", "whole")
 
 
 def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_width: int) -> int:
@@ -165,8 +169,8 @@ def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_wi
     vectors = shape.heads + shape.query_rank + shape.head_dim
     if compressor_width:
         vectors += shape.tokens_per_entry * compressor_width + shape.head_dim
-    if shape.index_heads:
-        vectors += shape.tokens_per_entry * 2 * shape.index_dim + shape.index_dim
+    if shape.indexer_heads:
+        vectors += shape.tokens_per_entry * 2 * shape.indexer_head_dim + shape.indexer_head_dim
     mixes = shape.residual_streams * (shape.residual_streams + 2)
     return vectors + 2 * (mixes * shape.residual_streams * shape.hidden + mixes + 3)
 
@@ -181,9 +185,9 @@ SCAN, DELTA, OUTER = 7.0, 8.0, 4.0
 
 def build_mamba_mixer(
     hidden: int,
-    inner: int,
-    state: int,
-    convolution: int,
+    inner_width: int,
+    state_width: int,
+    convolution_kernel: int,
     dt_rank: int,
     *,
     conv_bias: bool,
@@ -197,22 +201,22 @@ def build_mamba_mixer(
     """
     rank = dt_rank or -(-hidden // 16)
     matrices = (
-        WeightMatrix("in", hidden, 2 * inner, "attention"),
-        WeightMatrix("x", inner, rank + 2 * state, "attention", "rows"),
-        WeightMatrix("dt", rank, inner, "attention"),
-        WeightMatrix("out", inner, hidden, "attention", "rows"),
+        WeightMatrix("in", hidden, 2 * inner_width, "attention"),
+        WeightMatrix("x", inner_width, rank + 2 * state_width, "attention", "rows"),
+        WeightMatrix("dt", rank, inner_width, "attention"),
+        WeightMatrix("out", inner_width, hidden, "attention", "rows"),
     )
-    vectors = inner * convolution + (inner if conv_bias else 0)
-    vectors += inner + inner * state + inner
-    vectors += 2 * inner + hidden if projection_bias else 0
-    vectors += rank + 2 * state if inner_norms else 0
+    vectors = inner_width * convolution_kernel + (inner_width if conv_bias else 0)
+    vectors += inner_width + inner_width * state_width + inner_width
+    vectors += 2 * inner_width + hidden if projection_bias else 0
+    vectors += rank + 2 * state_width if inner_norms else 0
     return TokenMixer(
         kind="mamba",
         matrices=matrices,
         vector_parameters=vectors,
-        state=inner * state,
+        state_elements=inner_width * state_width,
         scan_flops_per_state_element=SCAN,
-        convolution_state=inner * convolution,
+        convolution_state_elements=inner_width * convolution_kernel,
     )
 
 
@@ -223,12 +227,12 @@ class Mamba2Shape:
     hidden: int
     heads: int
     head_dim: int
-    state: int
-    groups: int = 1
-    convolution: int = 4
+    state_width: int
+    key_groups: int = 1
+    convolution_kernel: int = 4
     conv_bias: bool = True
     projection_bias: bool = False
-    norm: bool = True
+    has_norm: bool = True
 
 
 def build_mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
@@ -237,27 +241,34 @@ def build_mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
     Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
     """
     inner = shape.heads * shape.head_dim
-    convolved_width = inner + 2 * shape.groups * shape.state
+    convolved_width = inner + 2 * shape.key_groups * shape.state_width
     matrices = (
         WeightMatrix("in", shape.hidden, inner + convolved_width + shape.heads, "attention"),
         WeightMatrix("out", inner, shape.hidden, "attention", "rows"),
     )
-    vectors = convolved_width * shape.convolution + (convolved_width if shape.conv_bias else 0)
-    vectors += 3 * shape.heads + (inner if shape.norm else 0)
+    vectors = convolved_width * shape.convolution_kernel + (
+        convolved_width if shape.conv_bias else 0
+    )
+    vectors += 3 * shape.heads + (inner if shape.has_norm else 0)
     if shape.projection_bias:
         vectors += inner + convolved_width + shape.heads + shape.hidden
     return TokenMixer(
         kind="mamba2",
         matrices=matrices,
         vector_parameters=vectors,
-        state=inner * shape.state,
+        state_elements=inner * shape.state_width,
         scan_flops_per_state_element=SCAN,
-        convolution_state=convolved_width * shape.convolution,
+        convolution_state_elements=convolved_width * shape.convolution_kernel,
     )
 
 
 def build_gated_delta_mixer(
-    hidden: int, key_heads: int, key_dim: int, value_heads: int, value_dim: int, convolution: int
+    hidden: int,
+    key_heads: int,
+    key_dim: int,
+    value_heads: int,
+    value_dim: int,
+    convolution_kernel: int,
 ) -> TokenMixer:
     """Build a gated delta rule (Yang et al., 2024): one d_k × d_v state matrix per value head.
 
@@ -271,14 +282,14 @@ def build_gated_delta_mixer(
         WeightMatrix("decay", hidden, 2 * value_heads, "linear attention"),
         WeightMatrix("out", value_width, hidden, "linear attention", "rows"),
     )
-    convolution_state = convolution * (2 * key_width + value_width)
+    convolution_state = convolution_kernel * (2 * key_width + value_width)
     return TokenMixer(
         kind="delta",
         matrices=matrices,
         vector_parameters=convolution_state + 2 * value_heads + value_dim,
-        state=value_heads * key_dim * value_dim,
+        state_elements=value_heads * key_dim * value_dim,
         scan_flops_per_state_element=DELTA,
-        convolution_state=convolution_state,
+        convolution_state_elements=convolution_state,
     )
 
 
@@ -286,7 +297,7 @@ def build_kimi_delta_mixer(
     hidden: int,
     heads: int,
     head_dim: int,
-    convolution: int,
+    convolution_kernel: int,
     *,
     low_rank_decay: bool,
     low_rank_gate: bool,
@@ -312,10 +323,10 @@ def build_kimi_delta_mixer(
     return TokenMixer(
         kind="delta",
         matrices=tuple(matrices),
-        vector_parameters=3 * inner * convolution + inner + heads + head_dim,
-        state=heads * head_dim * head_dim,
+        vector_parameters=3 * inner * convolution_kernel + inner + heads + head_dim,
+        state_elements=heads * head_dim * head_dim,
         scan_flops_per_state_element=DELTA,
-        convolution_state=3 * inner * convolution,
+        convolution_state_elements=3 * inner * convolution_kernel,
     )
 
 
@@ -331,7 +342,7 @@ def build_lightning_mixer(hidden: int, heads: int, head_dim: int) -> TokenMixer:
         kind="lightning",
         matrices=matrices,
         vector_parameters=inner,
-        state=heads * head_dim * head_dim,
+        state_elements=heads * head_dim * head_dim,
         scan_flops_per_state_element=OUTER,
     )
 
@@ -346,5 +357,5 @@ def build_short_convolution_mixer(hidden: int, kernel_size: int) -> TokenMixer:
         kind="convolution",
         matrices=matrices,
         vector_parameters=hidden * kernel_size,
-        convolution_state=hidden * kernel_size,
+        convolution_state_elements=hidden * kernel_size,
     )

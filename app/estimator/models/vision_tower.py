@@ -24,12 +24,12 @@ _CHANNELS = 3
 class VisionTower(NamedTuple):
     """The parameters that process patches, and those that map them to the width of the text."""
 
-    encoder: int
-    projector: int
+    encoder_parameters: int
+    projector_parameters: int
 
     @property
     def parameters(self) -> int:
-        return self.encoder + self.projector
+        return self.encoder_parameters + self.projector_parameters
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _read_image_size(fields: Config, name: str) -> ImageSize:
     return ImageSize(*(require_first_size({name: side}, name) for side in pair))
 
 
-def _linear_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
+def _count_matrix_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
     return inputs * outputs + (outputs if bias else 0)
 
 
@@ -79,7 +79,7 @@ def _patch_embedding_parameters(
 ) -> int:
     """Return the patch embedding: pixels of a patch to the width of the tower."""
     height, width = _read_image_size(vision, "patch_size")
-    return _linear_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
+    return _count_matrix_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
 
 
 def _patches_per_image(vision: Config) -> int:
@@ -94,30 +94,32 @@ class _TowerLayers:
     """Layers of an encoder; `extra` parameters are added to each."""
 
     hidden: int
-    width: int
-    number: int
+    mlp_width: int
+    count: int
     gated: bool = False
-    qkv_bias: bool = True
-    bias: bool = True
+    has_qkv_bias: bool = True
+    has_mlp_bias: bool = True
     vectors_per_norm: int = 2
     extra_parameters_per_layer: int = 0
 
     @property
     def parameters(self) -> int:
-        hidden, width = self.hidden, self.width
-        attention = 3 * _linear_parameters(hidden, hidden, bias=self.qkv_bias)
-        attention += _linear_parameters(hidden, hidden, bias=self.bias)
-        up = _linear_parameters(hidden, width, bias=self.bias) * (2 if self.gated else 1)
-        mlp = up + _linear_parameters(width, hidden, bias=self.bias)
+        hidden, width = self.hidden, self.mlp_width
+        attention = 3 * _count_matrix_parameters(hidden, hidden, bias=self.has_qkv_bias)
+        attention += _count_matrix_parameters(hidden, hidden, bias=self.has_mlp_bias)
+        up = _count_matrix_parameters(hidden, width, bias=self.has_mlp_bias) * (
+            2 if self.gated else 1
+        )
+        mlp = up + _count_matrix_parameters(width, hidden, bias=self.has_mlp_bias)
         norms = 2 * self.vectors_per_norm * hidden
-        return self.number * (attention + mlp + norms + self.extra_parameters_per_layer)
+        return self.count * (attention + mlp + norms + self.extra_parameters_per_layer)
 
 
 def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
     return _TowerLayers(
         hidden=require_first_size(vision, "hidden_size", "vt_hidden_size"),
-        width=require_first_size(vision, "intermediate_size", "vt_intermediate_size"),
-        number=require_first_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
+        mlp_width=require_first_size(vision, "intermediate_size", "vt_intermediate_size"),
+        count=require_first_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
         **traits,
     )
 
@@ -125,18 +127,20 @@ def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
 def _count_siglip_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
     layers = _read_tower_layers(vision)
-    hidden, width = layers.hidden, layers.width
+    hidden, width = layers.hidden, layers.mlp_width
     encoder = _patch_embedding_parameters(vision, hidden) + _patches_per_image(vision) * hidden
     encoder += layers.parameters + 2 * hidden
     if vision.get("vision_use_head", True):  # An attention-pooling probe, and an MLP.
-        encoder += 3 * hidden + 4 * _linear_parameters(hidden, hidden)
-        encoder += _linear_parameters(hidden, width) + _linear_parameters(width, hidden)
-    return VisionTower(encoder, projector=hidden + hidden * text_width)
+        encoder += 3 * hidden + 4 * _count_matrix_parameters(hidden, hidden)
+        encoder += _count_matrix_parameters(hidden, width) + _count_matrix_parameters(width, hidden)
+    return VisionTower(encoder, projector_parameters=hidden + hidden * text_width)
 
 
 def _read_pixtral_layers(vision: Config) -> _TowerLayers:
     """Return the layers of Pixtral's tower: rotary positions, no biases."""
-    return _read_tower_layers(vision, gated=True, qkv_bias=False, bias=False, vectors_per_norm=1)
+    return _read_tower_layers(
+        vision, gated=True, has_qkv_bias=False, has_mlp_bias=False, vectors_per_norm=1
+    )
 
 
 def _pixtral_encoder_parameters(vision: Config, layers: _TowerLayers) -> int:
@@ -151,9 +155,9 @@ def _two_matrix_projector_parameters(
     feature_layers = outer.get("vision_feature_layer")
     layer_count = len(feature_layers) if isinstance(feature_layers, list) and feature_layers else 1
     bias = bool(outer.get("multimodal_projector_bias", bias))
-    return _linear_parameters(inputs * layer_count, text_width, bias=bias) + _linear_parameters(
-        text_width, text_width, bias=bias
-    )
+    return _count_matrix_parameters(
+        inputs * layer_count, text_width, bias=bias
+    ) + _count_matrix_parameters(text_width, text_width, bias=bias)
 
 
 def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
@@ -182,7 +186,9 @@ def _patch_merger_parameters(
     """Return a merger: a norm and two matrices over neighboring patches."""
     inner = hidden * patches_per_merge
     return (
-        norm_parameters + _linear_parameters(inner, inner) + _linear_parameters(inner, output_width)
+        norm_parameters
+        + _count_matrix_parameters(inner, inner)
+        + _count_matrix_parameters(inner, output_width)
     )
 
 
@@ -201,7 +207,7 @@ def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> VisionTowe
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=2 * hidden
     )
-    return VisionTower(encoder + layers.parameters, projector=merger)
+    return VisionTower(encoder + layers.parameters, projector_parameters=merger)
 
 
 def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
@@ -212,7 +218,7 @@ def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> VisionTow
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=hidden
     )
-    return VisionTower(encoder + layers.parameters, projector=merger)
+    return VisionTower(encoder + layers.parameters, projector_parameters=merger)
 
 
 def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
@@ -231,7 +237,9 @@ def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> VisionTowe
     deepstack_merger = _patch_merger_parameters(
         hidden, patches_per_merge, output_width, norm_parameters=2 * patches_per_merge * hidden
     )
-    return VisionTower(encoder, projector=merger + len(deepstack_layers) * deepstack_merger)
+    return VisionTower(
+        encoder, projector_parameters=merger + len(deepstack_layers) * deepstack_merger
+    )
 
 
 def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
@@ -240,10 +248,10 @@ def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> Visi
     hidden = layers.hidden
     encoder = _patch_embedding_parameters(vision, hidden, bias=False) + layers.parameters
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden + 2 * 2 * hidden
-    adapter = layers.width * require_first_size(vision, "projector_input_dim")
+    adapter = layers.mlp_width * require_first_size(vision, "projector_input_dim")
     adapter += require_first_size(vision, "projector_output_dim") ** 2
     adapter += require_first_size(vision, "vision_output_dim") * text_width
-    return VisionTower(encoder, projector=adapter)
+    return VisionTower(encoder, projector_parameters=adapter)
 
 
 def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
@@ -253,7 +261,7 @@ def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) 
     has_query_key_norms = vision.get("use_qk_norm") or vision.get("qk_normalization")
     layers = _read_tower_layers(
         vision,
-        qkv_bias=bool(vision.get("attention_bias") or vision.get("qkv_bias")),
+        has_qkv_bias=bool(vision.get("attention_bias") or vision.get("qkv_bias")),
         vectors_per_norm=1 if vision.get("norm_type") == "rms_norm" else 2,
         extra_parameters_per_layer=scales + (2 * hidden if has_query_key_norms else 0),
     )
@@ -265,8 +273,8 @@ def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) 
     if not isinstance(ratio, float | int) or not 0 < ratio <= 1:
         raise UnreadableConfigError(f"downsample_ratio is “{ratio}”, not a share.")
     inner = hidden * int(1 / ratio) ** 2
-    projector = 2 * inner + _linear_parameters(inner, text_width)
-    projector += _linear_parameters(text_width, text_width)
+    projector = 2 * inner + _count_matrix_parameters(inner, text_width)
+    projector += _count_matrix_parameters(text_width, text_width)
     return VisionTower(encoder, projector)
 
 
@@ -296,7 +304,7 @@ def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> Visi
     encoder = _patch_embedding_parameters(vision, hidden, bias=False)
     encoder += 2 * require_first_size(vision, "position_embedding_size") * hidden
     encoder += require_first_size(vision, "num_hidden_layers") * layer
-    return VisionTower(encoder, projector=hidden * text_width)
+    return VisionTower(encoder, projector_parameters=hidden * text_width)
 
 
 KINDS: dict[str, TowerKind] = {
@@ -333,15 +341,15 @@ _VISION = "vision_config"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class VisionTowerInfo:
+class VisionTowerReading:
     """The tower of a model, and the fields not understood or taken from defaults."""
 
     tower: VisionTower | None = None
-    unread: tuple[str, ...] = ()
+    unread_fields: tuple[str, ...] = ()
     defaulted_fields: tuple[str, ...] = ()
 
 
-def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
+def read_vision_tower(config: Config, text_width: int) -> VisionTowerReading:
     """Read the vision tower of a model whose language model is `text_width` wide.
 
     Parts of unknown kind, or without a size, are listed in `unread` and not counted.
@@ -350,30 +358,32 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerInfo:
     family, vision = str(config.get("model_type")), config.get(_VISION)
     kind = KINDS.get(family)
     if kind is None or not isinstance(vision, Mapping) or _VISION not in side_configs:
-        return VisionTowerInfo(unread=side_configs)
+        return VisionTowerReading(unread_fields=side_configs)
     if str(vision.get("model_type") or "") not in {
         "",
         family,
         kind.model_type or kind.default_model_type,
     }:
-        return VisionTowerInfo(unread=side_configs)
+        return VisionTowerReading(unread_fields=side_configs)
     uncounted = tuple(key for key in side_configs if key != _VISION)
     info = _read_tower(kind, vision, config, text_width)
-    return dataclasses.replace(info, unread=(*info.unread, *uncounted))
+    return dataclasses.replace(info, unread_fields=(*info.unread_fields, *uncounted))
 
 
-def _read_tower(kind: TowerKind, vision: Config, outer: Config, text_width: int) -> VisionTowerInfo:
+def _read_tower(
+    kind: TowerKind, vision: Config, outer: Config, text_width: int
+) -> VisionTowerReading:
     completed = add_config_defaults({**vision, "model_type": kind.default_model_type})
     fields = TrackedConfig(completed.fields)
     try:
         tower = kind.count(fields, outer, text_width)
     except UnreadableConfigError:
-        return VisionTowerInfo(unread=(_VISION,))
+        return VisionTowerReading(unread_fields=(_VISION,))
     unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)
-    return VisionTowerInfo(
+    return VisionTowerReading(
         tower,
         tuple(f"{_VISION}.{key}" for key in unread),
-        tuple(f"{_VISION}.{key}" for key in completed.defaulted),
+        tuple(f"{_VISION}.{key}" for key in completed.defaulted_keys),
     )
 
 

@@ -49,13 +49,18 @@ class InferenceEngine:
     cuda_graph_batches: tuple[int, ...] = ()
     caches_hybrids_in_blocks: bool = False
 
-    def split(self, serving: "ServingSetup") -> "ServingSetup":
+    def apply_engine_split(self, setup: "ServingSetup") -> "ServingSetup":
         """Return how the engine divides a model over the GPUs that share it."""
-        if not self.assigns_whole_layers or serving.gpus == 1:
-            return serving
-        stages = serving.gpus
+        if not self.assigns_whole_layers or setup.gpus == 1:
+            return setup
+        stages = setup.gpus
         return dataclasses.replace(
-            serving, tensor=1, expert=1, expert_tensor=1, pipeline=stages, stages_take_turns=True
+            setup,
+            tensor_parallel=1,
+            expert_parallel=1,
+            gpus_per_expert=1,
+            pipeline_stages=stages,
+            stages_take_turns=True,
         )
 
     def padded_batch(self, sequences: float) -> float:
@@ -102,39 +107,46 @@ class EngineConstants(NamedTuple):
 class ServingSetup:
     """A model on its GPUs: formats and splits.
 
-    `tensor` GPUs share each layer; `replicas` of attention process different requests in
-    parallel; experts are split over `expert` GPUs, each expert over `expert_tensor`. The layers
-    are divided among `pipeline` stages, each of that many GPUs. With `dispatches_tokens` these are
+    `tensor_parallel` GPUs share each layer; `attention_replicas` of attention process different requests in
+    parallel; experts are split over `expert_parallel` GPUs, each expert over `gpus_per_expert`. The layers
+    are divided among `pipeline_stages` stages, each of that many GPUs. With `dispatches_tokens` these are
     sent to the GPUs of their experts only, instead of to all. The engine answers at most
-    `sequences` at once, for which it keeps memory (None: its default).
+    `max_sequences` at once, for which it keeps memory (None: its default).
     """
 
-    weights: str = "bf16"
-    cache: str = "bf16"
-    tensor: int = 1
-    replicas: int = 1
-    expert: int = 1
-    expert_tensor: int = 1
-    software: str = "vllm"
+    weight_format: str = "bf16"
+    cache_format: str = "bf16"
+    tensor_parallel: int = 1
+    attention_replicas: int = 1
+    expert_parallel: int = 1
+    gpus_per_expert: int = 1
+    engine_id: str = "vllm"
     polling_interval_steps: int = 1
-    pipeline: int = 1
+    pipeline_stages: int = 1
     dispatches_tokens: bool = False
     stages_take_turns: bool = False
     has_draft_head: bool = False
-    sequences: int | None = None
+    max_sequences: int | None = None
 
     @property
     def gpus(self) -> int:
-        return self.stage_gpus * self.pipeline
+        return self.gpus_per_stage * self.pipeline_stages
 
     @property
-    def stage_gpus(self) -> int:
-        return max(self.tensor * self.replicas, self.expert * self.expert_tensor)
+    def gpus_per_stage(self) -> int:
+        return max(
+            self.tensor_parallel * self.attention_replicas,
+            self.expert_parallel * self.gpus_per_expert,
+        )
 
     @property
     def concurrent_batches(self) -> int:
         """Return the number of batches that run at the same time, on different GPUs."""
-        return self.replicas if self.stages_take_turns else self.replicas * self.pipeline
+        return (
+            self.attention_replicas
+            if self.stages_take_turns
+            else self.attention_replicas * self.pipeline_stages
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,7 +177,7 @@ def find_engine(name: str) -> InferenceEngine:
     >>> find_engine("vllm").label
     'vLLM'
     """
-    row = data_files.load_table("engines.toml", "engine")[name]
+    row = data_files.load_table_entries_by_id("engines.toml", "engine")[name]
     return InferenceEngine(
         id=name,
         label=row["name"],
@@ -195,7 +207,7 @@ def load_shared_engine_constants() -> SharedEngineConstants:
     >>> 0 < load_shared_engine_constants().routing_skew <= 1
     True
     """
-    row = data_files.load_table("engines.toml", "steps")["all"]
+    row = data_files.load_table_entries_by_id("engines.toml", "steps")["all"]
     return SharedEngineConstants(
         attention_seconds=row["attention_us"] * 1e-6,
         routing_seconds=row["routed_us"] * 1e-6,
@@ -208,26 +220,26 @@ def load_shared_engine_constants() -> SharedEngineConstants:
 
 
 def list_engine_choices() -> tuple[tuple[str, str], ...]:
-    rows = data_files.load_table("engines.toml", "engine")
+    rows = data_files.load_table_entries_by_id("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
 
 
-def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
+def find_kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     """Return the rates of `gpu` with weights in a format.
 
     Raises ValueError if the data sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.models.number_formats import FORMATS
-    >>> kernel_rates(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
+    >>> find_kernel_rates(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """
-    rows = data_files.load_table("engines.toml", "kernels")
+    rows = data_files.load_table_entries_by_id("engines.toml", "kernels")
     row = next((r for r in rows.values() if gpu.architecture in r["architectures"]), rows["other"])
     peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
-    bits = math_bits(gpu, form)
+    bits = find_math_bits(gpu, form)
     peak = peak16
     if bits != "16":  # Integers have a peak of their own.
         is_integer = bits == "8" and form.math == "int8"
@@ -248,7 +260,7 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     )
 
 
-def math_bits(gpu: Accelerator, form: WeightFormat) -> str:
+def find_math_bits(gpu: Accelerator, form: WeightFormat) -> str:
     """Return the math format, as bits, of products with weights of a format.
 
     Weights that the GPU cannot multiply are unpacked to 16 bit first.
@@ -274,7 +286,7 @@ def is_fp8_weight_only(gpu: Accelerator, form: WeightFormat) -> bool:
     return form.math == "fp8" and gpu.lacks_format("fp8")
 
 
-def fp8_problem(
+def find_fp8_problem(
     gpu: Accelerator, form: WeightFormat, engine: str, *, has_experts: bool
 ) -> str | None:
     """Return why an engine does not run FP8 weights on a GPU; None if it does.
@@ -284,10 +296,10 @@ def fp8_problem(
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.models.number_formats import FORMATS
     >>> t4, a100 = find_accelerator("T4"), find_accelerator("A100")
-    >>> fp8_problem(a100, FORMATS["fp8"], "vllm", has_experts=True)
-    >>> fp8_problem(a100, FORMATS["fp8"], "sglang", has_experts=True)
+    >>> find_fp8_problem(a100, FORMATS["fp8"], "vllm", has_experts=True)
+    >>> find_fp8_problem(a100, FORMATS["fp8"], "sglang", has_experts=True)
     'Weight-only FP8 of experts needs vLLM 0.9 or later.'
-    >>> fp8_problem(t4, FORMATS["fp8"], "vllm", has_experts=False)
+    >>> find_fp8_problem(t4, FORMATS["fp8"], "vllm", has_experts=False)
     'In vLLM 0.9, weight-only FP8 needs an NVIDIA GPU of compute capability 8.0 or higher.'
     """
     if not is_fp8_weight_only(gpu, form):
@@ -303,7 +315,7 @@ def fp8_problem(
     return "Weight-only FP8 of experts needs vLLM 0.9 or later." if has_experts else None
 
 
-def weight_only_notes(gpu: Accelerator, form: WeightFormat) -> tuple[str, ...]:
+def fp8_weight_only_notes(gpu: Accelerator, form: WeightFormat) -> tuple[str, ...]:
     """Return a note that FP8 weights are unpacked; none on a GPU with FP8 math."""
     if not is_fp8_weight_only(gpu, form):
         return ()
@@ -314,8 +326,8 @@ def weight_only_notes(gpu: Accelerator, form: WeightFormat) -> tuple[str, ...]:
     return (note,)
 
 
-def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
-    return form.bits < 16 and math_bits(gpu, form) == "16"
+def does_gpu_unpack_weights(gpu: Accelerator, form: WeightFormat) -> bool:
+    return form.bits < 16 and find_math_bits(gpu, form) == "16"
 
 
 class PaddingShares(NamedTuple):
@@ -354,40 +366,42 @@ def expert_padding_shares(gpu: Accelerator, form: WeightFormat, engine: str) -> 
     if gpu.architecture == "Hopper":
         return _MARLIN_OR_TRITON if engine in _MARLIN_ON_HOPPER else _TRITON
     is_small_blackwell = gpu.architecture == "Blackwell" and "HBM" not in gpu.memory_type
-    return _MARLIN if is_small_blackwell or is_unpacked(gpu, form) else _NO_PADDING
+    return _MARLIN if is_small_blackwell or does_gpu_unpack_weights(gpu, form) else _NO_PADDING
 
 
-def expected_experts_hit(
-    experts: float, per_token: float, tokens: float, skew: float = 1.0
+def expected_distinct_experts(
+    experts: float, experts_per_token: float, tokens: float, routing_skew: float = 1.0
 ) -> float:
     """Number of `experts` that at least one of `tokens` is routed to [1].
 
     E·(1 − (1 − k/E)^T) for even routing. Real routing is uneven: T tokens reach as many
     experts as T^skew evenly routed ones.
 
-    >>> round(expected_experts_hit(256, 8, 32, 0.77)), round(expected_experts_hit(256, 8, 1))
+    >>> round(expected_distinct_experts(256, 8, 32, 0.77)), round(expected_distinct_experts(256, 8, 1))
     (94, 8)
     """
-    if experts <= per_token:
+    if experts <= experts_per_token:
         return experts
-    draws = max(1.0, tokens) ** skew
-    miss_probability: float = (1 - per_token / experts) ** draws
+    draws = max(1.0, tokens) ** routing_skew
+    miss_probability: float = (1 - experts_per_token / experts) ** draws
     return experts * (1 - miss_probability)
 
 
-def max_experts_per_gpu(mean_hit: float, experts: float, gpus: float) -> float:
-    """Number of chosen experts on the GPU with most of them, where `mean_hit` is the mean.
+def expected_experts_on_fullest_gpu(
+    mean_chosen_experts: float, experts: float, gpus: float
+) -> float:
+    """Number of chosen experts on the GPU with most of them, where `mean_chosen_experts` is the mean.
 
     The largest of p nearly normal numbers is about √(2·ln p) deviations above their
     mean; the number of chosen experts has a variance of h·(1 − h/E).
 
-    >>> max_experts_per_gpu(10.0, 16.0, 1), round(max_experts_per_gpu(10.0, 16.0, 8), 1)
+    >>> expected_experts_on_fullest_gpu(10.0, 16.0, 1), round(expected_experts_on_fullest_gpu(10.0, 16.0, 8), 1)
     (10.0, 13.9)
     """
-    variance = mean_hit * max(0.0, 1 - mean_hit / experts)
-    return min(experts, mean_hit + math.sqrt(2 * math.log(gpus) * variance))
+    variance = mean_chosen_experts * max(0.0, 1 - mean_chosen_experts / experts)
+    return min(experts, mean_chosen_experts + math.sqrt(2 * math.log(gpus) * variance))
 
 
-def count_matmul_launches(layer: Layer) -> int:
+def count_launched_matmuls(layer: Layer) -> int:
     """Return the products of a layer that engines launch; those with one input are fused."""
-    return len({(m.part, m.inputs, m.split == "rows") for m in layer.matrices})
+    return len({(m.part, m.input_width, m.tensor_parallel_split == "rows") for m in layer.matrices})

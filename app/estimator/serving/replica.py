@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from app.estimator.hardware.collectives import send_time
 from app.estimator.result import Bounds
-from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, RandomTime, wait_quantile
+from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, RandomTime, build_wait_quantile
 from app.estimator.serving.replica_memory import (
     max_accepted_sequences,
     sequence_bytes_per_gpu,
@@ -17,25 +17,25 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
-    decode_time,
+    decode_step_time,
     draft_and_verify_step_time,
-    prefill_time,
-    step_time,
+    engine_step_time,
+    prefill_step_time,
 )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestLengths:
-    """Mean tokens of prompt and answer; `cached_prompt` of them need not be read."""
+    """Mean tokens of prompt and answer; `cached_prompt_tokens` of them need not be read."""
 
-    prompt: float
-    answer: float
-    cached_prompt: float = 0.0
+    prompt_tokens: float
+    answer_tokens: float
+    cached_prompt_tokens: float = 0.0
 
     @property
-    def uncached_prompt(self) -> float:
+    def uncached_prompt_tokens(self) -> float:
         """Return the tokens of the prompt that are read, at least 1."""
-        return max(1.0, self.prompt - self.cached_prompt)
+        return max(1.0, self.prompt_tokens - self.cached_prompt_tokens)
 
 
 # Batch sizes at which steps are timed; times between them are interpolated linearly.
@@ -53,13 +53,13 @@ _STEP_ROUNDS, _WAIT_ROUNDS = 20, 12
 class RequestPattern:
     """Request lengths with their squared coefficients of variation.
 
-    `open_arrivals`: requests arrive when they like, not when another one ends.
+    `has_open_arrivals`: requests arrive when they like, not when another one ends.
     """
 
-    requests: RequestLengths
+    mean_lengths: RequestLengths
     prompt_cv_squared: float = 0.0
     answer_cv_squared: float = 0.0
-    open_arrivals: bool = False
+    has_open_arrivals: bool = False
 
     @property
     def mean_context(self) -> float:
@@ -73,7 +73,10 @@ class RequestPattern:
         >>> RequestPattern(RequestLengths(1000, 300), answer_cv_squared=1.0).mean_context
         1300.0
         """
-        return self.requests.prompt + self.requests.answer * (1 + self.answer_cv_squared) / 2
+        return (
+            self.mean_lengths.prompt_tokens
+            + self.mean_lengths.answer_tokens * (1 + self.answer_cv_squared) / 2
+        )
 
     def synchrony(self, spread: float) -> float:
         """Return how far requests start together: 1 in waves, 0 each on its own.
@@ -86,7 +89,7 @@ class RequestPattern:
         >>> RequestPattern(RequestLengths(1000, 300), 0.5, 0.5).synchrony(0.18) < 0.01
         True
         """
-        if self.open_arrivals:
+        if self.has_open_arrivals:
             return 0.0
         return math.exp(-math.sqrt(self.prompt_cv_squared + self.answer_cv_squared) / spread)
 
@@ -106,8 +109,8 @@ class PrefillReplica:
     A step reads the prompts that arrived during the one before. `single_step_seconds` is a step in
     which each group of attention reads one prompt at most; a full one reads `prompts_per_full_step`
     in all groups, and `prompts_per_second` are read in full steps. Each GPU sends its part of a
-    prompt's cache, `sent_bytes`, after the prompt is read, over the link that joins all
-    `joined_gpus`: those of the replica that answers, and of the prefill replicas for it. The prompts
+    prompt's cache, `sent_bytes_per_gpu`, after the prompt is read, over the link that joins all
+    `gpus_on_shared_link`: those of the replica that answers, and of the prefill replicas for it. The prompts
     are those of `decode_replicas`.
     """
 
@@ -115,8 +118,8 @@ class PrefillReplica:
     single_step_seconds: float
     full_step_seconds: float
     prompts_per_full_step: float
-    sent_bytes: float
-    joined_gpus: int
+    sent_bytes_per_gpu: float
+    gpus_on_shared_link: int
     decode_replicas: int = 1
 
     @property
@@ -126,24 +129,24 @@ class PrefillReplica:
     @property
     def transfer_seconds(self) -> float:
         """Return the time to send a prompt's cache, over an adapter beyond a domain of links [s]."""
-        fabric, gpus = self.placed.fabric, self.joined_gpus
+        fabric, gpus = self.placed.fabric, self.gpus_on_shared_link
         return send_time(
-            self.sent_bytes,
+            self.sent_bytes_per_gpu,
             fabric,
-            outside=gpus > fabric.domain,
-            bridged=gpus <= fabric.bridged_gpus,
+            crosses_domains=gpus > fabric.domain,
+            uses_bridge=gpus <= fabric.bridged_gpus,
         )
 
     @property
     def seconds_per_prompt(self) -> float:
         """Return by how much a step is longer if each group reads one more prompt [s]."""
-        more = self.prompts_per_full_step / self.placed.serving.concurrent_batches - 1
+        more = self.prompts_per_full_step / self.placed.setup.concurrent_batches - 1
         longer = self.full_step_seconds - self.single_step_seconds
         return longer / more if more > 0 else self.single_step_seconds
 
     def step_seconds(self, prompts: float) -> float:
         """Return the time of a step that reads so many prompts, divided evenly over groups [s]."""
-        more = max(0.0, prompts / self.placed.serving.concurrent_batches - 1)
+        more = max(0.0, prompts / self.placed.setup.concurrent_batches - 1)
         longer = self.single_step_seconds + more * self.seconds_per_prompt
         return min(longer, self.full_step_seconds)
 
@@ -173,10 +176,10 @@ class PrefillReplica:
         rest = (share - idle) / (1 - idle) * step
         return PrefillWait(rest, self.step_seconds(1 + arrived))
 
-    def cache_arrival_time(self, share: float, arrivals: float) -> float:
+    def cache_arrival_time_quantile(self, share: float, arrivals: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s]."""
         wait = self.wait_to_be_read(share, arrivals)
-        return self.placed.time_before_prompt + sum(wait) + self.transfer_seconds
+        return self.placed.seconds_before_prompt + sum(wait) + self.transfer_seconds
 
 
 class PrefillWait(NamedTuple):
@@ -187,41 +190,45 @@ class PrefillWait(NamedTuple):
 
 
 def build_prefill_replica(
-    placed: PlacedModel, traffic: RequestPattern, joined_gpus: int
+    placed: PlacedModel, request_pattern: RequestPattern, gpus_on_shared_link: int
 ) -> PrefillReplica:
-    requests = traffic.requests
-    full = max(requests.uncached_prompt, PREFILL_TOKENS)
-    slower = 1.0 if placed.serving.dispatches_tokens else placed.engine.prefill_time_factor
+    requests = request_pattern.mean_lengths
+    full = max(requests.uncached_prompt_tokens, PREFILL_TOKENS)
+    slower = 1.0 if placed.setup.dispatches_tokens else placed.engine.prefill_time_factor
 
     def seconds(tokens: float) -> float:
-        reach = (2 * requests.prompt - requests.uncached_prompt + tokens) / 2
-        step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt)
-        return step_time(placed, step).total * slower
+        reach = (2 * requests.prompt_tokens - requests.uncached_prompt_tokens + tokens) / 2
+        step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt_tokens)
+        return engine_step_time(placed, step).total * slower
 
     return PrefillReplica(
         placed=placed,
-        single_step_seconds=seconds(requests.uncached_prompt),
+        single_step_seconds=seconds(requests.uncached_prompt_tokens),
         full_step_seconds=seconds(full),
-        prompts_per_full_step=placed.serving.concurrent_batches * full / requests.uncached_prompt,
-        sent_bytes=sequence_bytes_per_gpu(placed, requests.prompt),
-        joined_gpus=joined_gpus,
+        prompts_per_full_step=placed.setup.concurrent_batches
+        * full
+        / requests.uncached_prompt_tokens,
+        sent_bytes_per_gpu=sequence_bytes_per_gpu(placed, requests.prompt_tokens),
+        gpus_on_shared_link=gpus_on_shared_link,
     )
 
 
 def added_prompt_time(
-    placed: PlacedModel, traffic: RequestPattern, batch: float, decode_seconds: float
+    placed: PlacedModel, request_pattern: RequestPattern, batch: float, decode_seconds: float
 ) -> float:
     """Time that a prompt adds to a step of `decode_seconds` seconds for `batch` answers [s].
 
     A step of its own if the engine reads prompts in separate steps.
     """
-    requests = traffic.requests
+    requests = request_pattern.mean_lengths
     if placed.engine.has_separate_prefill_steps:
-        own = StepBatch(requests.uncached_prompt, requests.prompt, 0.0, 0.0, 1.0)
-        return step_time(placed, own).total * placed.engine.prefill_time_factor
-    mean = traffic.mean_context
-    both = StepBatch(requests.uncached_prompt, requests.prompt, batch, mean, batch + 1)
-    added = step_time(placed, both).total - decode_seconds
+        own = StepBatch(requests.uncached_prompt_tokens, requests.prompt_tokens, 0.0, 0.0, 1.0)
+        return engine_step_time(placed, own).total * placed.engine.prefill_time_factor
+    mean = request_pattern.mean_context
+    both = StepBatch(
+        requests.uncached_prompt_tokens, requests.prompt_tokens, batch, mean, batch + 1
+    )
+    added = engine_step_time(placed, both).total - decode_seconds
     return max(0.0, added) * placed.engine.prefill_time_factor
 
 
@@ -231,30 +238,30 @@ class OperatingPoint:
 
     batch: float
     requests_per_second: float
-    ttft: dict[float, float]
-    tpot: dict[float, float]
+    ttft_by_share: dict[float, float]
+    tpot_by_share: dict[float, float]
 
 
 class BatchTiming(NamedTuple):
     """Timing of a group of GPUs at one batch size.
 
-    `step` continues `batch` answers [s], and a prompt adds `prompt_cost` to it [s].
-    `recorded`: a step without prompts, padded to a recorded batch size [s];
-    `min_mixed_step`: the minimum of a step with prompts, limited by launches [s].
+    `step_seconds` continues `batch` answers [s], and a prompt adds `added_prompt_seconds` to it [s].
+    `recorded_step_seconds`: a step without prompts, padded to a recorded batch size [s];
+    `min_mixed_step_seconds`: the minimum of a step with prompts, limited by launches [s].
     """
 
-    step: float
-    prompt_cost: float
+    step_seconds: float
+    added_prompt_seconds: float
     batch: float
-    recorded: float
-    min_mixed_step: float
+    recorded_step_seconds: float
+    min_mixed_step_seconds: float
 
 
 class LoadedReplica(NamedTuple):
     """The rate of a replica [1/s], the median time to first token [s], and what both rest on."""
 
     requests_per_second: float
-    ttft: float
+    median_ttft: float
     timing: BatchTiming
 
 
@@ -267,12 +274,12 @@ class ReplicaProfile:
     the times are over the batch of a group, and a part of that of a decode step depends on
     requests instead of rows. `max_batch` sequences fit in memory on average, `max_reserved_batch`
     if memory for each whole answer is reserved from the start; at 0 the weights do not fit. A step
-    yields `tokens_per_step` of each answer. `idle_median_ttft` is without load [s]. `prefill` reads
+    yields `tokens_per_step` of each answer. `idle_median_ttft` is without load [s]. `prefill_replica` reads
     the prompts apart.
     """
 
     placed: PlacedModel
-    traffic: RequestPattern
+    request_pattern: RequestPattern
     decode_seconds: tuple[float, ...]
     prompt_seconds: tuple[float, ...]
     request_dependent_seconds: tuple[float, ...]
@@ -280,12 +287,12 @@ class ReplicaProfile:
     max_reserved_batch: float
     tokens_per_step: float
     idle_median_ttft: float = 0.0
-    prefill: PrefillReplica | None = None
+    prefill_replica: PrefillReplica | None = None
 
     @property
     def steps_per_answer(self) -> float:
         """Return the steps of an answer; speculation takes fewer than it has tokens."""
-        return self.traffic.requests.answer / self.tokens_per_step
+        return self.request_pattern.mean_lengths.answer_tokens / self.tokens_per_step
 
     def prompts_per_step(self, timing: BatchTiming) -> float:
         """Return the prompts of other requests that a step of an answer reads on average [1].
@@ -294,11 +301,11 @@ class ReplicaProfile:
         arrive at random, as many come per second as Little's law says of the batch.
         """
         answer = max(1.0, self.steps_per_answer)
-        if self.prefill:
+        if self.prefill_replica:
             return 0.0
-        if not self.traffic.open_arrivals:
+        if not self.request_pattern.has_open_arrivals:
             return (timing.batch - 1) / answer
-        first, prompts = self._ttft_of_timing(timing), timing.batch / answer
+        first, prompts = self._median_ttft_of_timing(timing), timing.batch / answer
         for _ in range(_ROUNDS):
             decoding = answer * mean_step_time(timing, prompts)
             prompts = timing.batch / answer * decoding / (first + decoding)
@@ -310,12 +317,12 @@ class ReplicaProfile:
     @property
     def concurrent_batches(self) -> int:
         """Return the groups of requests that are under way at the same time [1]."""
-        return self.placed.serving.concurrent_batches
+        return self.placed.setup.concurrent_batches
 
-    def timing_at(self, batch: float) -> BatchTiming:
+    def timing_at_batch(self, batch: float) -> BatchTiming:
         """Return the timing of a group with `batch` requests in the replica."""
         there = batch / self.concurrent_batches
-        if not self.traffic.open_arrivals:
+        if not self.request_pattern.has_open_arrivals:
             there = max(1.0, there)
         step = recorded = interpolate_at_batch(self.decode_seconds, there)
         prompt_cost = interpolate_at_batch(self.prompt_seconds, there)
@@ -326,32 +333,34 @@ class ReplicaProfile:
         least = min_mixed_step_time(self.placed, step)
         return BatchTiming(step, prompt_cost, there, recorded, least)
 
-    def tpot_at(self, batch: float) -> float:
+    def tpot_at_batch(self, batch: float) -> float:
         """Return the time per token with `batch` requests in the replica [s]."""
-        return self.time_per_token(self.timing_at(batch))
+        return self.time_per_token(self.timing_at_batch(batch))
 
-    def ttft_at(self, batch: float) -> float:
+    def median_ttft_at_batch(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
-        return self.loaded_with(batch).ttft
+        return self.load_at_batch(batch).median_ttft
 
-    def _ttft_of_timing(self, timed: BatchTiming) -> float:
-        return median_ttft(self.placed, timed, self.traffic, self.idle_median_ttft)
+    def _median_ttft_of_timing(self, timing: BatchTiming) -> float:
+        return median_ttft(self.placed, timing, self.request_pattern, self.idle_median_ttft)
 
-    def rate_at(self, batch: float) -> float:
+    def request_rate_at_batch(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
-        return self.loaded_with(batch).requests_per_second
+        return self.load_at_batch(batch).requests_per_second
 
-    def loaded_with(self, batch: float) -> LoadedReplica:
-        timing = self.timing_at(batch)
-        answering = self.traffic.requests.answer * self.time_per_token(timing)
-        if self.prefill is None:
-            ttft = self._ttft_of_timing(timing)
+    def load_at_batch(self, batch: float) -> LoadedReplica:
+        timing = self.timing_at_batch(batch)
+        answering = self.request_pattern.mean_lengths.answer_tokens * self.time_per_token(timing)
+        if self.prefill_replica is None:
+            ttft = self._median_ttft_of_timing(timing)
             return LoadedReplica(batch / (ttft + answering), ttft, timing)
-        decoding = self.placed.shared_constants.steps_before_first_token * timing.step
-        ttft = self.prefill.cache_arrival_time(0.5, 0.0) + decoding
+        decoding = self.placed.shared_constants.steps_before_first_token * timing.step_seconds
+        ttft = self.prefill_replica.cache_arrival_time_quantile(0.5, 0.0) + decoding
         for _ in range(_WAIT_ROUNDS):
             arrivals = self.other_prompts_of_prefill(batch, batch / (ttft + answering))
-            ttft = (ttft + self.prefill.cache_arrival_time(0.5, arrivals) + decoding) / 2
+            ttft = (
+                ttft + self.prefill_replica.cache_arrival_time_quantile(0.5, arrivals) + decoding
+            ) / 2
         return LoadedReplica(batch / (ttft + answering), ttft, timing)
 
     def other_prompts_of_prefill(self, batch: float, rate: float) -> float:
@@ -361,17 +370,17 @@ class ReplicaProfile:
         of users, one finds only the others. More prompts than are a prefill replica's usual load go
         to further ones.
         """
-        if self.prefill is None:
+        if self.prefill_replica is None:
             return 0.0
-        replicas = self.prefill.decode_replicas
+        replicas = self.prefill_replica.decode_replicas
         users = max(1.0, replicas * batch)
-        others = 1.0 if self.traffic.open_arrivals else (users - 1) / users
-        most = PREFILL_LOAD * self.prefill.prompts_per_second
+        others = 1.0 if self.request_pattern.has_open_arrivals else (users - 1) / users
+        most = PREFILL_LOAD * self.prefill_replica.prompts_per_second
         return min(replicas * rate * others, most)
 
 
-def mean_step_time(timing: BatchTiming, prompts: float) -> float:
-    """Mean time of the steps of an answer, which read `prompts` of other requests each [s].
+def mean_step_time(timing: BatchTiming, prompts_per_step: float) -> float:
+    """Mean time of the steps of an answer, which read `prompts_per_step` of other requests each [s].
 
     s·t_mixed + (1 − s)·t_recorded of a share s of steps that read prompts.
 
@@ -380,20 +389,20 @@ def mean_step_time(timing: BatchTiming, prompts: float) -> float:
     """
     step, cost, _, recorded, min_mixed_step = timing
     if recorded == step and min_mixed_step <= step + cost:  # The sum does not depend on s.
-        return step + prompts * cost
-    mixed = time_mixed_steps(timing, prompts)
-    return recorded + mixed.share * (mixed.seconds - recorded)
+        return step + prompts_per_step * cost
+    mixed = time_mixed_steps(timing, prompts_per_step)
+    return recorded + mixed.share_of_steps * (mixed.seconds_per_step - recorded)
 
 
 class MixedSteps(NamedTuple):
     """The share of steps that read prompts [1], and how long each of them takes [s]."""
 
-    share: float
-    seconds: float
+    share_of_steps: float
+    seconds_per_step: float
 
 
-def time_mixed_steps(timing: BatchTiming, prompts: float) -> MixedSteps:
-    """Time the steps that read prompts, of which there are `prompts` per step on average.
+def time_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSteps:
+    """Time the steps that read prompts, of which there are `prompts_per_step` per step on average.
 
     s = 1 − e^(−x) of x prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
@@ -402,9 +411,11 @@ def time_mixed_steps(timing: BatchTiming, prompts: float) -> MixedSteps:
     >>> [round(value, 3) for value in time_mixed_steps(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 2)]
     [0.865, 0.241]
     """
-    share = -math.expm1(-prompts)
-    at_once = prompts / share if share else 1.0
-    seconds = max(timing.step + at_once * timing.prompt_cost, timing.min_mixed_step)
+    share = -math.expm1(-prompts_per_step)
+    at_once = prompts_per_step / share if share else 1.0
+    seconds = max(
+        timing.step_seconds + at_once * timing.added_prompt_seconds, timing.min_mixed_step_seconds
+    )
     return MixedSteps(share, seconds)
 
 
@@ -415,17 +426,19 @@ def min_mixed_step_time(placed: PlacedModel, decode_seconds: float) -> float:
     )
 
 
-def idle_ttft(placed: PlacedModel, traffic: RequestPattern) -> float:
+def median_ttft_on_idle_replica(placed: PlacedModel, request_pattern: RequestPattern) -> float:
     """Time to the first token of the median prompt if no other request is there [s].
 
     Lengths are distributed log-normally, with a median of the mean ÷ √(1 + v).
     """
-    median = traffic.requests.uncached_prompt / math.sqrt(1 + traffic.prompt_cv_squared)
-    return placed.time_before_prompt + prefill_time(placed, max(1.0, median)).total
+    median = request_pattern.mean_lengths.uncached_prompt_tokens / math.sqrt(
+        1 + request_pattern.prompt_cv_squared
+    )
+    return placed.seconds_before_prompt + prefill_step_time(placed, max(1.0, median)).total
 
 
 def median_ttft(
-    placed: PlacedModel, timing: BatchTiming, traffic: RequestPattern, idle: float
+    placed: PlacedModel, timing: BatchTiming, request_pattern: RequestPattern, idle_seconds: float
 ) -> float:
     """Median time to the first token under load [s].
 
@@ -435,43 +448,55 @@ def median_ttft(
     together. The constants are in data/engines.toml.
     """
     common = placed.shared_constants
-    others = common.other_prompts_factor * traffic.synchrony(common.synchrony_spread) * timing.batch
-    steps = common.steps_before_first_token * timing.step + _mean_wait_until_poll(placed, timing)
-    return idle + steps + others * timing.prompt_cost
+    others = (
+        common.other_prompts_factor
+        * request_pattern.synchrony(common.synchrony_spread)
+        * timing.batch
+    )
+    steps = common.steps_before_first_token * timing.step_seconds + _mean_wait_until_poll(
+        placed, timing
+    )
+    return idle_seconds + steps + others * timing.added_prompt_seconds
 
 
 def _mean_wait_until_poll(placed: PlacedModel, timing: BatchTiming) -> float:
     """Return the mean wait until the engine checks for requests, beyond its next step [s]."""
-    return (placed.serving.polling_interval_steps - 1) / 2 * timing.step
+    return (placed.setup.polling_interval_steps - 1) / 2 * timing.step_seconds
 
 
-def profile_replica(
+def time_replica_by_batch(
     placed: PlacedModel,
-    traffic: RequestPattern,
-    usable_share: float = 0.9,
+    request_pattern: RequestPattern,
+    usable_memory_share: float = 0.9,
     draft: SpeculativeDecoding | None = None,
-    prefill: PrefillReplica | None = None,
+    prefill_replica: PrefillReplica | None = None,
 ) -> ReplicaProfile:
-    """Time a replica at about a dozen batch sizes; with `prefill` it reads no prompts."""
-    mean, requests, draft = traffic.mean_context, traffic.requests, draft or SpeculativeDecoding()
-    steps = [(batch, decode_time(placed, batch, mean)) for batch in _BATCHES]
-    whole_context = requests.prompt + requests.answer
+    """Time a replica at about a dozen batch sizes; with `prefill_replica` it reads no prompts."""
+    mean, requests, draft = (
+        request_pattern.mean_context,
+        request_pattern.mean_lengths,
+        draft or SpeculativeDecoding(),
+    )
+    steps = [(batch, decode_step_time(placed, batch, mean)) for batch in _BATCHES]
+    whole_context = requests.prompt_tokens + requests.answer_tokens
     return ReplicaProfile(
         placed=placed,
-        traffic=traffic,
+        request_pattern=request_pattern,
         decode_seconds=tuple(
             draft_and_verify_step_time(placed, draft, b, mean, step.total) for b, step in steps
         ),
         prompt_seconds=tuple(
-            0.0 if prefill else added_prompt_time(placed, traffic, b, step.total)
+            0.0 if prefill_replica else added_prompt_time(placed, request_pattern, b, step.total)
             for b, step in steps
         ),
         request_dependent_seconds=tuple(step.request_dependent_time for _, step in steps),
-        max_batch=max_accepted_sequences(placed, mean, usable_share),
-        max_reserved_batch=max_accepted_sequences(placed, whole_context, usable_share),
+        max_batch=max_accepted_sequences(placed, mean, usable_memory_share),
+        max_reserved_batch=max_accepted_sequences(placed, whole_context, usable_memory_share),
         tokens_per_step=draft.tokens_per_step,
-        idle_median_ttft=0.0 if prefill else idle_ttft(placed, traffic),
-        prefill=prefill,
+        idle_median_ttft=0.0
+        if prefill_replica
+        else median_ttft_on_idle_replica(placed, request_pattern),
+        prefill_replica=prefill_replica,
     )
 
 
@@ -504,10 +529,10 @@ def operating_point_at_batch(
     beyond the memory wait until as many have left. Requests that arrive when they like queue
     for the steps that read them, and wait for memory as for servers in Erlang's formula.
     """
-    if profile.traffic.open_arrivals:
+    if profile.request_pattern.has_open_arrivals:
         return _operating_point_of_open_arrivals(profile, min(batch, profile.max_batch), quantiles)
     users, batch = batch, max(1.0, min(batch, profile.max_batch))
-    rate, first, timing = profile.loaded_with(batch)
+    rate, first, timing = profile.load_at_batch(batch)
     waiting = _prompt_wait_beyond_median(profile, timing, rate, batch)
     queued = max(0.0, users - batch)
     # Those who leave do so at random, so that the time until all of these have varies by the
@@ -515,53 +540,64 @@ def operating_point_at_batch(
     memory_wait = {
         q: max(0.0, queued + DEVIATIONS[q] * math.sqrt(queued)) / rate for q in quantiles
     }
-    pause = _step_time_of_answer(profile, timing, _prompt_queue(profile, timing, rate)).deviation
+    pause = _step_time_of_answer(
+        profile, timing, _prompt_queue(profile, timing, rate)
+    ).log_standard_deviation
     each = profile.time_per_token(timing)
     return OperatingPoint(
         batch=batch,
         requests_per_second=rate,
-        ttft={q: first + waiting(q) + memory_wait[q] for q in quantiles},
-        tpot={q: each * math.exp(DEVIATIONS[q] * pause) for q in quantiles},
+        ttft_by_share={q: first + waiting(q) + memory_wait[q] for q in quantiles},
+        tpot_by_share={q: each * math.exp(DEVIATIONS[q] * pause) for q in quantiles},
     )
 
 
 def _operating_point_of_open_arrivals(
     profile: ReplicaProfile, batch: float, quantiles: Iterable[float]
 ) -> OperatingPoint:
-    rate, first, timing = profile.loaded_with(batch)
+    rate, first, timing = profile.load_at_batch(batch)
     queue = _prompt_queue(profile, timing, rate)
     # The answers at a time vary more than Poisson's, since each slows the others down.
-    more = profile.rate_at(batch * _MORE) - rate
+    more = profile.request_rate_at_batch(batch * _MORE) - rate
     variance = rate * batch * (_MORE - 1) / more if more > 0 else batch
     memory_wait = _memory_wait_beyond_median(profile, batch, rate, variance)
-    crowded = profile.timing_at(min(profile.max_batch, batch + math.sqrt(variance))).step
+    crowded = profile.timing_at_batch(
+        min(profile.max_batch, batch + math.sqrt(variance))
+    ).step_seconds
     feedback = 1 / (1 - queue.busy_share)
     pause = _step_time_of_answer(profile, timing, queue, feedback)
-    pause = pause._replace(variance=pause.variance + ((crowded - timing.step) * feedback) ** 2)
+    pause = pause._replace(
+        variance=pause.variance + ((crowded - timing.step_seconds) * feedback) ** 2
+    )
     each = profile.time_per_token(timing)
-    if profile.prefill:
-        reading = _prefill_wait_beyond_median(profile, profile.prefill, batch, rate)
+    if profile.prefill_replica:
+        reading = _prefill_wait_beyond_median(profile, profile.prefill_replica, batch, rate)
         ttft = {q: first + reading(q) + memory_wait(q) for q in quantiles}
     else:
-        front = profile.placed.time_before_prompt + _mean_wait_until_poll(profile.placed, timing)
-        ttft = {q: front + queue.first_token.quantile(q) + memory_wait(q) for q in quantiles}
+        front = profile.placed.seconds_before_prompt + _mean_wait_until_poll(profile.placed, timing)
+        ttft = {
+            q: front + queue.time_to_first_token.quantile_if_log_normal(q) + memory_wait(q)
+            for q in quantiles
+        }
     return OperatingPoint(
         batch=batch,
         requests_per_second=rate,
-        ttft=ttft,
-        tpot={q: each * math.exp(DEVIATIONS[q] * pause.deviation) for q in quantiles},
+        ttft_by_share=ttft,
+        tpot_by_share={
+            q: each * math.exp(DEVIATIONS[q] * pause.log_standard_deviation) for q in quantiles
+        },
     )
 
 
 def _prompt_queue(profile: ReplicaProfile, timing: BatchTiming, rate: float) -> PromptQueue:
     """Return the prompts that one group of a replica reads, of `rate` in all of it [1/s]."""
-    traffic = profile.traffic
+    traffic = profile.request_pattern
     return PromptQueue(
-        step_seconds=timing.step,
-        prompt_seconds=timing.prompt_cost,
-        cv_squared=traffic.prompt_cv_squared,
+        step_seconds=timing.step_seconds,
+        prompt_seconds=timing.added_prompt_seconds,
+        prompt_cv_squared=traffic.prompt_cv_squared,
         prompts_per_second=rate / profile.concurrent_batches,
-        prompts_per_step=max(1.0, PREFILL_TOKENS / traffic.requests.uncached_prompt),
+        prompts_per_step=max(1.0, PREFILL_TOKENS / traffic.mean_lengths.uncached_prompt_tokens),
     )
 
 
@@ -570,8 +606,10 @@ def _step_time_of_answer(
 ) -> RandomTime:
     """Return the time of the steps of an answer, of log-normal lengths."""
     mean = profile.time_per_token(timing) * profile.tokens_per_step
-    inverse = (1 + profile.traffic.answer_cv_squared) / max(1.0, profile.steps_per_answer)
-    return queue.step_time_of_answer(mean, profile.prompts_per_step(timing), inverse, feedback)
+    inverse = (1 + profile.request_pattern.answer_cv_squared) / max(1.0, profile.steps_per_answer)
+    return queue.step_time_of_interrupted_answer(
+        mean, profile.prompts_per_step(timing), inverse, feedback
+    )
 
 
 def _prompt_wait_beyond_median(
@@ -581,9 +619,9 @@ def _prompt_wait_beyond_median(
 
     Those who wait ask nothing more, so that no queue builds up.
     """
-    if profile.prefill:
-        return _prefill_wait_beyond_median(profile, profile.prefill, batch, rate)
-    variation, cost = profile.traffic.prompt_cv_squared, timing.prompt_cost
+    if profile.prefill_replica:
+        return _prefill_wait_beyond_median(profile, profile.prefill_replica, batch, rate)
+    variation, cost = profile.request_pattern.prompt_cv_squared, timing.added_prompt_seconds
     busy = min(0.98, rate / profile.concurrent_batches * cost)
     busy *= max(0.0, 1 - profile.concurrent_batches / batch)
     spread, tail = math.sqrt(variation) * cost, cost * (1 + variation) / 2
@@ -599,7 +637,7 @@ def _prefill_wait_beyond_median(
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
     arrivals = profile.other_prompts_of_prefill(batch, rate)
     median = sum(prefill.wait_to_be_read(0.5, arrivals))
-    spread = math.sqrt(profile.traffic.prompt_cv_squared) * prefill.seconds_per_prompt
+    spread = math.sqrt(profile.request_pattern.prompt_cv_squared) * prefill.seconds_per_prompt
     return lambda share: (
         sum(prefill.wait_to_be_read(share, arrivals)) - median + DEVIATIONS[share] * spread
     )
@@ -618,7 +656,7 @@ def _memory_wait_beyond_median(
     if batch + 4 * math.sqrt(variance) <= slots:
         return lambda _: 0.0
     life, servers = batch / rate, max(1, round(slots / ratio))
-    return wait_quantile(servers, min(rate / ratio, 0.98 * servers / life), life)
+    return build_wait_quantile(servers, min(rate / ratio, 0.98 * servers / life), life)
 
 
 def _wait_quantile_in_means(busy: float, share: float) -> float:
@@ -628,15 +666,17 @@ def _wait_quantile_in_means(busy: float, share: float) -> float:
 
 def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
     """Return the operating point at a request rate; None if the replica cannot keep up."""
-    top = max_rate_batch(profile)
-    if rate > profile.rate_at(top):
+    top = find_max_rate_batch(profile)
+    if rate > profile.request_rate_at_batch(top):
         return None
-    batch = _bisect(1e-3, top, lambda batch: profile.rate_at(batch) < rate).high
+    batch = _bisect_bounds(
+        1e-3, top, lambda batch: profile.request_rate_at_batch(batch) < rate
+    ).high
     settled = operating_point_at_batch(profile, batch)
     return dataclasses.replace(settled, batch=batch, requests_per_second=rate)
 
 
-def _bisect(low: float, high: float, is_below: Callable[[float], bool]) -> Bounds:
+def _bisect_bounds(low: float, high: float, is_below: Callable[[float], bool]) -> Bounds:
     """Return close bounds of the number up to which `is_below` holds."""
     for _ in range(_SEARCH):
         middle = (low + high) / 2
@@ -644,41 +684,41 @@ def _bisect(low: float, high: float, is_below: Callable[[float], bool]) -> Bound
     return Bounds(low, high)
 
 
-def saturated_rate(profile: ReplicaProfile, run_requests: float | None = None) -> float:
+def saturated_request_rate(profile: ReplicaProfile, run_requests: float | None = None) -> float:
     """Request rate when requests are always waiting, or of a run [1/s].
 
     Engines that never evict start only as many as can store their whole answers.
     """
     full = max(1.0, profile.max_reserved_batch)
     if run_requests is None:
-        return profile.rate_at(full)
+        return profile.request_rate_at_batch(full)
     return run_requests / sum(
-        number * requests / profile.rate_at(requests)
-        for number, requests in rounds_of_run(run_requests, full)
+        number * requests / profile.request_rate_at_batch(requests)
+        for number, requests in split_run_into_rounds(run_requests, full)
     )
 
 
 class EqualRounds(NamedTuple):
-    number: float
+    round_count: float
     requests_per_round: float
 
 
-def rounds_of_run(run_requests: float, requests_per_round: float) -> list[EqualRounds]:
+def split_run_into_rounds(run_requests: float, requests_per_round: float) -> list[EqualRounds]:
     """Return the rounds of a run: full ones, and the rest.
 
-    >>> rounds_of_run(3000, 1300)
-    [EqualRounds(number=2, requests_per_round=1300), EqualRounds(number=1, requests_per_round=400)]
+    >>> split_run_into_rounds(3000, 1300)
+    [EqualRounds(round_count=2, requests_per_round=1300), EqualRounds(round_count=1, requests_per_round=400)]
     """
     count, rest = divmod(run_requests, requests_per_round)
     rounds = EqualRounds(count, requests_per_round), EqualRounds(1, rest)
-    return [one for one in rounds if one.number * one.requests_per_round > 0]
+    return [one for one in rounds if one.round_count * one.requests_per_round > 0]
 
 
-def max_rate_batch(profile: ReplicaProfile) -> float:
+def find_max_rate_batch(profile: ReplicaProfile) -> float:
     """Return the batch with the highest rate, within memory."""
     most = max(1.0, profile.max_batch)
     timed = [float(b) for b in _BATCHES if b < most] + [most]
-    return max(timed, key=profile.rate_at)
+    return max(timed, key=profile.request_rate_at_batch)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -693,8 +733,8 @@ class LatencyTargets:
         return self.are_met_at(operating_point_at_batch(profile, batch, (self.share,)))
 
     def are_met_at(self, operating_point: OperatingPoint) -> bool:
-        slow = self.tpot is not None and operating_point.tpot[self.share] > self.tpot
-        late = self.ttft is not None and operating_point.ttft[self.share] > self.ttft
+        slow = self.tpot is not None and operating_point.tpot_by_share[self.share] > self.tpot
+        late = self.ttft is not None and operating_point.ttft_by_share[self.share] > self.ttft
         return not (slow or late)
 
 
@@ -709,17 +749,19 @@ def highest_load_within_targets(
         return None
     if targets.are_met_with_batch(profile, max_batch):
         return operating_point_at_batch(profile, max_batch)
-    most = _bisect(1.0, max_batch, lambda batch: targets.are_met_with_batch(profile, batch)).low
+    most = _bisect_bounds(
+        1.0, max_batch, lambda batch: targets.are_met_with_batch(profile, batch)
+    ).low
     return operating_point_at_batch(profile, most)
 
 
 _SLACK = 1.5
 
 
-def relax_target(reached: float) -> float:
-    """Return the target instead of one that a single request misses by taking `reached` [s].
+def relaxed_target_seconds(reached_seconds: float) -> float:
+    """Return the target instead of one that a single request misses by taking `reached_seconds` [s].
 
-    >>> relax_target(0.0624)
+    >>> relaxed_target_seconds(0.0624)
     0.094
     """
-    return float(f"{_SLACK * reached:.2g}")
+    return float(f"{_SLACK * reached_seconds:.2g}")

@@ -12,10 +12,10 @@ from app.estimator.memory.inference_memory import (
     LOGGED_OVERHEAD,
     OVERHEAD,
     EngineMemory,
-    RefusedStart,
+    VllmStartRefusal,
+    build_hybrid_blocks,
     compute_usable_engine_bytes,
-    find_refused_start,
-    hybrid_blocks,
+    find_vllm_start_refusal,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
     profiled_peak_bytes,
@@ -27,7 +27,7 @@ from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weig
 from app.estimator.serving.engine import PaddingShares, expert_padding_shares
 from app.estimator.serving.step_time import (
     PlacedModel,
-    unread_expert_bytes,
+    bytes_of_unchosen_experts,
 )
 from app.estimator.units import format_value
 
@@ -35,7 +35,7 @@ from app.estimator.units import format_value
 _USABLE = 0.9
 
 
-def memory_engine_id(engine: str) -> str:
+def find_memory_engine_id(engine: str) -> str:
     """Return the engine whose memory besides weights and cache counts for an engine of speed.
 
     That of vLLM, from its start-up logs, unless there are logs of the engine. The constants of
@@ -61,12 +61,14 @@ _ACCEPTED = 4096.0
 
 def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
     """Bytes of weights on one GPU, of a pipeline stage if given [B]; experts have their own split."""
-    serving, model = placed.serving, stage or placed.model
-    table = weight_bytes_by_split(model, serving.weights)
+    serving, model = placed.setup, stage or placed.model
+    table = weight_bytes_by_split(model, serving.weight_format)
     if not model.is_routed:
-        return table.bytes_per_gpu(serving.tensor)
-    dense = table.bytes_per_gpu(serving.tensor) - table.expert_bytes / serving.tensor
-    experts = table.expert_bytes / (serving.expert * serving.expert_tensor)
+        return table.bytes_per_gpu(serving.tensor_parallel)
+    dense = (
+        table.bytes_per_gpu(serving.tensor_parallel) - table.expert_bytes / serving.tensor_parallel
+    )
+    experts = table.expert_bytes / (serving.expert_parallel * serving.gpus_per_expert)
     return dense + experts + expert_padding_bytes_per_gpu(placed, stage)
 
 
@@ -75,9 +77,9 @@ def weight_bytes_read_per_gpu(placed: PlacedModel, rows: float) -> float:
 
     All but the experts that no token chooses, and an input table that is no output head.
     """
-    unread = unread_expert_bytes(placed, rows) + expert_padding_bytes_per_gpu(placed)
+    unread = bytes_of_unchosen_experts(placed, rows) + expert_padding_bytes_per_gpu(placed)
     table = 0 if placed.model.tied else placed.model.embedding_parameters
-    unread += table * placed.weight_format.rest / 8 / placed.serving.tensor
+    unread += table * placed.weight_format.rest / 8 / placed.setup.tensor_parallel
     return weight_bytes_per_gpu(placed) - unread
 
 
@@ -91,10 +93,10 @@ def _expert_padding_per_gpu(
     placed: PlacedModel, model: Architecture
 ) -> tuple[PaddingShares, float]:
     """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
-    serving, form = placed.serving, placed.weight_format
-    shares = expert_padding_shares(placed.gpu, form, memory_engine_id(placed.engine.id))
-    padding = mxfp4_expert_padding_bytes(model, form, serving.expert_tensor)
-    return shares, padding / (serving.expert * serving.expert_tensor)
+    serving, form = placed.setup, placed.weight_format
+    shares = expert_padding_shares(placed.gpu, form, find_memory_engine_id(placed.engine.id))
+    padding = mxfp4_expert_padding_bytes(model, form, serving.gpus_per_expert)
+    return shares, padding / (serving.expert_parallel * serving.gpus_per_expert)
 
 
 # Inputs of an EAGLE-3 head, each as wide as the model, and tokens of its own vocabulary: the
@@ -108,7 +110,7 @@ def draft_weight_bytes(model: Architecture, weights: str) -> float:
     The modules are in the format of the model; an EAGLE head is about one dense layer in 16 bit.
     """
     if model.prediction_module_count:
-        each = weight_bytes_by_split(model, weights).total / model.loaded_parameters
+        each = weight_bytes_by_split(model, weights).total_bytes / model.loaded_parameters
         return each * model.prediction_module_parameters
     joining = _HEAD_INPUTS * model.hidden**2 + _HEAD_TOKENS * model.hidden
     return 2.0 * (model.decoder_layers[-1].active_parameters + joining)
@@ -117,7 +119,7 @@ def draft_weight_bytes(model: Architecture, weights: str) -> float:
 def describe_draft_model(placed: PlacedModel) -> str:
     """Return what proposes tokens for a model, and its memory, as a sentence."""
     model = placed.model
-    memory = format_value(draft_weight_bytes(model, placed.serving.weights), "B")
+    memory = format_value(draft_weight_bytes(model, placed.setup.weight_format), "B")
     counted = f"{memory} of weights and one more layer of cache are counted"
     if model.prediction_module_count:
         return (
@@ -133,7 +135,7 @@ def sequence_bytes_per_gpu(
     placed: PlacedModel, context: float, stage: Architecture | None = None
 ) -> float:
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
-    tensor, model = placed.serving.tensor, stage or placed.model
+    tensor, model = placed.setup.tensor_parallel, stage or placed.model
     if placed.engine.caches_beyond_window:
         elements = context * kv_cache_elements_per_token(model, tensor, placed.cache_element_bytes)
     else:
@@ -141,175 +143,191 @@ def sequence_bytes_per_gpu(
             model, context, tensor, placed.cache_element_bytes
         )
     cached = elements * placed.cache_element_bytes
-    if placed.serving.has_draft_head:  # One layer more.
+    if placed.setup.has_draft_head:  # One layer more.
         cached *= 1 + 1 / model.layers
     return cached + recurrent_state_bytes(model) / tensor
 
 
-class EngineMemoryParts(NamedTuple):
+class MemoryBesidesCache(NamedTuple):
     """Bytes that the engine may use on one GPU, and what it takes besides the cache [B].
 
-    `outside`: CUDA, libraries, and tensors of its largest step or of sampling at start-up;
-    `most_outside`: the upper end of its range.
+    `other_bytes`: CUDA, libraries, and tensors of its largest step or of sampling at start-up;
+    `max_other_bytes`: the upper end of its range.
     """
 
-    usable: float
-    weights: float
-    outside: float
-    most_outside: float
+    usable_bytes: float
+    weight_bytes: float
+    other_bytes: float
+    max_other_bytes: float
 
     @property
-    def cache(self) -> float:
+    def cache_bytes(self) -> float:
         """Return the bytes that are left for the cache; negative if there are none [B]."""
-        return self.usable - self.weights - self.outside
+        return self.usable_bytes - self.weight_bytes - self.other_bytes
 
 
-def engine_memory_parts(
+def compute_memory_besides_cache(
     placed: PlacedModel, usable_share: float = _USABLE, stage: Architecture | None = None
-) -> EngineMemoryParts:
+) -> MemoryBesidesCache:
     """Return the memory of one GPU without the cache, of a pipeline stage if given."""
-    tensor, model = placed.serving.tensor, stage or placed.model
-    memory, engine = placed.gpu.engine_visible_memory, _memory_of_engine(placed)
-    peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.serving.sequences)
+    tensor, model = placed.setup.tensor_parallel, stage or placed.model
+    memory, engine = placed.gpu.engine_visible_memory, _find_engine_memory(placed)
+    peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.setup.max_sequences)
     drafting = 0.0
-    if placed.serving.has_draft_head:
-        drafting = draft_weight_bytes(placed.model, placed.serving.weights) / placed.serving.gpus
+    if placed.setup.has_draft_head:
+        drafting = draft_weight_bytes(placed.model, placed.setup.weight_format) / placed.setup.gpus
     overhead = engine.bytes_outside_framework(tensor)
     is_logged = engine.id in LOGGED
     most_overhead = (LOGGED_OVERHEAD if is_logged else OVERHEAD).high
     most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
     shares, padding = _expert_padding_per_gpu(placed, model)
     unsure_padding = (shares.most - shares.usual) * padding
-    return EngineMemoryParts(
-        usable=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
-        weights=weight_bytes_per_gpu(placed, model) + drafting,
-        outside=overhead + peak,
-        most_outside=most_overhead * overhead + most_active * peak + unsure_padding,
+    return MemoryBesidesCache(
+        usable_bytes=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
+        weight_bytes=weight_bytes_per_gpu(placed, model) + drafting,
+        other_bytes=overhead + peak,
+        max_other_bytes=most_overhead * overhead + most_active * peak + unsure_padding,
     )
 
 
-def _memory_of_engine(placed: PlacedModel) -> EngineMemory:
+def _find_engine_memory(placed: PlacedModel) -> EngineMemory:
     """Return what the engine uses besides weights and cache, with its defaults on this GPU."""
-    engine = ENGINES[memory_engine_id(placed.engine.id)]
+    engine = ENGINES[find_memory_engine_id(placed.engine.id)]
     return engine.with_defaults_for_gpu(placed.gpu.name, placed.gpu.engine_visible_memory)
 
 
-def max_sequences(placed: PlacedModel, context: float, usable_share: float = _USABLE) -> float:
+def max_sequences_in_memory(
+    placed: PlacedModel, context: float, usable_share: float = _USABLE
+) -> float:
     """Sequences of mean context whose cache fits in one replica [1].
 
     Every pipeline stage caches all sequences; the fullest one decides.
     """
-    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
-    return min(_max_sequences_of_stage(placed, context, usable_share, s.model) for s in stages)
+    stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)
+    return min(
+        _max_sequences_of_stage(placed, context, usable_share, s.stage_model) for s in stages
+    )
 
 
 def _max_sequences_of_stage(
     placed: PlacedModel, context: float, usable_share: float, stage: Architecture
 ) -> float:
-    room = engine_memory_parts(placed, usable_share, stage).cache
+    room = compute_memory_besides_cache(placed, usable_share, stage).cache_bytes
     each = _cached_bytes_of_sequence(placed, context, stage)
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     in_a_group = room / each  # Of a sequence no part can be in another group.
-    return in_a_group * placed.serving.replicas if in_a_group >= 1 else 0.0
+    return in_a_group * placed.setup.attention_replicas if in_a_group >= 1 else 0.0
 
 
 def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
     """Bytes of a sequence on one GPU, in whole blocks where the engine caches hybrids so [B]."""
     if placed.engine.caches_hybrids_in_blocks:
-        blocks = hybrid_blocks(stage, placed.cache_element_bytes, placed.serving.tensor)
+        blocks = build_hybrid_blocks(
+            stage, placed.cache_element_bytes, placed.setup.tensor_parallel
+        )
         if blocks:
-            return blocks.size * blocks.blocks_of_sequence(context)
+            return blocks.block_bytes * blocks.count_blocks_of_sequence(context)
     return sequence_bytes_per_gpu(placed, context, stage)
 
 
-def find_refused_start_of_replica(
+def find_start_refusal_of_replica(
     placed: PlacedModel, usable_share: float = _USABLE
-) -> RefusedStart | None:
+) -> VllmStartRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has.
 
     The pipeline stage with the fewest blocks decides.
     """
-    engine = _memory_of_engine(placed)
+    engine = _find_engine_memory(placed)
     if not (placed.engine.caches_hybrids_in_blocks and engine.refuses_sequences_beyond_blocks):
         return None
-    serving, default = placed.serving, engine.profiled_sequences
+    serving, default = placed.setup, engine.profiled_sequences
     refused = [
-        find_refused_start(
-            hybrid_blocks(stage.model, placed.cache_element_bytes, serving.tensor),
-            engine_memory_parts(placed, usable_share, stage.model).cache,
-            serving.sequences,
+        find_vllm_start_refusal(
+            build_hybrid_blocks(
+                stage.stage_model, placed.cache_element_bytes, serving.tensor_parallel
+            ),
+            compute_memory_besides_cache(placed, usable_share, stage.stage_model).cache_bytes,
+            serving.max_sequences,
             default,
         )
-        for stage in split_into_serving_stages(placed.model, serving.pipeline)
+        for stage in split_into_serving_stages(placed.model, serving.pipeline_stages)
     ]
-    return min(filter(None, refused), key=lambda start: start.most, default=None)
+    return min(filter(None, refused), key=lambda start: start.max_accepted_sequences, default=None)
 
 
-def most_sequences_that_surely_fit(
+def max_sequences_that_surely_fit(
     placed: PlacedModel, context: float, usable_share: float = _USABLE
 ) -> int:
     """Return the sequences of a replica that fit by the upper end of the estimate, too."""
 
     def fitting(stage: Architecture) -> float:
         each = _cached_bytes_of_sequence(placed, context, stage)
-        room = -most_lacking_bytes(placed, 0.0, context, usable_share)
+        room = -lacking_bytes_at_upper_bound(placed, 0.0, context, usable_share)
         return math.inf if each <= 0 <= room else max(0.0, room / max(each, 1e-9))
 
-    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
-    least = min(fitting(stage.model) for stage in stages)
-    return int(min(_ACCEPTED, least)) * placed.serving.replicas
+    stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)
+    least = min(fitting(stage.stage_model) for stage in stages)
+    return int(min(_ACCEPTED, least)) * placed.setup.attention_replicas
 
 
-def most_lacking_bytes(
+def lacking_bytes_at_upper_bound(
     placed: PlacedModel, sequences: float, context: float, usable_share: float = _USABLE
 ) -> float:
     """Bytes that a GPU lacks for `sequences` by the upper end of the estimate; negative if none [B]."""
 
     def lacking_on(stage: Architecture) -> float:
-        parts = engine_memory_parts(placed, usable_share, stage)
+        parts = compute_memory_besides_cache(placed, usable_share, stage)
         cached = _cached_bytes_of_sequence(placed, context, stage) * sequences
-        return parts.weights + parts.most_outside + cached - parts.usable
+        return parts.weight_bytes + parts.max_other_bytes + cached - parts.usable_bytes
 
-    stages = split_into_serving_stages(placed.model, placed.serving.pipeline)
-    return max(lacking_on(stage.model) for stage in stages)
+    stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)
+    return max(lacking_on(stage.stage_model) for stage in stages)
 
 
 def max_accepted_sequences(placed: PlacedModel, context: float, usable_share: float) -> float:
     """Sequences that fit in memory and that an engine accepts [1]."""
-    accepted = (placed.serving.sequences or _ACCEPTED) * placed.serving.replicas
-    return min(accepted, max_sequences(placed, context, usable_share))
+    accepted = (placed.setup.max_sequences or _ACCEPTED) * placed.setup.attention_replicas
+    return min(accepted, max_sequences_in_memory(placed, context, usable_share))
 
 
-def requests_in_memory_of_group(at_once: float, most: float, groups: int) -> int:
+def requests_in_memory_per_group(
+    concurrent_requests: float, max_in_memory: float, groups: int
+) -> int:
     """Return the requests that each of the groups of a replica has in memory at a time, at least 1.
 
-    Of `at_once` requests of the replica; those beyond the `most` in memory wait outside.
+    Of `concurrent_requests` requests of the replica; those beyond the `max_in_memory` in memory wait outside.
 
-    >>> requests_in_memory_of_group(90.0, 107.0, 1), requests_in_memory_of_group(90.0, 107.0, 8)
+    >>> requests_in_memory_per_group(90.0, 107.0, 1), requests_in_memory_per_group(90.0, 107.0, 8)
     (90, 12)
     """
-    return max(1, min(math.ceil(at_once / groups), int(most) // groups))
+    return max(1, min(math.ceil(concurrent_requests / groups), int(max_in_memory) // groups))
 
 
 class UnsureFit(NamedTuple):
     """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
 
-    Of the `requests` that a replica has in memory at a time, `sure` fit by the upper end, too.
+    Of the `requests` that a replica has in memory at a time, `surely_fitting_requests` fit by the upper end, too.
     """
 
     lacking_bytes: float
     requests: int
-    sure: int
+    surely_fitting_requests: int
 
 
 def find_unsure_fit(
-    placed: PlacedModel, at_once: float, most: float, context: float, usable_share: float = _USABLE
+    placed: PlacedModel,
+    concurrent_requests: float,
+    max_in_memory: float,
+    context_tokens: float,
+    usable_share: float = _USABLE,
 ) -> UnsureFit | None:
-    """Return what lacks for requests `at_once`, of `most` in memory; None if they surely fit."""
-    each = requests_in_memory_of_group(at_once, most, placed.serving.replicas)
-    lacking = most_lacking_bytes(placed, each, context, usable_share)
+    """Return what lacks for requests `concurrent_requests`, of `max_in_memory` in memory; None if they surely fit."""
+    each = requests_in_memory_per_group(
+        concurrent_requests, max_in_memory, placed.setup.attention_replicas
+    )
+    lacking = lacking_bytes_at_upper_bound(placed, each, context_tokens, usable_share)
     if lacking <= 0:
         return None
-    sure = most_sequences_that_surely_fit(placed, context, usable_share)
-    return UnsureFit(lacking, each * placed.serving.replicas, sure)
+    sure = max_sequences_that_surely_fit(placed, context_tokens, usable_share)
+    return UnsureFit(lacking, each * placed.setup.attention_replicas, sure)

@@ -30,10 +30,10 @@ class SimulationResult:
 class _SimulatedRequest:
     number: int
     arrival: float
-    prompt: float
-    answer: int
-    first: float = 0.0
-    last: float = 0.0
+    prompt_tokens: float
+    answer_tokens: int
+    first_token_time: float = 0.0
+    last_token_time: float = 0.0
 
 
 class _RunningAnswer(NamedTuple):
@@ -46,14 +46,14 @@ class _RunningAnswer(NamedTuple):
 
 def simulate_replica(
     profile: ReplicaProfile,
-    rate: float,
-    requests: int = 1500,
+    request_rate: float,
+    request_count: int = 1500,
     seed: int = 1,
-    users: int | None = None,
+    fixed_users: int | None = None,
 ) -> SimulationResult:
     """Simulate random requests, one engine step after another, in one group of the replica.
 
-    Requests arrive at random (Poisson), or each of `users` asks again once answered. A step
+    Requests arrive at random (Poisson), or each of `fixed_users` asks again once answered. A step
     continues every answer and processes as many waiting prompts as fit in 8,192 tokens, of which
     those in the cache need none.
     Consecutive steps without arrivals or ends take equally long and are simulated
@@ -61,15 +61,15 @@ def simulate_replica(
     """
     rng = random.Random(seed)  # noqa: S311 - not cryptographic
     groups = profile.concurrent_batches
-    users = None if users is None else max(1, round(users / groups))
-    line = _draw_requests(profile, rate / groups, requests + (users or 0), rng)
-    coming = line if users is None else _pop_first_requests(line, users)
+    fixed_users = None if fixed_users is None else max(1, round(fixed_users / groups))
+    line = _draw_requests(profile, request_rate / groups, request_count + (fixed_users or 0), rng)
+    coming = line if fixed_users is None else _pop_first_requests(line, fixed_users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[_RunningAnswer] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
     most, each = max(1, int(profile.max_batch / groups)), profile.tokens_per_step
-    while len(done) < requests:
+    while len(done) < request_count:
         if not running and not waiting and coming:
             now = max(now, coming[-1].arrival)
         while coming and coming[-1].arrival <= now:
@@ -81,15 +81,15 @@ def simulate_replica(
         occupied += length * alike * len(running)
         weight += length * alike
         for request in admitted:
-            request.first = now
-            steps = max(1, round(request.answer / each))
+            request.first_token_time = now
+            steps = max(1, round(request.answer_tokens / each))
             heapq.heappush(running, _RunningAnswer(step + steps, request.number, request))
         step += alike
         while running and running[0].last_step <= step:
             request = heapq.heappop(running).request
-            request.last = now
+            request.last_token_time = now
             done.append(request)
-            if users is not None and line:
+            if fixed_users is not None and line:
                 line[-1].arrival = now
                 waiting.append(line.pop())
     return _summarize_requests(done, occupied / max(weight, 1e-12), profile)
@@ -113,19 +113,23 @@ def _draw_requests(
     profile: ReplicaProfile, rate: float, requests: int, rng: random.Random
 ) -> list[_SimulatedRequest]:
     """Return all requests, in reverse order of arrival."""
-    traffic, now, requests_drawn = profile.traffic, 0.0, []
+    traffic, now, requests_drawn = profile.request_pattern, 0.0, []
     for number in range(requests):
         now += rng.expovariate(rate)
-        prompt = _draw_length(traffic.requests.uncached_prompt, traffic.prompt_cv_squared, rng)
-        answer = _draw_length(traffic.requests.answer, traffic.answer_cv_squared, rng)
+        prompt = _draw_length(
+            traffic.mean_lengths.uncached_prompt_tokens, traffic.prompt_cv_squared, rng
+        )
+        answer = _draw_length(traffic.mean_lengths.answer_tokens, traffic.answer_cv_squared, rng)
         requests_drawn.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     requests_drawn.reverse()
     return requests_drawn
 
 
-def _pop_first_requests(line: list[_SimulatedRequest], users: int) -> list[_SimulatedRequest]:
+def _pop_first_requests(
+    reversed_requests: list[_SimulatedRequest], users: int
+) -> list[_SimulatedRequest]:
     """Take the first request of each user off the line; all of them arrive at 0."""
-    first = [line.pop() for _ in range(users)]
+    first = [reversed_requests.pop() for _ in range(users)]
     for request in first:
         request.arrival = 0.0
     return first[::-1]
@@ -147,9 +151,9 @@ def _admit_prompts(
     admitted: list[_SimulatedRequest] = []
     tokens = 0.0
     while waiting and len(admitted) < max_prompts:
-        if admitted and tokens + waiting[0].prompt > PREFILL_TOKENS:
+        if admitted and tokens + waiting[0].prompt_tokens > PREFILL_TOKENS:
             break
-        tokens += waiting[0].prompt
+        tokens += waiting[0].prompt_tokens
         admitted.append(waiting.popleft())
     return admitted
 
@@ -158,22 +162,26 @@ def _simulated_step_time(
     profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]
 ) -> float:
     """Return the time of one step, with all running answers and the prompts taken."""
-    timed = profile.timing_at(max(1, running) * profile.concurrent_batches)
+    timed = profile.timing_at_batch(max(1, running) * profile.concurrent_batches)
     if not admitted:
-        return timed.recorded
-    cost = timed.prompt_cost / profile.traffic.requests.uncached_prompt
-    added = cost * sum(request.prompt for request in admitted)
-    return max(timed.step + added, timed.min_mixed_step)
+        return timed.recorded_step_seconds
+    cost = timed.added_prompt_seconds / profile.request_pattern.mean_lengths.uncached_prompt_tokens
+    added = cost * sum(request.prompt_tokens for request in admitted)
+    return max(timed.step_seconds + added, timed.min_mixed_step_seconds)
 
 
 def _summarize_requests(
     requests: list[_SimulatedRequest], mean_batch: float, profile: ReplicaProfile
 ) -> SimulationResult:
     counted = requests[int(len(requests) * _WARM_UP) :] or requests
-    front, groups = profile.placed.time_before_prompt, profile.concurrent_batches
-    first = sorted(front + r.first - r.arrival for r in counted)
-    span = counted[-1].last - counted[0].last if counted else 0.0
-    tpot = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
+    front, groups = profile.placed.seconds_before_prompt, profile.concurrent_batches
+    first = sorted(front + r.first_token_time - r.arrival for r in counted)
+    span = counted[-1].last_token_time - counted[0].last_token_time if counted else 0.0
+    tpot = sorted(
+        (r.last_token_time - r.first_token_time) / (r.answer_tokens - 1)
+        for r in counted
+        if r.answer_tokens > 1
+    )
     return SimulationResult(
         ttft=tuple(first),
         tpot=tuple(tpot),

@@ -12,8 +12,11 @@ from app.estimator.hardware.collectives import (
     engine_collective_time,
     send_time,
 )
-from app.estimator.memory.inference_memory import cached_elements
-from app.estimator.memory.parallel_layout import published_fp8_warning, quantization_block_problem
+from app.estimator.memory.inference_memory import cache_elements_per_token_of_layer
+from app.estimator.memory.parallel_layout import (
+    find_quantization_block_problem,
+    warn_of_unloadable_published_fp8,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.models.number_formats import (
@@ -29,13 +32,13 @@ from app.estimator.serving.engine import (
     KernelRates,
     ServingSetup,
     SharedEngineConstants,
-    count_matmul_launches,
-    expected_experts_hit,
+    count_launched_matmuls,
+    does_gpu_unpack_weights,
+    expected_distinct_experts,
+    expected_experts_on_fullest_gpu,
     find_engine,
-    is_unpacked,
-    kernel_rates,
+    find_kernel_rates,
     load_shared_engine_constants,
-    max_experts_per_gpu,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.units import format_count
@@ -51,21 +54,21 @@ _SMALL, _CHOOSING, _ROUTING = 6, 10, 6
 class StepBatch:
     """The work of one step, per attention replica.
 
-    `prompt` tokens of prompts, the last of them at position `prompt_end`;
+    `prompt_tokens` tokens of prompts, the last of them at position `prompt_end_position`;
     `sequences` that each get one token at a context of `context` tokens;
-    `answers` is how many rows the output head computes.
+    `output_head_rows` is how many rows the output head computes.
     """
 
-    prompt: float = 0.0
-    prompt_end: float = 0.0
+    prompt_tokens: float = 0.0
+    prompt_end_position: float = 0.0
     sequences: float = 0.0
     context: float = 0.0
-    answers: float = 0.0
+    output_head_rows: float = 0.0
 
     @property
     def rows(self) -> float:
         """Return the tokens in the products of this step."""
-        return self.prompt + self.sequences
+        return self.prompt_tokens + self.sequences
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,9 +128,9 @@ class PlacedModel:
     model: Architecture
     gpu: Accelerator
     fabric: Interconnect
-    serving: ServingSetup
+    setup: ServingSetup
     weight_format: WeightFormat
-    rates: KernelRates
+    kernel_rates: KernelRates
     engine: InferenceEngine
     shared_constants: SharedEngineConstants
     unpacks_weights: bool
@@ -136,17 +139,17 @@ class PlacedModel:
     prompt_launch_seconds: float
 
     @property
-    def time_before_prompt(self) -> float:
+    def seconds_before_prompt(self) -> float:
         """Return the time of transfer to the engine, and of launching a prompt [s]."""
         return self.engine.seconds_before_queue + self.prompt_launch_seconds
 
     @property
-    def refusal(self) -> str:
+    def load_refusal(self) -> str:
         """Return why engines do not load the weights divided so; empty if they do."""
-        serving = self.serving
+        serving = self.setup
         return (
-            quantization_block_problem(
-                self.model, serving.weights, serving.tensor, serving.expert_tensor
+            find_quantization_block_problem(
+                self.model, serving.weight_format, serving.tensor_parallel, serving.gpus_per_expert
             )
             or ""
         )
@@ -154,9 +157,9 @@ class PlacedModel:
     @property
     def published_fp8_warning(self) -> str:
         """Return why engines do not load the publisher's FP8 checkpoint so; empty if they do."""
-        serving = self.serving
-        return published_fp8_warning(
-            self.model, serving.weights, serving.tensor, serving.expert_tensor
+        serving = self.setup
+        return warn_of_unloadable_published_fp8(
+            self.model, serving.weight_format, serving.tensor_parallel, serving.gpus_per_expert
         )
 
 
@@ -164,19 +167,19 @@ def place_model(
     model: Architecture,
     gpu: Accelerator,
     fabric: Interconnect,
-    serving: ServingSetup,
+    setup: ServingSetup,
     fitted_constants: EngineConstants | None = None,
 ) -> PlacedModel:
     """Place a model on GPUs; raises ValueError if the GPU lacks a needed value.
 
     `fitted_constants` replace those of the catalog.
     """
-    form = resolve_weight_format(model, serving.weights)
-    rates = kernel_rates(gpu, form)
+    form = resolve_weight_format(model, setup.weight_format)
+    rates = find_kernel_rates(gpu, form)
     engine, common = fitted_constants or EngineConstants(
-        find_engine(serving.software), load_shared_engine_constants()
+        find_engine(setup.engine_id), load_shared_engine_constants()
     )
-    serving = engine.split(serving)
+    setup = engine.apply_engine_split(setup)
     if engine.bandwidth_limit < math.inf:
         rates = dataclasses.replace(
             rates,
@@ -188,14 +191,14 @@ def place_model(
             unpacking_bandwidth=min(rates.bandwidth, engine.bandwidth_limit),
             cache_bandwidth=min(rates.cache_bandwidth, engine.bandwidth_limit),
         )
-    unpacks_weights = is_unpacked(gpu, form)
+    unpacks_weights = does_gpu_unpack_weights(gpu, form)
     bandwidth = rates.unpacking_bandwidth if unpacks_weights else rates.bandwidth
-    unevenness, stages = 1.0, serving.pipeline
-    if not serving.stages_take_turns:
+    unevenness, stages = 1.0, setup.pipeline_stages
+    if not setup.stages_take_turns:
         unevenness = math.ceil(model.layers / stages) * stages / model.layers
     costs = tuple(
         _precompute_layer_costs(
-            layer, number * unevenness, model.hidden, serving, form, rates, engine, bandwidth
+            layer, number * unevenness, model.hidden, setup, form, rates, engine, bandwidth
         )
         for layer, number in model.layer_counts
     )
@@ -204,13 +207,13 @@ def place_model(
         model=model,
         gpu=gpu,
         fabric=fabric,
-        serving=serving,
+        setup=setup,
         weight_format=form,
-        rates=rates,
+        kernel_rates=rates,
         engine=engine,
         shared_constants=common,
         unpacks_weights=unpacks_weights,
-        cache_element_bytes=CACHE_BITS[serving.cache] / 8,
+        cache_element_bytes=CACHE_BITS[setup.cache_format] / 8,
         layer_costs=costs,
         prompt_launch_seconds=launches * engine.seconds_per_eager_kernel * (gpu.host or 1.0),
     )
@@ -220,7 +223,7 @@ def _precompute_layer_costs(
     layer: Layer,
     layer_count: float,
     hidden: int,
-    serving: ServingSetup,
+    setup: ServingSetup,
     form: WeightFormat,
     rates: KernelRates,
     engine: InferenceEngine,
@@ -228,19 +231,19 @@ def _precompute_layer_costs(
 ) -> LayerCosts:
     matrix_costs, expert_weights, expert_bytes = [], 0.0, 0.0
     for matrix in layer.matrices:
-        weights = matrix.inputs * matrix.outputs
+        weights = matrix.input_width * matrix.output_width
         size = weights * mean_matrix_bits(form, matrix) / 8
         if matrix.part == "experts":
-            expert_weights += weights / serving.expert_tensor
-            expert_bytes += size / serving.expert_tensor
+            expert_weights += weights / setup.gpus_per_expert
+            expert_bytes += size / setup.gpus_per_expert
             continue
-        split = 1 if matrix.split == "whole" else serving.tensor
-        if matrix.split == "heads":
-            split = min(serving.tensor, max(1, layer.mixer.kv_heads))
+        split = 1 if matrix.tensor_parallel_split == "whole" else setup.tensor_parallel
+        if matrix.tensor_parallel_split == "heads":
+            split = min(setup.tensor_parallel, max(1, layer.mixer.kv_heads))
         rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul_16bit
         matrix_costs.append(MatrixCost(2 * weights / split / rate, size / split / bandwidth))
-    launched = count_matmul_launches(layer)
-    kernels = launched + _SMALL + (_CHOOSING if layer.mixer.top else 0)
+    launched = count_launched_matmuls(layer)
+    kernels = launched + _SMALL + (_CHOOSING if layer.mixer.indexer_selected_tokens else 0)
     gap_seconds = kernels * engine.seconds_per_kernel + launched * rates.group_scaling_seconds
     return LayerCosts(
         layer=layer,
@@ -248,7 +251,7 @@ def _precompute_layer_costs(
         matrix_costs=tuple(matrix_costs),
         kernel_gap_seconds=gap_seconds,
         launches=kernels + (_ROUTING if expert_weights else 0),
-        moved_bytes_per_row=2 * (10 * hidden + 4 * layer.mlp.width / serving.tensor),
+        moved_bytes_per_row=2 * (10 * hidden + 4 * layer.mlp.width / setup.tensor_parallel),
         expert_weights=expert_weights,
         expert_bytes=expert_bytes,
     )
@@ -264,7 +267,7 @@ class _StepTimeSums:
     launch: float = 0.0
 
 
-def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
+def engine_step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
     """Time of one engine step [s], part by part.
 
     Per layer: products at (c³ + m³)^⅓ of computing and reading weights; attention over the
@@ -273,11 +276,11 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.hardware.collectives import gpu_interconnect
+    >>> from app.estimator.hardware.collectives import build_gpu_interconnect
     >>> a100 = find_accelerator("a100-sxm4-80")
-    >>> placed = place_model(find_model("llama-2-7b"), a100, gpu_interconnect(a100),
-    ...     ServingSetup(software="compiled"))
-    >>> step = step_time(placed, StepBatch(sequences=1, context=200, answers=1))
+    >>> placed = place_model(find_model("llama-2-7b"), a100, build_gpu_interconnect(a100),
+    ...     ServingSetup(engine_id="compiled"))
+    >>> step = engine_step_time(placed, StepBatch(sequences=1, context=200, output_head_rows=1))
     >>> 0.008 < step.total < 0.011
     True
     """
@@ -291,14 +294,16 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
             sums.reading += number * reading
             sums.products += number * (computing**3 + reading**3) ** _THIRD
         sums.launch += number * work.kernel_gap_seconds
-        sums.launch += number * batch.rows * work.moved_bytes_per_row / placed.rates.bandwidth
+        sums.launch += (
+            number * batch.rows * work.moved_bytes_per_row / placed.kernel_rates.bandwidth
+        )
         if work.expert_weights:
             _add_routed_experts(sums, placed, work, batch)
         sums.attention += number * _attention_time(placed, work.layer, batch)
         sums.communication += number * _layer_collective_time(placed, work.layer, batch)
     _add_output_head(sums, placed, batch)
-    if placed.serving.pipeline > 1:
-        sums.communication += pipeline_time(placed, batch.rows)
+    if placed.setup.pipeline_stages > 1:
+        sums.communication += pipeline_handover_time(placed, batch.rows)
     share = sums.reading / max(1e-30, sums.reading + sums.computing)
     return InferenceStepTime(
         weights=sums.products * share,
@@ -306,7 +311,8 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime:
         attention=sums.attention,
         communication=sums.communication,
         launch=sums.launch,
-        host=placed.engine.seconds_per_step + placed.engine.seconds_per_sequence * batch.answers,
+        host=placed.engine.seconds_per_step
+        + placed.engine.seconds_per_sequence * batch.output_head_rows,
     )
 
 
@@ -317,28 +323,33 @@ def padded_rows(placed: PlacedModel, rows: float) -> float:
     return math.ceil(rows / TILE) * TILE
 
 
-class ExpertsHit(NamedTuple):
+class ChosenExpertsPerGpu(NamedTuple):
     """Experts of a layer that tokens choose on one GPU: in the mean, and where it is most."""
 
     mean: float
-    most: float
+    max: float
 
 
-def _experts_hit_per_gpu(placed: PlacedModel, layer: Layer, rows: float) -> ExpertsHit:
-    serving, mlp = placed.serving, layer.mlp
-    tokens, skew = rows * serving.replicas, placed.shared_constants.routing_skew
-    hit = expected_experts_hit(mlp.experts, mlp.experts_per_token, tokens, skew) / serving.expert
-    most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
-    return ExpertsHit(hit, most)
+def _chosen_experts_per_gpu(placed: PlacedModel, layer: Layer, rows: float) -> ChosenExpertsPerGpu:
+    serving, mlp = placed.setup, layer.mlp
+    tokens, skew = rows * serving.attention_replicas, placed.shared_constants.routing_skew
+    hit = (
+        expected_distinct_experts(mlp.experts, mlp.experts_per_token, tokens, skew)
+        / serving.expert_parallel
+    )
+    most = expected_experts_on_fullest_gpu(
+        hit, mlp.experts / serving.expert_parallel, serving.expert_parallel
+    )
+    return ChosenExpertsPerGpu(hit, most)
 
 
-def unread_expert_bytes(placed: PlacedModel, rows: float) -> float:
+def bytes_of_unchosen_experts(placed: PlacedModel, rows: float) -> float:
     """Return the bytes of experts on one GPU that no token of a step with `rows` chooses [B]."""
     return sum(
         number
         * (
-            work.layer.mlp.experts / placed.serving.expert
-            - _experts_hit_per_gpu(placed, work.layer, rows).most
+            work.layer.mlp.experts / placed.setup.expert_parallel
+            - _chosen_experts_per_gpu(placed, work.layer, rows).max
         )
         * work.expert_bytes
         for work, (_, number) in zip(placed.layer_costs, placed.model.layer_counts, strict=True)
@@ -350,20 +361,24 @@ def _add_routed_experts(
     sums: _StepTimeSums, placed: PlacedModel, work: LayerCosts, batch: StepBatch
 ) -> None:
     """Add routed experts: chosen experts are read once."""
-    serving, mlp = placed.serving, work.layer.mlp
+    serving, mlp = placed.setup, work.layer.mlp
     common = placed.shared_constants
-    mean_hit, hit = _experts_hit_per_gpu(placed, work.layer, batch.rows)
-    pairs = batch.rows * serving.replicas * mlp.experts_per_token / serving.expert
+    mean_hit, hit = _chosen_experts_per_gpu(placed, work.layer, batch.rows)
+    pairs = (
+        batch.rows * serving.attention_replicas * mlp.experts_per_token / serving.expert_parallel
+    )
     pairs *= hit / mean_hit
     if batch.rows > placed.engine.max_unpadded_rows:
         pairs += hit * common.padding_rows_per_expert
-    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul_16bit)
+    rate = math.sqrt(placed.kernel_rates.matmul * placed.kernel_rates.matmul_16bit)
     rate *= placed.engine.grouped_matmul_factor
     if serving.dispatches_tokens:  # Few experts on each GPU have many rows, as one product has.
-        rate = placed.rates.matmul
+        rate = placed.kernel_rates.matmul
     computing = 2 * pairs * work.expert_weights / rate
     bandwidth = (
-        placed.rates.unpacking_bandwidth if placed.unpacks_weights else placed.rates.bandwidth
+        placed.kernel_rates.unpacking_bandwidth
+        if placed.unpacks_weights
+        else placed.kernel_rates.bandwidth
     )
     reading = hit * work.expert_bytes / bandwidth
     sums.computing += work.layer_count * computing
@@ -374,27 +389,36 @@ def _add_routed_experts(
 
 def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
     """Time of one layer's attention over the cache and over the prompt [s]."""
-    mixer, tensor, rates = layer.mixer, placed.serving.tensor, placed.rates
+    mixer, tensor, rates = layer.mixer, placed.setup.tensor_parallel, placed.kernel_rates
     total = 0.0
-    if batch.sequences and (mixer.cache or mixer.near):
-        cached = min(batch.context, mixer.window) if mixer.window else batch.context
-        seen = min(cached, mixer.top * mixer.compression_rate) if mixer.top else cached
-        near = mixer.near * min(batch.context, mixer.near_tokens)
+    if batch.sequences and (mixer.cache_elements_per_token or mixer.extra_elements_of_near_token):
+        cached = min(batch.context, mixer.window_tokens) if mixer.window_tokens else batch.context
+        seen = (
+            min(cached, mixer.indexer_selected_tokens * mixer.compression_rate)
+            if mixer.indexer_selected_tokens
+            else cached
+        )
+        near = mixer.extra_elements_of_near_token * min(batch.context, mixer.near_tokens)
         part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
-        chosen = (seen * mixer.cache + near) * placed.cache_element_bytes
-        scored = cached * (cached_elements(mixer, 1.0) - mixer.cache)
+        chosen = (seen * mixer.cache_elements_per_token + near) * placed.cache_element_bytes
+        scored = cached * (
+            cache_elements_per_token_of_layer(mixer, 1.0) - mixer.cache_elements_per_token
+        )
         read = batch.sequences * (chosen + scored) * part
         total += placed.shared_constants.attention_seconds + max(
             read / rates.cache_bandwidth,
             _latent_attention_time(placed, layer, batch.sequences * seen),
         )
-    if mixer.state:
-        moved = 8.0 * batch.sequences * mixer.state / tensor
+    if mixer.state_elements:
+        moved = 8.0 * batch.sequences * mixer.state_elements / tensor
         total += placed.shared_constants.attention_seconds + moved / rates.cache_bandwidth
-    if batch.prompt:
-        reached = 2 * batch.prompt_end - batch.prompt
+    if batch.prompt_tokens:
+        reached = 2 * batch.prompt_end_position - batch.prompt_tokens
         total += (
-            mixer_flops_outside_matrices(mixer, reached) * batch.prompt / tensor / rates.attention
+            mixer_flops_outside_matrices(mixer, reached)
+            * batch.prompt_tokens
+            / tensor
+            / rates.attention
         )
     return total
 
@@ -405,25 +429,25 @@ def _latent_attention_time(placed: PlacedModel, layer: Layer, attended_tokens: f
     if mixer.kind != "latent":
         return 0.0
     width = 2 * mixer.latent_width + mixer.rope_dim
-    heads = mixer.heads / placed.serving.tensor
-    return 2 * heads * width * attended_tokens / (placed.rates.attention)
+    heads = mixer.heads / placed.setup.tensor_parallel
+    return 2 * heads * width * attended_tokens / (placed.kernel_rates.attention)
 
 
 def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
     """Time of the collectives of one layer [s]."""
-    serving = placed.serving
+    serving = placed.setup
     message = 2 * batch.rows * placed.model.hidden
-    latency = placed.rates.rank_latency
+    latency = placed.kernel_rates.rank_latency
     total = 0.0
-    if serving.tensor > 1:
-        ranks, fabric = serving.tensor, placed.fabric
+    if serving.tensor_parallel > 1:
+        ranks, fabric = serving.tensor_parallel, placed.fabric
         if placed.engine.uses_library_all_reduce:
             one = collective_time("all_reduce", ranks, message, fabric)
         else:
             one = engine_collective_time("all_reduce", ranks, message, fabric, latency)
-        total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
-    if serving.replicas > 1 and layer.mlp.is_routed:
-        ranks = serving.expert * serving.expert_tensor
+        total += one * (1 if serving.attention_replicas > 1 and layer.mlp.is_routed else 2)
+    if serving.attention_replicas > 1 and layer.mlp.is_routed:
+        ranks = serving.expert_parallel * serving.gpus_per_expert
         if serving.dispatches_tokens:
             return total + _dispatch_time(placed, layer, batch.rows, ranks)
         # Engines gather all tokens everywhere, packed if 4-bit, and scatter the sums.
@@ -446,48 +470,50 @@ def _dispatch_time(placed: PlacedModel, layer: Layer, rows: float, ranks: int) -
     copies = rows * layer.mlp.experts_per_token * placed.model.hidden
     return sum(
         engine_collective_time(
-            "alltoall", ranks, copies * width, placed.fabric, placed.rates.rank_latency
+            "alltoall", ranks, copies * width, placed.fabric, placed.kernel_rates.rank_latency
         )
         for width in (_DISPATCH, _COMBINE)
     )
 
 
-def pipeline_time(placed: PlacedModel, rows: float) -> float:
+def pipeline_handover_time(placed: PlacedModel, rows: float) -> float:
     """Time to hand `rows` tokens from stage to stage [s].
 
     Each GPU sends its part of two tensors, the hidden states and the residual, as vLLM
     does (GroupCoordinator.send_tensor_dict in vllm/distributed/parallel_state.py).
     """
-    serving, fabric = placed.serving, placed.fabric
-    message = 2 * 2 * rows * placed.model.hidden / serving.tensor
-    domains = math.ceil(serving.pipeline / max(1, fabric.domain // serving.stage_gpus))
-    bridges = math.ceil(serving.pipeline / max(1, fabric.bridged_gpus // serving.stage_gpus))
+    serving, fabric = placed.setup, placed.fabric
+    message = 2 * 2 * rows * placed.model.hidden / serving.tensor_parallel
+    domains = math.ceil(serving.pipeline_stages / max(1, fabric.domain // serving.gpus_per_stage))
+    bridges = math.ceil(
+        serving.pipeline_stages / max(1, fabric.bridged_gpus // serving.gpus_per_stage)
+    )
     bridges = max(domains, bridges)
     inside = (bridges - domains) * send_time(message, fabric)
-    inside += (serving.pipeline - bridges) * send_time(message, fabric, bridged=True)
+    inside += (serving.pipeline_stages - bridges) * send_time(message, fabric, uses_bridge=True)
     if domains == 1:
         return inside
-    return inside + (domains - 1) * send_time(message, fabric, outside=True)
+    return inside + (domains - 1) * send_time(message, fabric, crosses_domains=True)
 
 
 def _add_output_head(sums: _StepTimeSums, placed: PlacedModel, batch: StepBatch) -> None:
-    weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
-    rows = padded_rows(placed, max(1.0, batch.answers))
-    computing = 2 * rows * weights / placed.rates.matmul_16bit
-    reading = weights * placed.weight_format.rest / 8 / placed.rates.bandwidth
+    weights = placed.model.vocabulary * placed.model.hidden / placed.setup.tensor_parallel
+    rows = padded_rows(placed, max(1.0, batch.output_head_rows))
+    computing = 2 * rows * weights / placed.kernel_rates.matmul_16bit
+    reading = weights * placed.weight_format.rest / 8 / placed.kernel_rates.bandwidth
     sums.computing += computing
     sums.reading += reading
     sums.products += (computing**3 + reading**3) ** _THIRD
 
 
-def decode_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStepTime:
+def decode_step_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStepTime:
     """Time for one token of each of `sequences` at a mean context [s]."""
-    return step_time(placed, StepBatch(0.0, 0.0, sequences, context, sequences))
+    return engine_step_time(placed, StepBatch(0.0, 0.0, sequences, context, sequences))
 
 
-def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStepTime:
-    """Time to process a prompt of `prompt` tokens in one step [s]."""
-    step = step_time(placed, StepBatch(prompt, prompt, 0.0, 0.0, 1.0))
+def prefill_step_time(placed: PlacedModel, prompt_tokens: float) -> InferenceStepTime:
+    """Time to process a prompt of `prompt_tokens` tokens in one step [s]."""
+    step = engine_step_time(placed, StepBatch(prompt_tokens, prompt_tokens, 0.0, 0.0, 1.0))
     slower = placed.engine.prefill_time_factor
     return dataclasses.replace(step, compute=step.compute * slower)
 
@@ -542,22 +568,24 @@ _MODULE_ACCEPTANCE = AcceptanceRate(0.875, 0.85, 0.90)
 _LATER_ACCEPTANCE = _acceptance_around(0.65)
 
 
-def find_acceptance(typed: float | None, model: Architecture, draft_tokens: int) -> AcceptanceRate:
+def typed_or_usual_acceptance(
+    typed_rate: float | None, model: Architecture, draft_tokens: int
+) -> AcceptanceRate:
     """Return the typed acceptance rate, or the usual one of an MTP module or an EAGLE head."""
-    if typed is not None:
-        return _acceptance_around(typed)
+    if typed_rate is not None:
+        return _acceptance_around(typed_rate)
     if not model.prediction_module_count or not draft_tokens:
         return _HEAD_ACCEPTANCE
     pairs = zip(_MODULE_ACCEPTANCE, _LATER_ACCEPTANCE, strict=True)
     return AcceptanceRate(
-        *(_equal_acceptance(first, later, draft_tokens) for first, later in pairs)
+        *(_equivalent_single_acceptance(first, later, draft_tokens) for first, later in pairs)
     )
 
 
-def _equal_acceptance(first: float, later: float, draft_tokens: int) -> float:
+def _equivalent_single_acceptance(first: float, later: float, draft_tokens: int) -> float:
     """Return the one rate for all drafts that accepts as many tokens as these two rates do [1].
 
-    >>> round(_equal_acceptance(0.875, 0.65, 1), 4), round(_equal_acceptance(0.875, 0.65, 3), 4)
+    >>> round(_equivalent_single_acceptance(0.875, 0.65, 1), 4), round(_equivalent_single_acceptance(0.875, 0.65, 3), 4)
     (0.875, 0.7686)
     """
     kept = 1 + first * tokens_per_step(later, draft_tokens - 1)
@@ -575,12 +603,12 @@ def _equal_acceptance(first: float, later: float, draft_tokens: int) -> float:
 class SpeculativeDecoding:
     """Drafting: tokens proposed per step, the share of them that is kept, and what one costs.
 
-    `cost` is the time of a draft step as a share of the model's own [1].
+    `relative_draft_step_time` is the time of a draft step as a share of the model's own [1].
     """
 
     draft_tokens: int = 0
     acceptance: float = 0.65
-    cost: float = 0.05
+    relative_draft_step_time: float = 0.05
 
     @property
     def tokens_per_step(self) -> float:
@@ -588,7 +616,7 @@ class SpeculativeDecoding:
         return tokens_per_step(self.acceptance, self.draft_tokens)
 
 
-def verify_step(
+def draft_verification_step_time(
     placed: PlacedModel, draft: SpeculativeDecoding, sequences: float, context: float
 ) -> InferenceStepTime:
     """Time of the step that checks the drafts of all sequences, without the drafting.
@@ -596,7 +624,7 @@ def verify_step(
     Without drafts it is a decode step.
     """
     each = draft.draft_tokens + 1.0
-    return decode_time(placed, sequences * each, context / each)
+    return decode_step_time(placed, sequences * each, context / each)
 
 
 def draft_and_verify_step_time(
@@ -609,9 +637,10 @@ def draft_and_verify_step_time(
     """Time of one step that verifies drafts, with the drafting; a plain step has none [s]."""
     if not draft.draft_tokens:
         return plain_step_seconds
-    wide = verify_step(placed, draft, sequences, context)
+    wide = draft_verification_step_time(placed, draft, sequences, context)
     return (
-        max(plain_step_seconds, wide.total) + draft.draft_tokens * draft.cost * plain_step_seconds
+        max(plain_step_seconds, wide.total)
+        + draft.draft_tokens * draft.relative_draft_step_time * plain_step_seconds
     )
 
 
@@ -659,14 +688,14 @@ def model_kind_for_engine(model: Architecture) -> str:
     ['dense', 'routed', 'latent']
     """
     mixers = [layer.mixer for layer, _ in model.layer_counts]
-    if any(mixer.state for mixer in mixers):
+    if any(mixer.state_elements for mixer in mixers):
         return "hybrid"
     if any(mixer.kind == "latent" for mixer in mixers):
         return "latent"
     return "routed" if model.is_routed else "dense"
 
 
-class MeasuredSetupClass(NamedTuple):
+class SetupClass(NamedTuple):
     """Kernels of the GPU, engine, family of the model, and spread over GPUs."""
 
     kernels: str
@@ -675,36 +704,36 @@ class MeasuredSetupClass(NamedTuple):
     gpu_spread: str
 
 
-def measured_setup_class(placed: PlacedModel) -> MeasuredSetupClass:
-    gpus = placed.serving.gpus
+def classify_setup(placed: PlacedModel) -> SetupClass:
+    gpus = placed.setup.gpus
     spread = "one" if gpus == 1 else "several"
     if gpus > placed.fabric.domain:
         spread = "nodes"
     kind = model_kind_for_engine(placed.model)
-    return MeasuredSetupClass(placed.rates.rates_table_id, placed.engine.id, kind, spread)
+    return SetupClass(placed.kernel_rates.rates_table_id, placed.engine.id, kind, spread)
 
 
-def measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
+def find_measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
     """Return the measurements of setups like this one.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.hardware.collectives import gpu_interconnect
+    >>> from app.estimator.hardware.collectives import build_gpu_interconnect
     >>> def measured(gpu: str) -> MeasurementCoverage:
-    ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
-    ...     return measurement_coverage(
-    ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
+    ...     card, setup = find_accelerator(gpu), ServingSetup(engine_id="vllm")
+    ...     return find_measurement_coverage(
+    ...         place_model(find_model("llama-3-8b"), card, build_gpu_interconnect(card), setup))
     >>> measured("H100").is_enough, measured("L40S").note
     (True, 'No measurements of vLLM with dense models on one GPU of Ada Lovelace are behind these ranges, so they are wider.')
     """
-    key = measured_setup_class(placed)
+    key = classify_setup(placed)
     counts = data_files.load_toml("measurements.toml")
     setup = (
         f"{placed.engine.label} with {_FAMILIES[key.model_kind]} on {_GPUS[key.gpu_spread]} "
         f"of {placed.gpu.architecture}"
     )
-    if placed.serving.pipeline > 1:
-        whole_layers = placed.serving.stages_take_turns
+    if placed.setup.pipeline_stages > 1:
+        whole_layers = placed.setup.stages_take_turns
         how = "with whole layers on each" if whole_layers else "in pipeline stages"
         return MeasurementCoverage(0, f"{setup} {how}")
     return MeasurementCoverage(counts.get(" ".join(key), 0), setup)

@@ -50,15 +50,24 @@ def mixer_flops_outside_matrices(
     element of state, and 2 for each of its convolution. From megatron-lm.
     """
     if not mixer.heads:
-        return mixer.scan_flops_per_state_element * mixer.state + 2.0 * mixer.convolution_state
+        return (
+            mixer.scan_flops_per_state_element * mixer.state_elements
+            + 2.0 * mixer.convolution_state_elements
+        )
     mask_factor = 1 if causal else 2
     entries = context / mixer.compression_rate
-    is_window_only = mixer.near_tokens and not mixer.cache
-    attended = 0.0 if is_window_only else mean_visible_tokens(entries, mixer.top or mixer.window)
+    is_window_only = mixer.near_tokens and not mixer.cache_elements_per_token
+    attended = (
+        0.0
+        if is_window_only
+        else mean_visible_tokens(entries, mixer.indexer_selected_tokens or mixer.window_tokens)
+    )
     attended_in_window = (
         mean_visible_tokens(context, mixer.near_tokens) if mixer.near_tokens else 0.0
     )
-    scored_products = mean_visible_tokens(entries, None) * mixer.index_heads * mixer.index_dim
+    scored_products = (
+        mean_visible_tokens(entries, None) * mixer.indexer_heads * mixer.indexer_head_dim
+    )
     flops_per_entry = 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim)
     return mask_factor * (flops_per_entry * (attended + attended_in_window) + 2.0 * scored_products)
 

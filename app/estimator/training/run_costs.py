@@ -36,10 +36,10 @@ def checkpoint_bytes(parameters: float, bytes_per_parameter: float = 14.0) -> fl
     return parameters * bytes_per_parameter
 
 
-def write_rate(size: float, seconds: float) -> float:
+def bandwidth_to_write_in_time(size: float, seconds: float) -> float:
     """Bandwidth that writes `size` bytes in `seconds` [B/s].
 
-    >>> write_rate(9.8e11, 98.0)
+    >>> bandwidth_to_write_in_time(9.8e11, 98.0)
     10000000000.0
     """
     if seconds <= 0:
@@ -84,49 +84,53 @@ def observed_mtbf(duration: float, failures: float) -> float:
     return duration / failures
 
 
-def young_interval(checkpoint: float, mtbf: float) -> float:
+def young_checkpoint_interval(checkpoint_stall: float, mtbf: float) -> float:
     """Optimal time of work between checkpoints: τ = √(2CM) [s].
 
-    `checkpoint` is the time C for which saving stops the work [s]. From young-1974.
+    `checkpoint_stall` is the time C for which saving stops the work [s]. From young-1974.
 
-    >>> young_interval(60.0, 7500.0)
+    >>> young_checkpoint_interval(60.0, 7500.0)
     948.6832980505138
     """
-    _require_positive(checkpoint, "the time of a checkpoint")
+    _require_positive(checkpoint_stall, "the time of a checkpoint")
     _require_positive(mtbf, "the time between failures")
-    return math.sqrt(2 * checkpoint * mtbf)
+    return math.sqrt(2 * checkpoint_stall * mtbf)
 
 
-def daly_interval(checkpoint: float, mtbf: float) -> float:
+def daly_checkpoint_interval(checkpoint_stall: float, mtbf: float) -> float:
     """Young's interval with Daly's higher-order terms [s].
 
     τ = √(2CM)·(1 + ⅓√(C/2M) + C/18M) − C while C < 2M, otherwise τ = M. From daly-2006.
 
-    >>> daly_interval(60.0, 7500.0) < young_interval(60.0, 7500.0)
+    >>> daly_checkpoint_interval(60.0, 7500.0) < young_checkpoint_interval(60.0, 7500.0)
     True
     """
-    if checkpoint >= 2 * mtbf:
+    if checkpoint_stall >= 2 * mtbf:
         return mtbf
-    ratio = checkpoint / (2 * mtbf)
-    young = young_interval(checkpoint, mtbf)
-    return young * (1 + math.sqrt(ratio) / 3 + ratio / 9) - checkpoint
+    ratio = checkpoint_stall / (2 * mtbf)
+    young = young_checkpoint_interval(checkpoint_stall, mtbf)
+    return young * (1 + math.sqrt(ratio) / 3 + ratio / 9) - checkpoint_stall
 
 
-def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
+def first_order_goodput(
+    interval: float, checkpoint_stall: float, restart_time: float, mtbf: float
+) -> float:
     """Share of wall time that is useful work, to first order [1].
 
     G = 1 / (1 + C/τ + (τ/2 + R)/M): the checkpoint in each interval, and per
     failure half an interval of lost work and the restart.
 
-    >>> round(goodput(950.0, 60.0, 600.0, 11135.0), 3)
+    >>> round(first_order_goodput(950.0, 60.0, 600.0, 11135.0), 3)
     0.862
     """
     _require_positive(interval, "the time between checkpoints")
     _require_positive(mtbf, "the time between failures")
-    return 1 / (1 + checkpoint / interval + (interval / 2 + restart) / mtbf)
+    return 1 / (1 + checkpoint_stall / interval + (interval / 2 + restart_time) / mtbf)
 
 
-def daly_goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
+def daly_goodput(
+    interval: float, checkpoint_stall: float, restart_time: float, mtbf: float
+) -> float:
     """Share of useful time with failures at any time, also during recovery [1].
 
     G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures. From
@@ -137,10 +141,10 @@ def daly_goodput(interval: float, checkpoint: float, restart: float, mtbf: float
     """
     _require_positive(interval, "the time between checkpoints")
     _require_positive(mtbf, "the time between failures")
-    span = (interval + checkpoint) / mtbf
-    if span > 700 or restart / mtbf > 700:
+    span = (interval + checkpoint_stall) / mtbf
+    if span > 700 or restart_time / mtbf > 700:
         return 0.0
-    return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(span))
+    return interval / (mtbf * math.exp(restart_time / mtbf) * math.expm1(span))
 
 
 def expected_failures(duration: float, mtbf: float) -> float:
@@ -162,7 +166,9 @@ def probability_of_no_failure(failures: float) -> float:
     return math.exp(-failures)
 
 
-def lost_work_per_failure(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
+def lost_work_per_failure(
+    interval: float, checkpoint_stall: float, restart_time: float, mtbf: float
+) -> float:
     """Mean time since the last checkpoint that a failure makes in vain [s].
 
     M·(e^x − 1) passes outside of restarts until an interval and its checkpoint are done, with
@@ -174,19 +180,19 @@ def lost_work_per_failure(interval: float, checkpoint: float, restart: float, mt
     505
     """
     _require_positive(mtbf, "the time between failures")
-    span = (interval + checkpoint) / mtbf
-    failures = math.exp(restart / mtbf) * math.expm1(span)
-    return (mtbf * math.expm1(span) - interval - checkpoint) / failures
+    span = (interval + checkpoint_stall) / mtbf
+    failures = math.exp(restart_time / mtbf) * math.expm1(span)
+    return (mtbf * math.expm1(span) - interval - checkpoint_stall) / failures
 
 
-def restart_time_per_failure(restart: float, mtbf: float) -> float:
+def restart_time_per_failure(restart_time: float, mtbf: float) -> float:
     """Mean time of a restart [s]: M·(1 − e^{−R/M}), as another failure may end it.
 
     >>> round(restart_time_per_failure(600.0, 1e6))
     600
     """
     _require_positive(mtbf, "the time between failures")
-    return -mtbf * math.expm1(-restart / mtbf)
+    return -mtbf * math.expm1(-restart_time / mtbf)
 
 
 def _require_positive(value: float, noun: str) -> None:
@@ -220,12 +226,12 @@ def usd_per_million_tokens(
     return gpus * usd_per_gpu_hour / rate * 1e6
 
 
-def annuity(rate: float, years: float) -> float:
+def annuity_factor(rate: float, years: float) -> float:
     """Share of a price that is due each year over its life [1/year].
 
     i(1+i)ⁿ/((1+i)ⁿ − 1), and 1/n without interest.
 
-    >>> annuity(0.0, 4)
+    >>> annuity_factor(0.0, 4)
     0.25
     """
     if years <= 0:
@@ -249,7 +255,7 @@ def capital_cost_per_year(price: float, resale: float, rate: float, years: float
     20000.0
     """
     present_resale: float = resale / (1 + rate) ** years
-    return (price - present_resale) * annuity(rate, years)
+    return (price - present_resale) * annuity_factor(rate, years)
 
 
 def average_power(loaded_watts: float, idle_power_ratio: float, utilization: float) -> float:

@@ -5,7 +5,7 @@ import math
 from typing import NamedTuple
 
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.hardware.collectives import Interconnect, collective_time, gpu_interconnect
+from app.estimator.hardware.collectives import Interconnect, build_gpu_interconnect, collective_time
 from app.estimator.hardware.throughput import SustainedRates, compute_sustained_rates, matmul_time
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
@@ -13,10 +13,10 @@ from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.training.training_plan import (
     Recompute,
     TrainingPlan,
+    count_layers_of_fullest_stage,
     count_parameters_per_gpu_before_zero,
     fullest_stage_memory,
-    has_free_places_for_head,
-    layers_of_fullest_stage,
+    has_free_layer_places_for_head,
 )
 
 # Fitted to a third of the published training rows (data/training_rates.toml). Each factor
@@ -94,13 +94,13 @@ class AllLayersTime:
     context: float = 0.0
 
     @property
-    def time_without_gather(self) -> float:
+    def total_without_gather(self) -> float:
         """Return the total without gathering of weights [s]."""
         work = self.matmul + self.attention + self.traffic + self.launch
         return work + self.tensor + self.expert + self.context
 
 
-def step_time(
+def optimizer_step_time(
     model: Architecture, gpu: Accelerator, fabric: Interconnect, plan: TrainingPlan
 ) -> StepTime:
     """Time of one optimizer step [s], part by part.
@@ -114,36 +114,36 @@ def step_time(
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.hardware.collectives import gpu_interconnect
+    >>> from app.estimator.hardware.collectives import build_gpu_interconnect
     >>> h100 = find_accelerator("H100")
-    >>> plan = TrainingPlan(tensor=4, pipeline=8, data=2, chunks=5, sequence=8192,
+    >>> plan = TrainingPlan(tensor=4, pipeline=8, data=2, chunks_per_stage=5, sequence=8192,
     ...     micro_batches=128, number_format="fp8")
-    >>> step = step_time(find_model("llama-3-70b"), h100, gpu_interconnect(h100), plan)
-    >>> 1400 < plan.tokens / step.total / plan.gpus < 1900
+    >>> step = optimizer_step_time(find_model("llama-3-70b"), h100, build_gpu_interconnect(h100), plan)
+    >>> 1400 < plan.tokens_per_step / step.total / plan.gpus < 1900
     True
     """
     older = plan.software.older_attention
     engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
-    all_layers = all_layers_time(model, engine, fabric, plan)
-    return build_step_time(model, engine, fabric, plan, all_layers)
+    all_layers = compute_all_layers_time(model, engine, fabric, plan)
+    return combine_step_time(model, engine, fabric, plan, all_layers)
 
 
-def build_step_time(
+def combine_step_time(
     model: Architecture,
     rates: SustainedRates,
     fabric: Interconnect,
     plan: TrainingPlan,
     all_layers: AllLayersTime,
 ) -> StepTime:
-    """Return the step of a plan whose layers take `all_layers` time; see `step_time`."""
+    """Return the step of a plan whose layers take `all_layers` time; see `optimizer_step_time`."""
     micro_batches, stages = plan.micro_batches, plan.pipeline
     # Share of the layers on the fullest stage, and the time of a micro-batch in them.
-    stage = layers_of_fullest_stage(model, stages, plan.chunks) / model.layers
+    stage = count_layers_of_fullest_stage(model, stages, plan.chunks_per_stage) / model.layers
     head = _output_head_time(model, rates, plan)
-    gather = _weight_gather_time(model, fabric, plan, all_layers.time_without_gather * stage)
-    stage_seconds = all_layers.time_without_gather * stage + gather
+    gather = _weight_gather_time(model, fabric, plan, all_layers.total_without_gather * stage)
+    stage_seconds = all_layers.total_without_gather * stage + gather
     parameters = count_parameters_per_gpu_before_zero(model, plan)
-    if plan.trained_weights.is_partial:
+    if plan.trained_weights.are_adapters:
         parameters = plan.trained_weights.adapter_parameters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
     return StepTime(
@@ -153,18 +153,22 @@ def build_step_time(
         launch=micro_batches * all_layers.launch * stage,
         head=micro_batches
         * head
-        * (1.0 / stages if has_free_places_for_head(model, stages, plan.chunks) else 1.0),
+        * (
+            1.0 / stages
+            if has_free_layer_places_for_head(model, stages, plan.chunks_per_stage)
+            else 1.0
+        ),
         tensor=micro_batches * all_layers.tensor * stage,
         expert=micro_batches * all_layers.expert * stage,
         context=micro_batches * all_layers.context * stage,
         gather=micro_batches * gather,
-        bubble=(stages - 1) / plan.chunks * (stage_seconds + head / stages),
+        bubble=(stages - 1) / plan.chunks_per_stage * (stage_seconds + head / stages),
         data=_data_parallel_time(parameters, fabric, plan, stage_seconds),
         optimizer=parameters / shards * _OPTIMIZER_BYTES / rates.bandwidth,
     )
 
 
-def all_layers_time(
+def compute_all_layers_time(
     model: Architecture, rates: SustainedRates, fabric: Interconnect, plan: TrainingPlan
 ) -> AllLayersTime:
     """Return the times of one micro-batch with all layers on one stage.
@@ -176,7 +180,7 @@ def all_layers_time(
     message = tokens * model.hidden * 2
     tensor = _tensor_parallel_time(message, fabric, plan)
     passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
-    if plan.trained_weights.is_partial:  # Frozen weights get no gradients.
+    if plan.trained_weights.are_adapters:  # Frozen weights get no gradients.
         passes -= 1.0
     for layer, number in model.layer_counts:
         forward = sum(_matrix_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
@@ -201,10 +205,10 @@ def _matrix_product_time(
     """Time of the forward product with one matrix of a layer [s]."""
     if matrix.part == "experts":
         return _expert_products_time(matrix, layer, tokens, rates, plan)
-    inputs, outputs = float(matrix.inputs), float(matrix.outputs)
-    if matrix.split == "rows":
+    inputs, outputs = float(matrix.input_width), float(matrix.output_width)
+    if matrix.tensor_parallel_split == "rows":
         inputs /= plan.tensor
-    elif matrix.split != "whole":
+    elif matrix.tensor_parallel_split != "whole":
         outputs /= plan.tensor
     return matmul_time(tokens, inputs, outputs, rates.matmul, rates)
 
@@ -219,7 +223,7 @@ def _expert_products_time(
     multiprocessors = rates.multiprocessors / experts_per_gpu
     rates_per_expert = dataclasses.replace(rates, multiprocessors=multiprocessors)
     matmul_rate = rates.matmul * grouped_factor
-    inputs, outputs = matrix.inputs, matrix.outputs
+    inputs, outputs = matrix.input_width, matrix.output_width
     return matmul_time(rows, inputs, outputs, matmul_rate, rates_per_expert) * experts_per_gpu
 
 
@@ -227,14 +231,14 @@ def _attention_time(
     mixer: TokenMixer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of scores and their products with values, forward and backward [s]."""
-    if not mixer.heads and not mixer.state:
+    if not mixer.heads and not mixer.state_elements:
         return 0.0
     if plan.software.written_scores and mixer.heads:
         return _unfused_attention_time(mixer, tokens, rates, plan)
     rate = rates.attention
     if not mixer.heads:
         rate *= _SCAN_RATE
-    elif mixer.top:
+    elif mixer.indexer_selected_tokens:
         rate *= _CHOSEN_RATE
     forward = mixer_flops_outside_matrices(mixer, plan.sequence) * tokens / plan.tensor / rate
     forward *= 1 + 300 / plan.sequence
@@ -285,11 +289,11 @@ def _memory_traffic_time(
 
 def _recurrent_memory_passes(mixer: TokenMixer) -> float:
     """Return the passes of a recurrent mixer, forward and backward; 0 of attention."""
-    if not mixer.state:
+    if not mixer.state_elements:
         return 0.0
-    inward = sum(m.outputs for m in mixer.matrices if m.split == "columns")
-    outward = sum(m.inputs for m in mixer.matrices if m.split == "rows")
-    forward = _SCAN_IN * inward + _SCAN_OUT * outward + _SCAN_STATE * mixer.state / _CHUNK
+    inward = sum(m.output_width for m in mixer.matrices if m.tensor_parallel_split == "columns")
+    outward = sum(m.input_width for m in mixer.matrices if m.tensor_parallel_split == "rows")
+    forward = _SCAN_IN * inward + _SCAN_OUT * outward + _SCAN_STATE * mixer.state_elements / _CHUNK
     return forward * (1 + _SCAN_BACKWARD)
 
 
@@ -306,7 +310,7 @@ def _norm_and_residual_passes(layer: Layer) -> float:
 def _weight_unpack_time(layer: Layer, rates: SustainedRates, plan: TrainingPlan) -> float:
     """Time to write the weights of a 4-bit layer in 16 bit before each of its products [s]."""
     frozen_bytes = plan.trained_weights.frozen_bytes_per_parameter
-    if not plan.trained_weights.is_partial or frozen_bytes >= _WHOLE:
+    if not plan.trained_weights.are_adapters or frozen_bytes >= _WHOLE:
         return 0.0
     passes = 3 if plan.recompute == "full" else 2
     moved_bytes = layer.parameters / plan.tensor * (frozen_bytes + _WHOLE)
@@ -362,7 +366,7 @@ def _context_parallel_time(
     layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan
 ) -> float:
     """Time to exchange keys and values in context parallelism, half of it overlapped [s]."""
-    kv_bytes = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
+    kv_bytes = layer.mixer.cache_elements_per_token / plan.tensor * 2 * tokens * plan.context
     gather_time = collective_time("all_gather", plan.context, kv_bytes, fabric, plan.tensor)
     return _TENSOR_TRAFFIC * 1.5 * gather_time
 
@@ -373,34 +377,36 @@ def _output_head_time(model: Architecture, rates: SustainedRates, plan: Training
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, rates.matmul_16bit, rates)
     bytes_per_logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
-    products = (2 if plan.trained_weights.is_partial else 3) * product
+    products = (2 if plan.trained_weights.are_adapters else 3) * product
     return products + tokens * outputs * bytes_per_logit / rates.bandwidth
 
 
 def _weight_gather_time(
-    model: Architecture, fabric: Interconnect, plan: TrainingPlan, busy: float
+    model: Architecture, fabric: Interconnect, plan: TrainingPlan, stage_seconds: float
 ) -> float:
     """Time that gathering fully sharded weights adds to a micro-batch [s]."""
     if plan.zero != 3:
         return 0.0
     ranks, trained = plan.data * plan.context, plan.trained_weights
     layer_count = max(1.0, model.layers / plan.pipeline)
-    bytes_per_parameter = trained.frozen_bytes_per_parameter if trained.is_partial else 2.0
+    bytes_per_parameter = trained.frozen_bytes_per_parameter if trained.are_adapters else 2.0
     stage_bytes = bytes_per_parameter * count_parameters_per_gpu_before_zero(model, plan)
     layer_bytes = stage_bytes / layer_count
     layer_time = 2 * collective_time("all_gather", ranks, layer_bytes, fabric, plan.tensor)
-    if not trained.is_partial:
+    if not trained.are_adapters:
         layer_time += collective_time("reduce_scatter", ranks, layer_bytes, fabric, plan.tensor)
     communication = layer_time * layer_count
-    return max(0.0, communication - busy) + _GATHER_TRAFFIC * min(communication, busy)
+    return max(0.0, communication - stage_seconds) + _GATHER_TRAFFIC * min(
+        communication, stage_seconds
+    )
 
 
 def _data_parallel_time(
-    parameters: float, fabric: Interconnect, plan: TrainingPlan, busy: float
+    parameters: float, fabric: Interconnect, plan: TrainingPlan, stage_seconds: float
 ) -> float:
     """Exposed time of reducing gradients and gathering weights in a step [s].
 
-    `busy`: time of a micro-batch on a stage [s].
+    `stage_seconds`: time of a micro-batch on a stage [s].
     """
     ranks = plan.data * plan.context
     if plan.zero == 3 or ranks == 1:
@@ -413,7 +419,7 @@ def _data_parallel_time(
         return per_step
     # Divided gradients are reduced after every micro-batch, which slows concurrent products
     # where the backward pass, two thirds of the time, is long enough to hide it.
-    overlapped = min(reduced, busy * 2 / 3)
+    overlapped = min(reduced, stage_seconds * 2 / 3)
     exposed_per_micro_batch = reduced - overlapped + _GATHER_TRAFFIC * overlapped
     return per_step + (plan.micro_batches - 1) * exposed_per_micro_batch
 
@@ -439,7 +445,7 @@ LOST = 0.16
 _DEEPEST = 64  # Pipeline stages.
 
 
-def find_usual_plan(
+def find_fastest_usual_plan(
     model: Architecture, gpu: Accelerator, plan: TrainingPlan, gpus: int, tokens_per_step: float
 ) -> TrainingPlan:
     """Return the fastest of the usual layouts of a run, one per tensor parallelism.
@@ -451,9 +457,9 @@ def find_usual_plan(
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> model, a100 = find_model("llama-2-7b"), find_accelerator("a100-sxm4-80")
     >>> plan = TrainingPlan(sequence=4096, recompute="selective")
-    >>> plan = find_usual_plan(model, a100, plan, 1024, 4e6)
-    >>> seconds = step_time(model, a100, gpu_interconnect(a100), plan).total
-    >>> 1.4e5 < 2e12 * seconds / plan.tokens * plan.gpus / 3600 / (1 - LOST) < 2.3e5
+    >>> plan = find_fastest_usual_plan(model, a100, plan, 1024, 4e6)
+    >>> seconds = optimizer_step_time(model, a100, build_gpu_interconnect(a100), plan).total
+    >>> 1.4e5 < 2e12 * seconds / plan.tokens_per_step * plan.gpus / 3600 / (1 - LOST) < 2.3e5
     True
     """
     found = [
@@ -463,10 +469,12 @@ def find_usual_plan(
         for tensor in (1, 2, 4, 8)
         if not model.heads or model.heads % tensor == 0
     ]
-    fabric = gpu_interconnect(gpu)
+    fabric = build_gpu_interconnect(gpu)
     return min(
         [one.plan for one in found if one.fits] or [one.plan for one in found],
-        key=lambda plan: step_time(model, gpu, fabric, plan).total * plan.gpus / plan.tokens,
+        key=lambda plan: (
+            optimizer_step_time(model, gpu, fabric, plan).total * plan.gpus / plan.tokens_per_step
+        ),
     )
 
 
@@ -502,6 +510,6 @@ def _with_pipeline_stages(
         pipeline=pipeline,
         data=data,
         expert=min(math.gcd(model.experts, 64), data) if model.is_routed else 1,
-        chunks=2 if pipeline > 1 else 1,
+        chunks_per_stage=2 if pipeline > 1 else 1,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
     )

@@ -9,15 +9,15 @@ from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
     TrainedWeights,
-    bytes_per_parameter,
+    state_bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
     default_overhead_bytes,
-    fullest_stage,
     memory_of_distinct_stages,
+    memory_of_fullest_stage,
 )
 from app.estimator.models.architecture import Architecture
 
@@ -61,7 +61,7 @@ USUAL_SOFTWARE = "usual"
 """Stands for the software that models of this kind are usually trained in."""
 
 
-def find_software(name: str, model: Architecture) -> TrainingSoftware:
+def find_training_software(name: str, model: Architecture) -> TrainingSoftware:
     """Return the software with this id, or the usual one of the model.
 
     Dense models run as in compiled PyTorch, mixtures of experts as in the specialized
@@ -79,7 +79,7 @@ ALL_WEIGHTS = TrainedWeights()
 class TrainingPlan:
     """One layout of a training step.
 
-    Degrees of parallelism; `chunks` of the model per pipeline stage; `micro_batch` sequences of
+    Degrees of parallelism; `chunks_per_stage` of the model per pipeline stage; `micro_batch` sequences of
     `sequence` tokens at once, and `micro_batches` of them per step and replica.
     """
 
@@ -88,7 +88,7 @@ class TrainingPlan:
     data: int = 1
     context: int = 1
     expert: int = 1
-    chunks: int = 1
+    chunks_per_stage: int = 1
     sequence: int = 4096
     micro_batch: int = 1
     micro_batches: int = 1
@@ -111,7 +111,7 @@ class TrainingPlan:
         return self.data * self.micro_batch * self.micro_batches
 
     @property
-    def tokens(self) -> int:
+    def tokens_per_step(self) -> int:
         """Return the tokens per optimizer step."""
         return self.global_batch * self.sequence
 
@@ -126,7 +126,9 @@ def count_parameters_per_gpu_before_zero(model: Architecture, plan: TrainingPlan
     return (shared + routed) / plan.pipeline
 
 
-def has_free_places_for_head(model: Architecture, pipeline: int, chunks_per_stage: int) -> bool:
+def has_free_layer_places_for_head(
+    model: Architecture, pipeline: int, chunks_per_stage: int
+) -> bool:
     """Return whether the stages have free places for embedding and head.
 
     For example, 126 layers on 16 stages leave 2 of 128 places free. Then the stage with the
@@ -139,52 +141,54 @@ def has_free_places_for_head(model: Architecture, pipeline: int, chunks_per_stag
 FREE_PLACES = 3
 
 
-def layers_of_fullest_stage(model: Architecture, pipeline: int, chunks_per_stage: int) -> float:
+def count_layers_of_fullest_stage(
+    model: Architecture, pipeline: int, chunks_per_stage: int
+) -> float:
     """Return the layers of the fullest pipeline stage, whose chunks are of equal length."""
-    if has_free_places_for_head(model, pipeline, chunks_per_stage):
+    if has_free_layer_places_for_head(model, pipeline, chunks_per_stage):
         return model.layers / pipeline
     return float(math.ceil(model.layers / (pipeline * chunks_per_stage)) * chunks_per_stage)
 
 
 def fullest_stage_memory(
-    model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
+    model: Architecture, plan: TrainingPlan, state_bytes: BytesPerParameter | None = None
 ) -> StageMemory:
     """Return the memory use of a GPU of the fullest pipeline stage.
 
-    `states` are bytes per parameter; those of mixed precision with Adam by default.
+    `state_bytes` are bytes per parameter; those of mixed precision with Adam by default.
     """
     loads = memory_of_distinct_stages(
         model,
-        plan_to_parallel_layout(plan),
-        plan_to_training_step(plan),
-        states or bytes_per_parameter(),
+        parallel_layout_of_plan(plan),
+        training_step_of_plan(plan),
+        state_bytes or state_bytes_per_parameter(),
         default_overhead_bytes(plan.gpus),
-        tuning=plan.trained_weights,
+        trained_weights=plan.trained_weights,
     )
-    return fullest_stage(loads)
+    return memory_of_fullest_stage(loads)
 
 
-def plan_to_parallel_layout(plan: TrainingPlan) -> ParallelLayout:
+def parallel_layout_of_plan(plan: TrainingPlan) -> ParallelLayout:
     return ParallelLayout(
         gpus=plan.gpus,
         tensor=plan.tensor,
         pipeline=plan.pipeline,
         context=plan.context,
         expert=plan.expert,
-        chunks_per_stage=plan.chunks,
+        chunks_per_stage=plan.chunks_per_stage,
         zero=plan.zero,
         sequence_parallel=plan.sequence_parallel,
     )
 
 
-def plan_to_training_step(plan: TrainingPlan) -> TrainingStep:
+def training_step_of_plan(plan: TrainingPlan) -> TrainingStep:
     return TrainingStep(
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches,
         recompute=plan.recompute,
         framework=FRAMEWORKS[
-            "torchtune" if plan.trained_weights.is_partial else plan.software.framework
+            "torchtune" if plan.trained_weights.are_adapters else plan.software.framework
         ],
         fused_loss=plan.software.fused_loss,
     )

@@ -254,7 +254,7 @@ def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
     all plans of each exercise.
     """
     search, options = _BoundedPlanSearch(answer, output), _options_to_try(answer)
-    fields = input_specs(require_estimate(answer.estimate).inputs)
+    fields = input_specs(require_estimate(answer.estimate).inputs_type)
     for part in (0, 1, 2):
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
         alone = search.improve(plan, lambda _: options)
@@ -338,7 +338,7 @@ class _BoundedPlanSearch:
 
 
 def _options_to_try(answer: DesignSpec) -> _ValuesByInput:
-    fields = input_specs(require_estimate(answer.estimate).inputs)
+    fields = input_specs(require_estimate(answer.estimate).inputs_type)
     return {name: _values_to_try(fields[name]) for name in answer.choose}
 
 
@@ -460,7 +460,7 @@ def _reject_unusable_plan(answer: DesignSpec, plan: Mapping[str, str]) -> Unread
     if any(len(value) > MAX_RESPONSE_LENGTH for value in plan.values()):
         return UnreadableResponse(f"A value is longer than {MAX_RESPONSE_LENGTH} characters.")
     try:
-        inputs = require_estimate(answer.estimate).inputs
+        inputs = require_estimate(answer.estimate).inputs_type
         parse_inputs(inputs, {**answer.given, **plan})
     except FigureError as error:
         return UnreadableResponse(error.message, error.hint)
@@ -492,7 +492,7 @@ class _DesignExerciseCheck:
         self._file.add_reference(
             "calculator", entry.name, *self._comment.field_location("estimate")
         )
-        self._check_names(entry.name, input_specs(entry.inputs))
+        self._check_names(entry.name, input_specs(entry.inputs_type))
         outputs: dict[str, Value] = {o.name: Quantity(1.0, o.unit or None) for o in entry.outputs}
         for text in self._answer.accept:
             self._check_condition(text, entry.name, outputs)
@@ -542,7 +542,7 @@ class _DesignExerciseCheck:
 
     def _check_given_values(self) -> bool:
         """Report given values that cannot be used; return whether there are none."""
-        inputs = require_estimate(self._answer.estimate).inputs
+        inputs = require_estimate(self._answer.estimate).inputs_type
         try:
             parse_inputs(inputs, self._answer.given)
         except InvalidInputsError as error:
@@ -684,8 +684,8 @@ class DesignType(QuestionType[DesignSpec]):
             entry = expressions.require_estimate(answer.estimate)
         except FigureError:
             return
-        defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
-        inputs = input_specs(entry.inputs)
+        defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
+        inputs = input_specs(entry.inputs_type)
         plan = {
             f"choose.{name}": [format_typed_value(inputs[name], defaults[name])]
             for name in answer.choose
