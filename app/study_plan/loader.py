@@ -161,14 +161,17 @@ def _build_unsaved_list(
     estimate, ready = estimate_score(course, facts), set[str]()
     length, made_for = learner.page_route, _plan_choices_key(learner, day)
     if newest is not None:
-        last, before, _ = newest
+        last, before, is_tested = newest
         ready.update(last.ready)
         progress = _load_task_progress(ctx, last) if last.day < day else ()
         facts = dataclasses.replace(facts, undone=count_unfinished_in_a_row(last.undone, progress))
         if last.route == "short" and last.made_for == made_for:
             length = "short"  # to change it from day to day would lengthen the way
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
-        if before and estimate and before.questions == estimate.questions and not has_sat:
+        is_comparable = before and estimate and before.questions == estimate.questions
+        if is_comparable and last.day == day and (last.placement_minutes or not is_tested):
+            estimate = before  # on its day, only a placement test counts
+        elif before and estimate and is_comparable and not has_sat:
             shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
             estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:

@@ -240,14 +240,16 @@ def save_day_list(
     """Save the list of a study day and the score shown on it.
 
     The first one of the day stays, unless it was made for other choices or before a placement test.
+    Only such a test changes the score of the day.
     """
     new, estimate = made.day_list, made.score_estimate
     stored = load_newest_list(db, learner.id, new.day)
     if stored is not None and (last := stored.day_list).day == new.day:
         if last.made_for == new.made_for and last.placement_minutes == new.placement_minutes:
             return
-        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == new.day.isoformat()
-        db.execute(_LIST.delete().where(*mine))
+        for table in (_LIST, _PREDICTION) if stored.score_estimate != estimate else (_LIST,):
+            mine = table.c.learner_id == learner.id, table.c.day == new.day.isoformat()
+            db.execute(table.delete().where(*mine))
     values = {"learner_id": learner.id, "day": new.day.isoformat(), "at": to_milliseconds(now)}
     tasks = _LISTS.dump_json(new).decode()
     text = _ESTIMATES.dump_json(estimate).decode() if estimate else ""
