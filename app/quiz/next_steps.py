@@ -230,14 +230,6 @@ def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) ->
     return f"{NBSP}· ".join(filter(None, parts))
 
 
-def _describe_where(task: TaskProgress) -> str:
-    """Return what to add to the count of questions that are done, if some were met on pages."""
-    if not task.on_pages:
-        return ""
-    counted = f"{task.on_pages} of them " if task.on_pages < task.done else ""
-    return f", {counted}{'on its page' if task.on_pages == 1 else 'on their pages'}"
-
-
 def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
     """Return the tasks of the day; a placement test that was taken before them leads."""
     if plan is None:
@@ -279,7 +271,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
             "mock", title, "Take", minutes, is_done, names, detail, f"/exams/{task.task.exam}"
         )
     progress_text = ", ".join(
-        [f"{task.done} of {task.total} done{_describe_where(task)}"] * (task.done > 0)
+        [f"{task.done} of {task.total} done"] * (task.done > 0)
         + [f"{task.begun} of {task.total} started"] * (task.begun > 0)
     )
     noun = "question" if task.kind == "practice" else "card"

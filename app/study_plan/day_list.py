@@ -98,15 +98,13 @@ class DayDone:
     """What was done on a study day: cards, questions answered, pages fully read, exams sat.
 
     A card is done once it does not come back on that day; until then it is among `begun_cards`.
-    `essentials` are the pages of which every essential section is read, `on_pages` the questions
-    that were answered on pages of the course and nowhere else.
+    `essentials` are the pages of which every essential section is read.
     """
 
     cards: Collection[str] = frozenset()
     pages: Collection[str] = frozenset()
     essentials: Collection[str] = frozenset()
     questions: Collection[str] = frozenset()
-    on_pages: Collection[str] = frozenset()
     sat: bool = False
     begun_cards: Collection[str] = frozenset()
 
@@ -115,8 +113,7 @@ class DayDone:
 class TaskProgress:
     """A task with how much of it is done: `done` of `total` cards, pages, questions or exams.
 
-    `unread` are its pages that are not read yet, `begun` counts its cards that come back today, and
-    `on_pages` its questions that were answered on pages of the course, not from the list.
+    `unread` are its pages that are not read yet, `begun` counts its cards that come back today.
     """
 
     task: Task
@@ -124,7 +121,6 @@ class TaskProgress:
     total: int
     unread: tuple[PageToRead, ...] = ()
     begun: int = 0
-    on_pages: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -156,8 +152,7 @@ def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskPro
         count += sum(question in done.questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
         begun = sum(card in done.begun_cards for card in task.cards)
-        on_pages = sum(question in done.on_pages for question in task.questions)
-        ticked.append(TaskProgress(task, count, total, unread, begun, on_pages))
+        ticked.append(TaskProgress(task, count, total, unread, begun))
     return tuple(ticked)
 
 

@@ -174,7 +174,7 @@ _CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done).where(
     ),
 )
 _ANSWERED = (
-    select(*ATTEMPT.c["item", "context"])
+    select(ATTEMPT.c["item"])
     .distinct()
     .where(ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day >= bindparam("day"))
 )
@@ -193,15 +193,12 @@ def load_day_done(
     left = pages - library.topics.keys()  # pages that left the course
     sat = _day_of_last_exam(db, learner, day_list.exam) if day_list.exam else None
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
-    answered = db.connection().execute(_ANSWERED, values).all()
-    elsewhere = {item for item, context in answered if context != "page"}
     return DayDone(
         cards=frozenset(card for card, is_done in cards if is_done),
         begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages=frozenset(p for p in pages if p in left or read[p].is_whole),
         essentials=frozenset(p for p in pages if p in left or read[p].covers_essential_sections),
-        questions=frozenset(item for item, _ in answered),
-        on_pages=frozenset(item for item, _ in answered if item not in elsewhere),
+        questions=frozenset(db.connection().scalars(_ANSWERED, values)),
         sat=sat is not None and sat >= day_list.day,
     )
 

@@ -172,37 +172,16 @@ def test_a_task_begun_says_what_is_left_of_it(library: Library):
     assert (view.detail, view.minutes) == ("3 of 17 done", 14)
 
 
-def test_a_question_that_was_answered_on_its_page_says_so(
-    subtests: pytest.Subtests, library: Library
-):
-    for done, on_pages, words in (
-        (2, 0, "2 of 8 done"),
-        (1, 1, "1 of 8 done, on its page"),
-        (3, 3, "3 of 8 done, on their pages"),
-        (3, 1, "3 of 8 done, 1 of them on its page"),
-        (4, 2, "4 of 8 done, 2 of them on their pages"),
-    ):
-        with subtests.test(words):
-            task = Task("practice", 8.0, questions=tuple("abcdefgh"))
-            progress = TaskProgress(task, done, 8, on_pages=on_pages)
-            assert build_task_view(progress, library).detail == words
-
-
-def test_only_what_was_not_answered_from_the_list_counts_as_answered_on_its_page(
+def test_a_question_of_the_list_counts_wherever_it_is_answered(
     reader: TestClient, session: Session, library: Library
 ):
     reader.get("/")
     tasks = json.loads(lists(session)[0].tasks)["tasks"]
     first, second, *_ = (q for task in tasks for q in task["questions"])
-    for item in (first, second):
-        sent = {"context": "page", "unknown": "yes", "token": item}
+    for item, context in ((first, "page"), (second, "quiz")):
+        sent = {"context": context, "unknown": "yes", "token": item}
         reader.post(f"/quiz/{library.questions[item].topic}/{item}/attempts", data=sent)
-    assert "2 of " in (today := text_of(reader, "/"))
-    assert "done, on their pages" in today
-
-    sent = {"context": "quiz", "unknown": "yes", "token": "again"}
-    reader.post(f"/quiz/{library.questions[first].topic}/{first}/attempts", data=sent)
-    assert "done, 1 of them on its page" in text_of(reader, "/")
+    assert re.search(r"2 of \d+ done<", text_of(reader, "/"))
 
 
 def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
