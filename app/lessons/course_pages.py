@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -289,19 +289,32 @@ class NextPage:
 
 
 def find_next_page(
-    library: Library, todays: DayList | None, read: Collection[str], route: Route
+    library: Library,
+    todays: DayList | None,
+    sections_read: Mapping[str, Collection[str]],
+    route: Route,
+    left_page: str = "",
 ) -> NextPage:
-    """Return the first page not `read` of today's list, or of the course if it names none."""
+    """Return the first unread page of today's list, or of the course if it names none.
+
+    The `left_page` counts as read. A listed page is read once all is that the list asks for, a page
+    of the course once its essential sections are.
+    """
     pages = [page for task in todays.tasks for page in task.pages] if todays else []
-    page_by_slug = {page.slug: page for page in pages if page.slug in library.topics}
-    order: Iterable[str] = page_by_slug or cached_course_facts(library).pages
-    slug = next((slug for slug in order if slug not in read), "")
-    if slug in page_by_slug:
-        route = "short" if page_by_slug[slug].short else "full"
-    return NextPage(library.topics.get(slug), route, bool(page_by_slug))
+    routes: dict[str, Route] = {page.slug: "short" if page.short else "full" for page in pages}
+    listed = [slug for slug in routes if slug in library.topics]
+    for slug in listed or cached_course_facts(library).pages:
+        topic, anchors = library.topics[slug], sections_read.get(slug, ())
+        is_read = has_essentials_read(topic, anchors)
+        if routes.get(slug) == "full":
+            is_read = all(not s.anchor or s.anchor in anchors for s in topic.sections)
+        page_route = routes.get(slug, route)
+        if not is_read and slug != left_page and sections_on_route(topic, page_route):
+            return NextPage(topic, page_route, bool(listed))
+    return NextPage(None, route, bool(listed))
 
 
-def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> NextPage:
+def load_next_page(ctx: RequestContext, route: Route) -> NextPage:
     """Return the page to read next, on this day or the next one with pages.
 
     It is the first unread page of today's list, then the first one of the next list if that were
@@ -309,16 +322,16 @@ def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> 
     course.
     """
     library, todays = ctx.library, load_todays_list(ctx)
+    sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
     if todays is not None:
-        listed = find_next_page(library, todays.day_list, read, route)
+        listed = find_next_page(library, todays.day_list, sections_read, route)
         if listed.is_listed and listed.topic:
             return listed
         if (coming := build_next_list(ctx)) is not None:
-            following = find_next_page(library, coming, (), route)
+            following = find_next_page(library, coming, sections_read, route)
             if following.is_listed:
                 return following
-    left_out = {s for s, topic in library.topics.items() if not sections_on_route(topic, route)}
-    return find_next_page(library, None, left_out.union(read), route)
+    return find_next_page(library, None, sections_read, route)
 
 
 def _find_page_after(
@@ -330,8 +343,8 @@ def _find_page_after(
     next unread page of the course.
     """
     todays = load_todays_list(ctx)
-    read = _pages_read(ctx.library, sections_read) | {slug}
-    following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
+    day_list = todays.day_list if todays else None
+    following = find_next_page(ctx.library, day_list, sections_read, route, left_page=slug)
     has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam_day is not None
     return following if following.is_listed or not has_plan else NextPage(None, route, False)
 
@@ -389,7 +402,7 @@ def show_course(
         ready={domain.domain.number: domain.count("ready") for domain in progress},
         progress=pages,
         read=read,
-        next=load_next_page(ctx, every_read, route),
+        next=load_next_page(ctx, route),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
         minutes={

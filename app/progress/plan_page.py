@@ -21,7 +21,7 @@ from app.accounts.current_learner import (
 from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
 from app.accounts.settings_page import build_settings_form, render_settings_page
-from app.clock import Now, round_minutes
+from app.clock import Now
 from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.content.reading_routes import Route
@@ -31,9 +31,14 @@ from app.progress import store as progress_store
 from app.progress.study_record import DayState, StudyRecord, load_study_record, plan_state_of_day
 from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_day_for_new_cards
-from app.study_plan.day_list import TaskProgress, reading_minutes_before_exam
+from app.study_plan.day_list import (
+    TaskProgress,
+    list_unread_pages,
+    reading_minutes_after_today,
+)
+from app.study_plan.facts import LearnerFacts
 from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan, planned_route
-from app.study_plan.store import load_newest_list
+from app.study_plan.store import load_learner_facts, load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
@@ -205,15 +210,17 @@ def _plan_day(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """Whether the unread pages fit: how many there are, their minutes, the minutes for reading.
+    """Whether what is unread fits: how many pages, the minutes for it, the minutes for reading.
 
-    The pages take `needed_minutes` on the route of the plan, on which they are read.
+    It takes `needed_minutes` on the route of the plan, with the rest of the `begun_pages`, which are
+    read but for what is not essential.
     """
 
     pages: int
+    begun_pages: int
     route: Route
     needed_minutes: int
-    available_minutes: int
+    available_minutes: float
 
     @property
     def fits(self) -> bool:
@@ -221,40 +228,43 @@ class PlanVerdict:
 
 
 def compare_unread_pages_with_time(
-    ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
+    ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    available = reading_minutes_before_exam(
-        calendar, ctx.day, ctx.learner.minutes_if_studying(ctx.day)
-    )
-    if available is None or calendar.days_left(ctx.day) <= 0:
+    if calendar.exam_day is None or calendar.exam_day <= ctx.day:
         return None
-    route, pages = planned_route(ctx), cached_course_facts(ctx.library).pages.values()
-    needed = [
-        round_minutes(page.short_minutes if route == "short" else page.minutes)
-        for page in pages
-        if page.slug not in record.read
-    ]
-    return PlanVerdict(len(needed), route, sum(needed), round(available))
+    learner, facts, route = ctx.learner, LearnerFacts(ctx.day), planned_route(ctx)
+    if learner.id:
+        facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.day)
+    unread = list_unread_pages(cached_course_facts(ctx.library), facts, route)
+    begun_count = sum(page.is_rest for page in unread)
+    minutes = learner.minutes_if_studying(ctx.day)
+    later = reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
+    today = sum(page.minutes for task in plan.tasks for page in task.unread) if plan else 0
+    needed = round(sum(page.minutes for page in unread))
+    return PlanVerdict(len(unread) - begun_count, begun_count, route, needed, today + later)
 
 
 router = APIRouter()
 
 
 @router.get("/plan")
-def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
+def show_plan(
+    request: Request, ctx: ReadContext, _ensured: DayListEnsured, kept: str = ""
+) -> HTMLResponse:
     learner, day = ctx.learner, ctx.day
     plan, calendar = load_plan(ctx), learner.plan_calendar(day)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.page(
         "progress/plan.html",
+        saved=kept == "yes",
         exam=main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
         weeks=build_plan_weeks(ctx, calendar, record),
-        verdict=compare_unread_pages_with_time(ctx, calendar, record),
+        verdict=compare_unread_pages_with_time(ctx, calendar, plan),
         plan=plan,
         tasks=view_plan(plan, ctx.library),
         latest=calendar.exam_day - _DAY if calendar.exam_day else None,
@@ -281,7 +291,7 @@ def save_plan_settings(
         return render_settings_page(ctx, typed, parsed.problems)
     change_settings(ctx.db, ctx.learner.id, parsed.values)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day) is not None
-    return RedirectResponse("/plan" if has_list and exam_day else "/", 303)
+    return RedirectResponse("/plan?kept=yes" if has_list and exam_day else "/", 303)
 
 
 @router.post("/plan/mock")

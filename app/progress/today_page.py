@@ -151,9 +151,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         has_long_page=plan is not None
         and has_long_page(plan, learner.minutes_if_studying(ctx.day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        further=load_next_page(ctx, record.read, planned_route(ctx))
-        if plan and plan.is_done
-        else None,
+        further=load_next_page(ctx, planned_route(ctx)) if plan and plan.is_done else None,
         target_questions=target_in_questions(plan, learner.target),
         **context,
     )

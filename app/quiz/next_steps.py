@@ -221,11 +221,9 @@ _REASONS = {
 def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
     reason = _REASONS[page.reason]
     if reason and page.required_by in library.topics:
-        title = library.topics[page.required_by].title
-        missed = f"where you missed a question {page.reason.removeprefix('missed ')}"
-        why = "which you started" if page.reason == "begun" else missed
-        reason = f"Needed for “{title}”, {why}"
-    parts = [reason, "Essentials only" if page.short else ""]
+        why = "started" if page.reason == "begun" else "missed a question on"
+        reason = f"Needed for a page you {why}"
+    parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done} of {task.total} pages read"] if task.done else []
     return f"{NBSP}· ".join(filter(None, parts))
 
@@ -247,12 +245,13 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     if task.kind == "read":
         pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
+        verb = "Read the rest of" if pages and pages[0].is_rest else "Read"
         if is_done and task.total > 1:
             title = f"{format_count_with_noun(task.total, 'page')} read"
             return TaskView("read", title, "", minutes, is_done)
         return TaskView(
             "read",
-            f"Read {format_count_with_noun(len(pages), 'page')}" if len(pages) > 1 else "Read",
+            f"{verb} {format_count_with_noun(len(pages), 'page')}" if len(pages) > 1 else verb,
             "Read",
             minutes,
             is_done,

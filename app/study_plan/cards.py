@@ -11,7 +11,7 @@ from app.spaced_repetition.scheduler import retrievability_after
 from app.study_plan.facts import CardFact, LearnerFacts
 
 _REVIEW_SHARE = 0.4  # of a day's minutes, at most
-_NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.25, "more": 0.35}
+NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.25, "more": 0.35}
 LATER_REVIEWS = 2  # on later days, which every new card must still get before the exam
 _REVIEW_ROOM = 0.22  # of the minutes ahead, for reviews: not all days are used, not all cards due
 _OWED = 1.25  # reviews that a planned review takes, because some cards are forgotten
@@ -91,7 +91,7 @@ def count_new_cards(
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days
     spare = new_cards_fitting_before_exam(learner, calendar, minutes)
-    most = int(_NEW_SHARE[amount] * minutes / learner.paces.new_card)
+    most = int(NEW_SHARE[amount] * minutes / learner.paces.new_card)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
 
 

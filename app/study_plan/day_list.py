@@ -17,12 +17,13 @@ from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import Route
 from app.study_plan import cards
-from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings
+from app.study_plan.facts import LearnerFacts, Paces, TaskKind, sum_readings
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
+_LEFT_BY_REVIEWS = 0.85  # of the minutes, with new cards, as simulated learners spend them
 _NOTHING = 1e-5  # minutes of a page that is read
 _LEAST_ROOM = 2.0  # minutes for which it is worth to add something
 _JUST_READ = 3  # days
@@ -39,8 +40,8 @@ _REASONS: tuple[ReadReason, ...] = get_args(ReadReason)
 class PageToRead:
     """A page on the list: the minutes for what is unread of it, and why it was chosen.
 
-    Of a `short` one only the essential sections are to be read. A page may be chosen because
-    another one, for which the reason holds, requires it; else `required_by` is empty.
+    Of a `short` one only the essential sections are to be read; with `is_rest` they are read. A page
+    may be chosen because `required_by` requires it, for which the reason holds; else it is empty.
     """
 
     slug: str
@@ -48,6 +49,7 @@ class PageToRead:
     reason: ReadReason
     short: bool = False
     required_by: str = ""
+    is_rest: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,15 +140,13 @@ class TaskProgress:
         return self.task.minutes * (1 - done / self.total) if self.total else 0.0
 
 
-def _is_read(page: PageToRead, done: DayDone) -> bool:
-    return page.slug in done.pages or (page.short and page.slug in done.essentials)
-
-
 def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskProgress, ...]:
     """Return the tasks with what was done of each."""
-    ticked = []
+    ticked, essentials = [], {*done.pages, *done.essentials}
     for task in tasks:
-        unread = tuple(page for page in task.pages if not _is_read(page, done))
+        unread = tuple(
+            p for p in task.pages if p.slug not in (essentials if p.short else done.pages)
+        )
         count = len(task.pages) - len(unread) + bool(task.exam and done.sat)
         count += sum(card in done.cards for card in task.cards)
         count += sum(question in done.questions for question in task.questions)
@@ -195,13 +195,13 @@ def make_day_list(
     if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
     new = cards.count_new_cards(learner, calendar, minutes, amount)
-    share = _QUESTION_SHARE * minutes / paces.question
-    questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
+    questions = _count_questions(minutes, paces)
     if placement:  # questions were answered today, but nothing was read
-        questions = int(min(_FEWEST_QUESTIONS, share))
+        questions = min(_FEWEST_QUESTIONS, int(_QUESTION_SHARE * minutes / paces.question))
     most: float = minutes - round_minutes(review.minutes)
     room = most - new * paces.new_card - questions * paces.question
-    unread = _pages_left_to_read(course, learner, calendar, route)
+    unread = list_unread_pages(course, learner, route) if calendar.days_left(day) > 1 else []
+    unread = [page for page in unread if not page.is_rest] or unread
     if not placement and all(page.minutes > minutes for page in unread):
         most = math.inf
     pages = _choose_pages(course, learner, estimate, unread, room, most)
@@ -233,15 +233,19 @@ def make_day_list(
     return DayList(day, tasks, undone, placement_minutes=placement, route=route)
 
 
-def reading_minutes_before_exam(
-    calendar: PlanCalendar, day: dt.date, minutes_of_day: float
-) -> float | None:
-    """Return the minutes for pages from tomorrow on: 0 on the last day, None without an exam day."""
-    if calendar.exam_day is None:
-        return None
-    if calendar.days_left(day) <= 1:
-        return 0.0
-    return _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(day) - 2)
+def _count_questions(minutes: float, paces: Paces) -> int:
+    share = _QUESTION_SHARE * minutes / paces.question
+    return int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
+
+
+def reading_minutes_after_today(
+    learner: LearnerFacts, calendar: PlanCalendar, minutes_of_day: float, amount: CardAmount
+) -> float:
+    """Return how many minutes the lists of later days will have for pages, rather too few."""
+    share = _LEFT_BY_REVIEWS - cards.NEW_SHARE[amount]
+    questions = _count_questions(minutes_of_day, learner.paces) * learner.paces.question
+    days = len(calendar.reading_days_after(learner.day))
+    return max(0.0, share * minutes_of_day - questions) * days
 
 
 def choose_route(
@@ -258,20 +262,17 @@ def choose_route(
     read, pages = sum_readings(learner.readings), course.pages.values()
     if all(read[p.slug].covers_essential_sections for p in pages if p.short_minutes):
         return "full"
-    if length != "auto":
-        return length
-    time = reading_minutes_before_exam(calendar, learner.day, minutes_of_day)
+    if length != "auto" or calendar.exam_day is None:
+        return "short" if length == "short" else "full"
     begun = {reading.page for reading in learner.readings if reading.day < learner.day}
     full = sum(page.minutes for page in pages if page.slug not in begun)
-    return "short" if time is not None and full > time else "full"
+    ahead = calendar.study_days_after(learner.day)
+    time = _PAGES_SHARE * minutes_of_day * max(ahead - 2, min(ahead, 1))
+    return "short" if full > time else "full"
 
 
-def _pages_left_to_read(
-    course: CourseFacts, learner: LearnerFacts, calendar: PlanCalendar, route: Route
-) -> list[PageToRead]:
-    """Return what is left to read, in course order and without a reason; nothing on the last day."""
-    if calendar.exam_day and calendar.days_left(learner.day) == 1:
-        return []
+def list_unread_pages(course: CourseFacts, learner: LearnerFacts, route: Route) -> list[PageToRead]:
+    """Return what is left to read on a route, in course order and without a reason."""
     read, left, is_short = sum_readings(learner.readings), [], route == "short"
     for page in course.pages.values():
         part = read[page.slug]
@@ -279,7 +280,10 @@ def _pages_left_to_read(
         if is_short:
             minutes = page.short_minutes * (1 - part.essential_share)
         if minutes > _NOTHING:
-            left.append(PageToRead(page.slug, round_minutes(minutes), "weak", is_short))
+            is_rest = part.covers_essential_sections
+            left.append(
+                PageToRead(page.slug, round_minutes(minutes), "weak", is_short, "", is_rest)
+            )
     return left
 
 

@@ -108,8 +108,8 @@ def build_next_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) ->
 
     What is `assumed` counts as read, and mock exams until then as sat. None if no such day is left.
     """
-    day = ctx.learner.plan_calendar(ctx.day).next_reading_day(ctx.day)
-    made = _build_unsaved_list(ctx, day, assumed) if day else None
+    days = ctx.learner.plan_calendar(ctx.day).reading_days_after(ctx.day)
+    made = _build_unsaved_list(ctx, days[0], assumed) if days else None
     return made.day_list if made else None
 
 
@@ -168,12 +168,12 @@ def _build_unsaved_list(
         if last.route == "short" and last.made_for == made_for:
             length = "short"  # to change it from day to day would lengthen the way
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
-        is_comparable = before and estimate and before.questions == estimate.questions
-        if is_comparable and last.day == day and (last.placement_minutes or not is_tested):
-            estimate = before  # on its day, only a placement test counts
-        elif before and estimate and is_comparable and not has_sat:
-            shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
-            estimate = dataclasses.replace(estimate, shown=shown)
+        if before and estimate and before.questions == estimate.questions:
+            if last.day == day and (last.placement_minutes or not is_tested):
+                estimate = before  # on its day, only a placement test counts
+            elif not has_sat:
+                shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
+                estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
     calendar, minutes = learner.plan_calendar(day), learner.minutes_if_studying(day)

@@ -194,10 +194,7 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
     )
 
     assert cards.detail == "From pages you read and questions you missed"
-    assert reading.detail == (
-        f"Needed for “{library.topics[second].title}”, "
-        "where you missed a question in the placement test"
-    )
+    assert reading.detail == "Needed for a page you missed a question on"
 
 
 def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
@@ -369,10 +366,32 @@ def test_a_far_exam_shows_the_next_weeks_and_the_last_one(reader: TestClient):
     assert "99 more weeks, then the last one" in page
 
 
+def test_a_changed_plan_is_said_to_be_saved_with_its_mock_exams(reader: TestClient):
+    reader.get("/")
+
+    for exam_day, words in (
+        ("2026-07-03", "Saved. 3 mock exams before Friday, July 3."),
+        ("2026-06-19", "Saved. 2 mock exams before Friday, June 19."),
+        ("2026-06-12", "Saved. No mock exam before Friday, June 12."),
+    ):
+        sent = reader.post("/plan", data={"exam_day": exam_day, "minutes_a_day": "30"})
+        assert words in text_of(reader, sent.headers["location"])
+    assert "Saved" not in text_of(reader, "/plan")
+
+
+def test_a_page_that_was_read_is_named_so_in_the_calendar(reader: TestClient, library: Library):
+    reader.get("/")
+    assert "<span>Read 1 page</span>" in text_of(reader, "/plan")
+
+    read_page(reader, library, library.syllabus.topics[1])
+
+    assert "<span>1 page read</span>" in text_of(reader, "/plan")
+
+
 def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
     reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
 
-    assert "Not every page fits." in text_of(reader, "/plan")
+    assert "Some pages may not fit." in text_of(reader, "/plan")
 
 
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(

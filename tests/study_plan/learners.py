@@ -22,8 +22,10 @@ from app.study_plan.day_list import (
     DayDone,
     DayList,
     count_unfinished_in_a_row,
+    list_unread_pages,
     make_day_list,
     measure_task_progress,
+    reading_minutes_after_today,
 )
 from app.study_plan.facts import (
     CardFact,
@@ -66,7 +68,7 @@ class Card:
 
 @dataclasses.dataclass
 class Day:
-    """What one day held: minutes planned, used, of a placement test; tasks; scores."""
+    """What one day held: minutes planned, used, of a placement test; tasks; scores; unread pages."""
 
     planned: float = 0.0
     used: float = 0.0
@@ -81,6 +83,8 @@ class Day:
     skipped: bool = False
     mock: bool = False
     placement: float = 0.0
+    unread_pages: int = 0
+    pages_fit: bool = False
 
 
 class SimulatedLearner:
@@ -325,7 +329,10 @@ class Course:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How a learner studies: until the exam, `done` of each list's minutes, and the assumptions."""
+    """How a learner studies: until the exam, `done` of each list's minutes, and the assumptions.
+
+    Without `skips`, no day and no mock exam is left out.
+    """
 
     days: int = 24
     minutes: float = 30.0
@@ -333,11 +340,14 @@ class Way:
     amount: CardAmount = "normal"
     length: PageLength = "auto"
     priors: ScorePriors = PRIORS
+    skips: bool = True
 
 
 def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Course:
     """Let a learner follow the planner until the exam."""
     learner = SimulatedLearner(course, seed, number, way.days)
+    if not way.skips:
+        learner.skips, learner.willing = [False] * way.days, [True] * way.days
     exam = BEGIN + dt.timedelta(days=way.days)
     calendar = PlanCalendar(BEGIN, exam, plan_mock_exam_days(BEGIN, exam))
     undone, length = dict[str, int](), way.length
@@ -371,6 +381,11 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
             length=length,
             seed=learner.name,
         )
+        unread = list_unread_pages(course, facts, made.route)
+        day.unread_pages = sum(not page.is_rest for page in unread)
+        later = reading_minutes_after_today(facts, calendar, way.minutes, way.amount)
+        today = sum(page.minutes for task in made.tasks for page in task.pages)
+        day.pages_fit = sum(page.minutes for page in unread) <= today + later
         undone = follow(learner, made, day, way.done)
         length = "short" if made.route == "short" else way.length
     learner.wake(way.days)

@@ -17,6 +17,7 @@ from app.study_plan.day_list import (
     Task,
     choose_route,
     count_unfinished_in_a_row,
+    list_unread_pages,
     make_day_list,
     measure_task_progress,
 )
@@ -219,7 +220,20 @@ def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: Cour
     facts = course.pages[page.slug]
     assert not page.short
     assert page.minutes == round_minutes(facts.minutes - facts.short_minutes)
-    assert page.reason == "begun"
+    assert page.is_rest
+
+
+def test_the_rest_of_a_page_waits_until_all_essentials_are_read(course: CourseFacts) -> None:
+    slugs = list(course.pages)
+    readings = [ReadingFact(slug, ESSENTIAL_SHARE, DAY, n, 1.0) for n, slug in enumerate(slugs)]
+    learner = LearnerFacts(DAY + dt.timedelta(days=1), readings=readings[:13])
+
+    made = a_list(course, learner, CALENDAR, minutes=90)
+    unread = list_unread_pages(course, learner, "full")
+
+    assert made.route == "full"
+    assert not {page.slug for page in pages_on(made)} & set(slugs[:13])
+    assert {page.slug for page in unread if page.is_rest} == set(slugs[:13])
 
 
 def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
