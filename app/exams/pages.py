@@ -20,6 +20,7 @@ from app.accounts.current_learner import (
 from app.clock import to_milliseconds
 from app.content.course_facts import domain_by_objective
 from app.content.library import Library
+from app.content.reading_routes import has_essentials_read
 from app.database.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError
 from app.exams import assembly, store
@@ -43,6 +44,7 @@ from app.exams.forms import (
 )
 from app.exams.report import (
     GradedItem,
+    PageScore,
     PastSitting,
     build_exam_score_trend,
     build_score_report,
@@ -50,6 +52,7 @@ from app.exams.report import (
     draw_report_charts,
     first_topic_by_objective,
     objective_short_names,
+    score_missed_pages,
 )
 from app.exams.sitting import (
     NO_CONFLICT,
@@ -69,7 +72,8 @@ from app.exams.sitting import (
     start_sitting,
 )
 from app.exams.store import AnswerChange, DrawnSitting, SavedAnswer, SittingState
-from app.markup.model import ExamBlueprint
+from app.lessons.store import load_sections_read_by_topic
+from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.grading import grade_unanswered
 from app.questions.model import Question, Variant, draw_variant
@@ -98,6 +102,7 @@ from app.quiz.store import (
 )
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
+from app.study_plan.loader import build_next_list
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
 
@@ -435,11 +440,38 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         syllabus=ctx.library.syllabus,
         topics=first_topic_by_objective(ctx.library),
         names=objective_short_names(ctx.library),
-        page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
+        to_read_next=_find_page_to_read_next(ctx, paper),
         earlier=earlier[:5],
         late=late,
         token=new_submission_token(),
     )
+
+
+class PageToReadNext(NamedTuple):
+    """A page that was missed, with its score, or one that it requires, without."""
+
+    topic: Topic
+    short: bool
+    score: PageScore | None
+
+
+def _find_page_to_read_next(
+    ctx: RequestContext, paper: Sequence[GradedItem]
+) -> PageToReadNext | None:
+    """Return the page that the next list begins with of those that were missed.
+
+    If it has none of them, the one with the lowest share right, unread ones first.
+    """
+    library, scores = ctx.library, score_missed_pages(ctx.library, _in_learning_order(ctx, paper))
+    coming = build_next_list(ctx)
+    for page in (page for task in (coming.tasks if coming else ()) for page in task.pages):
+        if (page.required_by or page.slug) in scores and page.slug in library.topics:
+            topic = library.topics[page.slug]
+            return PageToReadNext(topic, page.short, scores.get(page.slug))
+    anchors = load_sections_read_by_topic(ctx.db, ctx.learner.id)
+    read = {s for s in scores if has_essentials_read(library.topics[s], anchors.get(s, ()))}
+    slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")
+    return PageToReadNext(library.topics[slug], False, scores[slug]) if slug else None
 
 
 @router.post("/sittings/{sitting}/practice")

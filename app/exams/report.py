@@ -99,9 +99,9 @@ class AnswerChanges(NamedTuple):
 class ScoreReport:
     """The score report. `low` and `high` are the score range of a similar paper.
 
-    `missed_items` were answered wrong or partly right. `weakest_objectives` lost the most
-    points in answered questions. `answer_changes` are the questions with a changed answer, by
-    result. A regraded question has another score by a corrected key.
+    `missed_items` were answered wrong or partly right. `weakest_objective` lost more points in
+    answered questions than any other. `answer_changes` are the questions with a changed answer,
+    by result. A regraded question has another score by a corrected key.
     """
 
     score: float
@@ -113,7 +113,7 @@ class ScoreReport:
     objectives: tuple[PartScore, ...]
     missed_items: tuple[GradedItem, ...]
     unanswered_items: tuple[GradedItem, ...] = ()
-    weakest_objectives: tuple[PartScore, ...] = ()
+    weakest_objective: PartScore | None = None
     answer_changes: tuple[AnswerChanges, ...] = ()
     regraded_count: int = 0
     score_before_regrade: float = 0.0
@@ -207,7 +207,7 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         objectives=_part_scores((m.objective, m.score) for m in graded),
         missed_items=tuple(m for m in answered if m.score < 1),
         unanswered_items=tuple(m for m in graded if not m.answered),
-        weakest_objectives=largest_losses(_part_scores((m.objective, m.score) for m in answered)),
+        weakest_objective=find_largest_loss(_part_scores((m.objective, m.score) for m in answered)),
         answer_changes=tuple(
             AnswerChanges(way, tuple(m.number for m in graded if m.change == way))
             for way in CHANGES
@@ -219,14 +219,34 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     )
 
 
-def largest_losses(part_scores: Iterable[PartScore]) -> tuple[PartScore, ...]:
-    """Return at most three parts that lost the most points.
+def find_largest_loss(part_scores: Iterable[PartScore]) -> PartScore | None:
+    """Return the part that lost more points than each other one; None if it is a tie.
 
-    One answer says nothing about a part. Of parts that lost as much, the one with the lower share
-    of right answers comes first.
+    One answer says nothing about a part.
     """
-    candidates = [s for s in part_scores if s.lost > 0 and s.count > 1]
-    return tuple(sorted(candidates, key=lambda s: (-s.lost, s.score / s.count))[:3])
+    first, second = sorted([*part_scores, *[PartScore("", 0, 0)] * 2], key=lambda s: -s.lost)[:2]
+    return first if first.lost > second.lost and first.count > 1 else None
+
+
+class PageScore(NamedTuple):
+    """How the answered questions of a page went: `right` of `asked`."""
+
+    right: int
+    asked: int
+
+    @property
+    def share(self) -> float:
+        return self.right / self.asked
+
+
+def score_missed_pages(library: Library, graded: Iterable[GradedItem]) -> dict[str, PageScore]:
+    """Return the pages with a question that was answered and missed."""
+    results = collections.defaultdict[str, list[bool]](list)
+    for item in graded:
+        if item.answered and item.item in library.questions:
+            results[library.questions[item.item].topic].append(item.score >= 1)
+    scores = {slug: PageScore(sum(right), len(right)) for slug, right in results.items()}
+    return {slug: s for slug, s in scores.items() if s.share < 1 and slug in library.topics}
 
 
 def score_interval_in_points(score: float, count: int) -> tuple[float, float]:

@@ -142,11 +142,9 @@ class TaskProgress:
 
 def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskProgress, ...]:
     """Return the tasks with what was done of each."""
-    ticked, essentials = [], {*done.pages, *done.essentials}
+    ticked, enough = [], {*done.pages, *done.essentials}
     for task in tasks:
-        unread = tuple(
-            p for p in task.pages if p.slug not in (essentials if p.short else done.pages)
-        )
+        unread = tuple(p for p in task.pages if p.slug not in (enough if p.short else done.pages))
         count = len(task.pages) - len(unread) + bool(task.exam and done.sat)
         count += sum(card in done.cards for card in task.cards)
         count += sum(question in done.questions for question in task.questions)

@@ -17,7 +17,7 @@ from app.exams.report import (
     PartScore,
     build_score_report,
     describe_cards_of_exam,
-    largest_losses,
+    find_largest_loss,
     score_interval_in_points,
 )
 from app.questions.model import draw_variant
@@ -63,7 +63,7 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
     assert [m.number for m in report.missed_items] == [9, 12]
     assert [m.number for m in report.unanswered_items] == [10]
     assert [m.number for m in report.questions_to_repeat] == [9, 10, 12]
-    assert [s.name for s in report.weakest_objectives] == ["2.1"]
+    assert report.weakest_objective is None  # 2.1 and 2.3 lost as much
     assert (report.is_conclusive, half.is_conclusive) == (True, False)
 
 
@@ -106,14 +106,45 @@ def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -
             assert told.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") == words
 
 
-def test_of_parts_that_lost_as_much_the_one_with_less_right_is_named_first() -> None:
-    def names(*shares: tuple[float, int]) -> list[str]:
+def test_the_part_that_lost_most_is_named_unless_another_lost_as_much() -> None:
+    def name(*shares: tuple[float, int]) -> str:
         parts = (PartScore(f"{n}", count - lost, count) for n, (lost, count) in enumerate(shares))
-        return [s.name for s in largest_losses(parts)]
+        largest = find_largest_loss(parts)
+        return largest.name if largest else ""
 
-    assert names((2, 4), (2, 5), (2, 2), (2, 3)) == ["2", "3", "0"]
-    assert names((1, 5), (3, 5), (2, 5)) == ["1", "2", "0"]
-    assert names((0, 5), (2, 5), (1, 1)) == ["1"]
+    assert name((1, 5), (3, 5), (2, 5)) == "1"
+    assert name((2, 4), (2, 5), (1, 2)) == ""
+    assert name((1, 2), (1, 1), (1, 1), (1, 1)) == ""  # one miss in each
+    assert name((1, 2), (0, 1)) == "0"
+    assert name((1, 1), (0, 2)) == ""
+    assert name((0, 5)) == name() == ""
+
+
+def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_with(
+    rosa: TestClient, library: Library, session: Session, clock: Clock
+) -> None:
+    sitting = begin(rosa)
+    _, bad = _single(library, session)
+    question = library.questions[json.loads(session.exec(select(Sitting)).one().paper)[0][1]]
+    save(rosa, sitting, 1, answer=bad)
+    report = rosa.get(finish(rosa, sitting).headers["location"]).text
+
+    assert "cost you the most" not in report
+    named = re.search(r'<a class="btn" href="/concepts/([^"?]+)[^"]*">Read</a>', report)
+    assert named
+    assert library.topics[question.topic].requires == (named[1],)
+    assert "Needed for a page you missed a question on" in report
+    clock.tick(days=1)
+    today = rosa.get("/").text
+    listed = re.search(r'href="/concepts/([^"?]+)[^"]*" data-key="c"', today)
+    assert listed
+    assert listed[1] == named[1]
+
+    for slug in (named[1], question.topic):  # then no list names a page that was missed
+        rosa.post(f"/concepts/{slug}/readings")
+        report = rosa.get(f"{sitting}/report").text
+        assert f'href="/concepts/{question.topic}">Read</a>' in report
+        assert "0 of 1 answered right" in report
 
 
 def test_an_empty_paper_has_no_score_and_no_interval() -> None:
