@@ -28,7 +28,7 @@ from app.content.reading_routes import Route
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
-from app.progress.study_record import DayState, StudyRecord, load_study_record, plan_state_of_day
+from app.progress.study_record import DayState, StudyRecord, find_day_state, load_study_record
 from app.quiz.next_steps import view_plan
 from app.study_plan.cards import last_day_for_new_cards
 from app.study_plan.day_list import TaskProgress, reading_minutes_before_exam
@@ -66,7 +66,7 @@ class CalendarEvent(NamedTuple):
 
 
 def format_icalendar(
-    ctx: RequestContext, plan: StudyPlan | None, exam: str, event_id_seed: str
+    ctx: RequestContext, plan: StudyPlan | None, exam_title: str, event_id_seed: str
 ) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
@@ -80,11 +80,11 @@ def format_icalendar(
         "PRODID:-//Headroom//Study plan//EN",
         "CALSCALE:GREGORIAN",
         "METHOD:PUBLISH",
-        f"X-WR-CALNAME:{escape_ical(f'Study for {exam}')}",
+        f"X-WR-CALNAME:{escape_ical(f'Study for {exam_title}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
     calendar = ctx.learner.plan_calendar(ctx.day)
-    events = list(_calendar_entries(ctx, plan, exam))
+    events = list(_yield_calendar_events(ctx, plan, exam_title))
     for day, title, parts in events or [CalendarEvent(now.date(), "Headroom: no exam day ahead")]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mock_exam_days else None
         lines += _format_all_day_event(day, title, parts, event_id_seed, now, hour)
@@ -92,8 +92,8 @@ def format_icalendar(
     return "".join(f"{fold_ical_line(line)}\r\n" for line in lines)
 
 
-def _calendar_entries(
-    ctx: RequestContext, plan: StudyPlan | None, exam: str
+def _yield_calendar_events(
+    ctx: RequestContext, plan: StudyPlan | None, exam_title: str
 ) -> Iterator[CalendarEvent]:
     calendar = ctx.learner.plan_calendar(ctx.day)
     if plan is not None and plan.tasks:
@@ -105,7 +105,7 @@ def _calendar_entries(
         if mock >= ctx.day and mock not in days_with_tasks and calendar.exam_day:
             yield CalendarEvent(mock, "Headroom: Mock exam")
     if calendar.exam_day:
-        yield CalendarEvent(calendar.exam_day, f"Exam: {exam}")
+        yield CalendarEvent(calendar.exam_day, f"Exam: {exam_title}")
 
 
 def escape_ical(text: str) -> str:
@@ -171,11 +171,11 @@ class PlanDay:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanWeeks:
-    """The weeks from this one on, and the one of the exam; `skipped` lie between them."""
+    """The weeks from this one on, and the one of the exam; `skipped_week_count` lie between them."""
 
     weeks: Sequence[Sequence[PlanDay]]
-    skipped: int = 0
-    last: Sequence[PlanDay] = ()
+    skipped_week_count: int = 0
+    exam_week: Sequence[PlanDay] = ()
 
 
 def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
@@ -187,7 +187,7 @@ def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyR
 
     def week(number: int) -> Sequence[PlanDay]:
         days = (monday + (7 * number + n) * _DAY for n in range(7))
-        return [_plan_day(ctx.learner, d, calendar, record) for d in days]
+        return [_build_plan_day(ctx.learner, d, calendar, record) for d in days]
 
     return PlanWeeks(
         [week(n) for n in range(shown_count)],
@@ -196,10 +196,10 @@ def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyR
     )
 
 
-def _plan_day(
+def _build_plan_day(
     learner: LearnerProfile, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
-    state = plan_state_of_day(day, calendar, record)
+    state = find_day_state(day, calendar, record)
     return PlanDay(day, state, 0 if state in {"off", "exam"} else learner.minutes_if_studying(day))
 
 
@@ -210,13 +210,13 @@ class PlanVerdict:
     The pages take `needed_minutes` on the route of the plan, on which they are read.
     """
 
-    pages: int
+    unread_page_count: int
     route: Route
     needed_minutes: int
     available_minutes: int
 
     @property
-    def fits(self) -> bool:
+    def does_reading_fit(self) -> bool:
         return self.needed_minutes <= self.available_minutes
 
 
@@ -233,7 +233,7 @@ def compare_unread_pages_with_time(
     needed = [
         round_minutes(page.short_minutes if route == "short" else page.minutes)
         for page in pages
-        if page.slug not in record.read
+        if page.slug not in record.read_day_by_topic
     ]
     return PlanVerdict(len(needed), route, sum(needed), round(available))
 
@@ -314,7 +314,7 @@ def serve_calendar_feed(
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
     ctx = RequestContext(request, library, learner, db, now)
     # Calendar programs poll. The plan changes only if one of these values does.
-    cache_key = f"{key} {feed.changes} {ctx.day} {library.version}"
+    cache_key = f"{key} {feed.change_count} {ctx.day} {library.version}"
     etag = f'W/"{hashlib.sha256(cache_key.encode()).hexdigest()[:32]}"'
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})

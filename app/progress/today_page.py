@@ -21,7 +21,7 @@ from app.lessons.course_pages import domain_progress, load_next_page
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
-from app.progress.history_store import OpenSitting
+from app.progress.history_store import RunningExam
 from app.progress.predictions import ScoreChange, build_score_trend, draw_score_trend
 from app.progress.study_record import (
     StudyRecord,
@@ -50,17 +50,17 @@ _MINUTE = dt.timedelta(minutes=1)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstVisitOffer:
-    """What a new learner is offered: `placement` questions in `minutes`, or the `first` page.
+    """What a new learner is offered: `placement_questions` questions in `placement_minutes`, or the `first_page` page.
 
-    `route` is that of the plan, on which the page takes `first_minutes`.
+    `route` is that of the plan, on which the page takes `first_page_minutes`.
     """
 
     exam: ExamBlueprint | None
-    placement: int
-    minutes: float
-    first: Topic | None
+    placement_questions: int
+    placement_minutes: float
+    first_page: Topic | None
     route: Route
-    first_minutes: float
+    first_page_minutes: float
 
 
 def build_first_visit_offer(
@@ -74,11 +74,11 @@ def build_first_visit_offer(
     first_topic = topics[0] if topics else None
     return FirstVisitOffer(
         exam=exam,
-        placement=len(placement),
-        minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
-        first=first_topic,
+        placement_questions=len(placement),
+        placement_minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
+        first_page=first_topic,
         route=route,
-        first_minutes=reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
+        first_page_minutes=reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
     )
 
 
@@ -100,7 +100,7 @@ def draw_task_minutes(plan: StudyPlan) -> Markup:
     return build_svg_element(marks, 10, label, "g cells")
 
 
-def has_long_page(plan: StudyPlan, minutes: int) -> bool:
+def has_page_longer_than(plan: StudyPlan, minutes: int) -> bool:
     """Return whether a page on the list takes longer than the minutes of the day."""
     return any(page.minutes > minutes for task in plan.tasks for page in task.task.pages)
 
@@ -149,12 +149,12 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         tasks=tasks,
         minutes_drawn=draw_task_minutes(plan) if plan else "",
         has_long_page=plan is not None
-        and has_long_page(plan, learner.minutes_if_studying(ctx.day)),
+        and has_page_longer_than(plan, learner.minutes_if_studying(ctx.day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        further=load_next_page(ctx, record.read, planned_route(ctx))
+        further=load_next_page(ctx, record.read_day_by_topic, planned_route(ctx))
         if plan and plan.is_done
         else None,
-        target_questions=target_in_questions(plan, learner.target),
+        target_questions=compute_target_right_answers(plan, learner.target),
         **context,
     )
 
@@ -179,13 +179,13 @@ def _progress_context(
             plan.ready,
             plan.estimate,
             record.opened_topics,
-            record.read,
+            record.read_day_by_topic,
             plan.answered,
         ),
     }
 
 
-def target_in_questions(plan: StudyPlan | None, target_percent: int | None) -> int | None:
+def compute_target_right_answers(plan: StudyPlan | None, target_percent: int | None) -> int | None:
     """Return how many right answers reach the learner's target (percent)."""
     if plan is None or plan.estimate is None or target_percent is None:
         return None
@@ -200,12 +200,12 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
     return 0 if remaining.due or remaining.new else remaining.waiting
 
 
-def _find_running_exam(ctx: RequestContext) -> OpenSitting | None:
+def _find_running_exam(ctx: RequestContext) -> RunningExam | None:
     running = history.find_running_exam(ctx.db, ctx.learner.id, to_milliseconds(ctx.now))
     if running is None:
         return None
-    exam = ctx.library.exams.get(running.title)
-    return dataclasses.replace(running, title=exam.title if exam else "Mock exam")
+    exam = ctx.library.exams.get(running.title_or_slug)
+    return dataclasses.replace(running, title_or_slug=exam.title if exam else "Mock exam")
 
 
 @router.post("/exam-result")
