@@ -69,9 +69,9 @@ from app.spaced_repetition.todays_queue import (
     load_todays_queue,
     take_first_unseen_cards,
 )
-from app.study_plan.cards import last_day_for_new_cards, planned_review_day
+from app.study_plan.cards import compute_last_day_for_new_cards, compute_planned_review_day
 from app.study_plan.facts import CardFact
-from app.study_plan.loader import DayListEnsured, load_cards_on_day_list, load_plan
+from app.study_plan.loader import DayListEnsured, load_cards_on_day_list, load_study_plan
 from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
 
@@ -290,10 +290,10 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
             stability=outcome.stability,
             first_day=outcome.first_day,
             last_day=ctx.day,
-            due=outcome.due_day,
+            due_day=outcome.due_day,
             later_reviews=later_reviews,
         )
-        day = planned_review_day(fact, calendar)
+        day = compute_planned_review_day(fact, calendar)
         return format_days((day - ctx.day).days) if day < exam else "after the exam"
 
     return tuple(
@@ -333,7 +333,7 @@ def _explain_no_cards_due(
         ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
     )
     new = take_first_unseen_cards(ctx, scope, unseen, 1)
-    last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
+    last_new = compute_last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
     offered = (
         take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
@@ -341,8 +341,12 @@ def _explain_no_cards_due(
     more = len(offered)
     extra_new_count, next_task = 0, None
     if listed is not None and not review_filter.topic:
-        extra_new_count, plan = count_extra_new_cards(listed, queue), load_plan(ctx)
-        tasks = [t for t in plan.tasks if t.done + t.begun < t.total] if plan else []
+        extra_new_count, plan = count_extra_new_cards(listed, queue), load_study_plan(ctx)
+        tasks = (
+            [t for t in plan.tasks if t.done_count + t.begun_card_count < t.total_count]
+            if plan
+            else []
+        )
         next_task = build_task_view(tasks[0], ctx.library) if tasks else None
     return NoCardsDueInfo(
         next_day=next_due.day if next_due else None,

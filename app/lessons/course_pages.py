@@ -40,9 +40,9 @@ from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
 from app.study_plan.loader import (
     DayListEnsured,
-    build_next_list,
-    load_todays_list,
-    planned_route,
+    build_next_day_list,
+    find_planned_route,
+    load_stored_list_of_today,
 )
 from app.study_plan.score import ScoreEstimate
 from app.web.dependencies import CurrentLibrary, require_topic
@@ -119,7 +119,7 @@ def domain_progress(
         return ObjectiveProgress(
             objective=objective,
             state=state,
-            chance_percent=estimated.percent if estimated and state != "new" else None,
+            chance_percent=estimated.chance_percent if estimated and state != "new" else None,
             page=f"/concepts/{page}" if page else "",
         )
 
@@ -308,12 +308,12 @@ def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> 
     made now, with or without an exam day. If neither has pages, it is the first unread page of the
     course.
     """
-    library, todays = ctx.library, load_todays_list(ctx)
+    library, todays = ctx.library, load_stored_list_of_today(ctx)
     if todays is not None:
         listed = find_next_page(library, todays.day_list, read, route)
         if listed.is_listed and listed.topic:
             return listed
-        if (coming := build_next_list(ctx)) is not None:
+        if (coming := build_next_day_list(ctx)) is not None:
             following = find_next_page(library, coming, (), route)
             if following.is_listed:
                 return following
@@ -329,7 +329,7 @@ def _find_page_after(
     A list without pages leads to none. Before the first list, and without an exam day, it is the
     next unread page of the course.
     """
-    todays = load_todays_list(ctx)
+    todays = load_stored_list_of_today(ctx)
     read = _pages_read(ctx.library, sections_read) | {slug}
     following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
     has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam_day is not None
@@ -359,9 +359,9 @@ def show_course(
     A page counts as read once its essential sections are.
     """
     library = ctx.library
-    todays_list, estimate, _ = load_todays_list(ctx) or (None, None, False)
+    todays_list, estimate, _ = load_stored_list_of_today(ctx) or (None, None, False)
     sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
-    route = route or planned_route(ctx)
+    route = route or find_planned_route(ctx)
     pages = {
         slug: page
         for slug, topic in library.topics.items()

@@ -30,10 +30,10 @@ from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
 from app.progress.study_record import DayState, StudyRecord, find_day_state, load_study_record
 from app.quiz.next_steps import view_plan
-from app.study_plan.cards import last_day_for_new_cards
-from app.study_plan.day_list import TaskProgress, reading_minutes_before_exam
-from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan, planned_route
-from app.study_plan.store import load_newest_list
+from app.study_plan.cards import compute_last_day_for_new_cards
+from app.study_plan.day_list import TaskProgress, compute_reading_minutes_before_exam
+from app.study_plan.loader import DayListEnsured, StudyPlan, find_planned_route, load_study_plan
+from app.study_plan.store import load_newest_list_until
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
@@ -43,7 +43,7 @@ _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 def describe_task(task: TaskProgress, library: Library) -> str:
     """Return what a task asks for, in a few words."""
-    count = task.total
+    count = task.total_count
     if task.kind == "review":
         return format_count_with_noun(count, "card") + " to review"
     if task.kind == "new":
@@ -224,12 +224,12 @@ def compare_unread_pages_with_time(
     ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    available = reading_minutes_before_exam(
+    available = compute_reading_minutes_before_exam(
         calendar, ctx.day, ctx.learner.minutes_if_studying(ctx.day)
     )
     if available is None or calendar.days_left(ctx.day) <= 0:
         return None
-    route, pages = planned_route(ctx), cached_course_facts(ctx.library).pages.values()
+    route, pages = find_planned_route(ctx), cached_course_facts(ctx.library).pages.values()
     needed = [
         round_minutes(page.short_minutes if route == "short" else page.minutes)
         for page in pages
@@ -244,7 +244,7 @@ router = APIRouter()
 @router.get("/plan")
 def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     learner, day = ctx.learner, ctx.day
-    plan, calendar = load_plan(ctx), learner.plan_calendar(day)
+    plan, calendar = load_study_plan(ctx), learner.plan_calendar(day)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.page(
@@ -258,7 +258,7 @@ def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> H
         plan=plan,
         tasks=view_plan(plan, ctx.library),
         latest=calendar.exam_day - _DAY if calendar.exam_day else None,
-        last_new=last_day_for_new_cards(calendar),
+        last_new=compute_last_day_for_new_cards(calendar),
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
     )
 
@@ -280,7 +280,7 @@ def save_plan_settings(
     if parsed.problems:
         return render_settings_page(ctx, typed, parsed.problems)
     change_settings(ctx.db, ctx.learner.id, parsed.values)
-    has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day) is not None
+    has_list = load_newest_list_until(ctx.db, ctx.learner.id, ctx.day) is not None
     return RedirectResponse("/plan" if has_list and exam_day else "/", 303)
 
 
@@ -319,7 +319,7 @@ def serve_calendar_feed(
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
     exam_name = library.syllabus.exam or library.syllabus.title
-    text = format_icalendar(ctx, load_plan(ctx), exam_name, learner.key)
+    text = format_icalendar(ctx, load_study_plan(ctx), exam_name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": etag})
 
 

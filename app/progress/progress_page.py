@@ -24,7 +24,7 @@ from app.progress.predictions import (
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import compute_target_right_answers
-from app.study_plan.loader import DayListEnsured, load_plan
+from app.study_plan.loader import DayListEnsured, load_study_plan
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_percent, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
@@ -43,12 +43,10 @@ from app.widgets.svg import (
 def draw_score_estimate(estimate: ScoreEstimate, target_questions: int | None) -> Markup:
     """Draw the expected score and its range; `target` is in questions."""
     question_count = estimate.questions
-    alt_text = (
-        f"About {estimate.expected} of {question_count}, likely {estimate.low} to {estimate.high}"
-    )
+    alt_text = f"About {estimate.shown_score} of {question_count}, likely {estimate.low} to {estimate.high}"
     target_label = f"your target, {target_questions}" if target_questions else ""
     score = ScoreRange(
-        score=estimate.expected,
+        score=estimate.shown_score,
         low=estimate.low,
         high=estimate.high,
         max_score=question_count,
@@ -81,7 +79,9 @@ def describe_chance_of_target(estimate: ScoreEstimate | None, target_percent: in
     """Return the chance of reaching a target (percent), to the nearest tenth; "" without one."""
     if estimate is None or target_percent is None:
         return ""
-    return _TENTHS[round(10 * min(max(estimate.chance_of_share(target_percent / 100), 0.0), 1.0))]
+    return _TENTHS[
+        round(10 * min(max(estimate.chance_of_scoring_at_least(target_percent / 100), 0.0), 1.0))
+    ]
 
 
 MAX_PREDICTIONS = 12
@@ -211,7 +211,7 @@ router = APIRouter()
 @router.get("/progress")
 def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     learner = ctx.learner
-    plan, record = load_plan(ctx), load_study_record(ctx)
+    plan, record = load_study_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
     predictions = store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
     trend = build_score_trend(predictions, cached_course_facts(ctx.library).exam, estimate)
@@ -232,11 +232,11 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         progress=plan,
         domains=domain_progress(
             ctx.library,
-            plan.ready if plan else (),
+            plan.ready_objectives if plan else (),
             estimate,
             record.opened_topics,
             record.read_day_by_topic,
-            plan.answered if plan else (),
+            plan.questions_answered_today if plan else (),
         ),
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),

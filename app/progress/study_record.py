@@ -17,7 +17,7 @@ from app.content.reading_routes import has_essentials_read
 from app.progress import history_store as history
 from app.progress.history_store import OpenedPage
 from app.study_plan.loader import StudyPlan
-from app.study_plan.store import load_newest_list
+from app.study_plan.store import load_newest_list_until
 from app.web.formatting import format_date, format_date_with_weekday, format_short_date
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
@@ -130,7 +130,7 @@ def load_last_seven_days_summary(
     """Return the sums of the last seven study days."""
     days = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
-    earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
+    earlier_list = load_newest_list_until(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
@@ -138,7 +138,7 @@ def load_last_seven_days_summary(
             slug in course.pages and day in days for slug, day in record.read_day_by_topic.items()
         ),
         questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),
-        cards_newly_known=plan.cards_known
+        cards_newly_known=plan.known_card_count
         - (earlier_list.day_list.known_cards if earlier_list else 0),
     )
 

@@ -38,9 +38,9 @@ from app.study_plan.day_list import PLACEMENT_QUESTION_MINUTES
 from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,
+    find_planned_route,
     load_cards_on_day_list,
-    load_plan,
-    planned_route,
+    load_study_plan,
 )
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
@@ -115,7 +115,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
     if learner.id:
         running = _find_running_exam(ctx)
         placement = find_placement_test(ctx.db, learner.id, library.questions)
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
         "learner": learner,
@@ -136,7 +136,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
     }
     if plan is None and running is None:
         welcome = build_first_visit_offer(
-            library, main_exam(library), learner.key, planned_route(ctx)
+            library, main_exam(library), learner.key, find_planned_route(ctx)
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
@@ -151,7 +151,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         has_long_page=plan is not None
         and has_page_longer_than(plan, learner.minutes_if_studying(ctx.day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        further=load_next_page(ctx, record.read_day_by_topic, planned_route(ctx))
+        further=load_next_page(ctx, record.read_day_by_topic, find_planned_route(ctx))
         if plan and plan.is_done
         else None,
         target_questions=compute_target_right_answers(plan, learner.target),
@@ -176,11 +176,11 @@ def _progress_context(
         "summary": load_last_seven_days_summary(ctx, plan, record),
         "domains": domain_progress(
             ctx.library,
-            plan.ready,
+            plan.ready_objectives,
             plan.estimate,
             record.opened_topics,
             record.read_day_by_topic,
-            plan.answered,
+            plan.questions_answered_today,
         ),
     }
 

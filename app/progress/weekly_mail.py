@@ -35,7 +35,7 @@ from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
 from app.progress.study_record import load_last_seven_days_summary, load_study_record
-from app.study_plan.loader import load_plan
+from app.study_plan.loader import load_study_plan
 from app.web.formatting import NBSP, format_count_with_noun, format_date_with_weekday
 from app.web.render import render_page
 
@@ -80,7 +80,7 @@ class MailText(NamedTuple):
 
 def write_weekly_summary(ctx: RequestContext) -> MailText | None:
     """Return the weekly summary of a learner; None without a plan."""
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     if plan is None:
         return None
     week = load_last_seven_days_summary(ctx, plan, load_study_record(ctx))
@@ -92,10 +92,10 @@ def write_weekly_summary(ctx: RequestContext) -> MailText | None:
     if plan.estimate:
         estimate = plan.estimate
         lines.append(
-            f"About {estimate.expected} of {estimate.questions} today, likely {estimate.low} to "
+            f"About {estimate.shown_score} of {estimate.questions} today, likely {estimate.low} to "
             f"{estimate.high}."
         )
-    lines.append(f"{len(plan.ready)} of {plan.objectives} objectives are ready.")
+    lines.append(f"{len(plan.ready_objectives)} of {plan.objective_count} objectives are ready.")
     exam = ctx.learner.exam_day
     if exam is not None and exam >= ctx.day:
         days_left = format_count_with_noun((exam - ctx.day).days, "day")

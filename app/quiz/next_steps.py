@@ -226,16 +226,20 @@ def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) ->
         why = "which you started" if page.reason == "begun" else missed
         reason = f"Needed for “{title}”, {why}"
     parts = [reason, "Essentials only" if page.short else ""]
-    parts += [f"{task.done} of {task.total} pages read"] if task.done else []
+    parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []
     return f"{NBSP}· ".join(filter(None, parts))
 
 
 def _describe_where(task: TaskProgress) -> str:
     """Return what to add to the count of questions that are done, if some were met on pages."""
-    if not task.on_pages:
+    if not task.answered_on_pages_count:
         return ""
-    counted = f"{task.on_pages} of them " if task.on_pages < task.done else ""
-    return f", {counted}{'on its page' if task.on_pages == 1 else 'on their pages'}"
+    counted = (
+        f"{task.answered_on_pages_count} of them "
+        if task.answered_on_pages_count < task.done_count
+        else ""
+    )
+    return f", {counted}{'on its page' if task.answered_on_pages_count == 1 else 'on their pages'}"
 
 
 def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
@@ -253,10 +257,12 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     is_done = task.is_done
     minutes = round_minutes(task.task.minutes if is_done else task.minutes_left)
     if task.kind == "read":
-        pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
+        pages = [
+            page for page in task.unread_pages or task.task.pages if page.slug in library.topics
+        ]
         short = bool(pages) and pages[0].short
-        if is_done and task.total > 1:
-            title = f"{format_count_with_noun(task.total, 'page')} read"
+        if is_done and task.total_count > 1:
+            title = f"{format_count_with_noun(task.total_count, 'page')} read"
             return TaskView("read", title, "", minutes, is_done)
         return TaskView(
             "read",
@@ -279,12 +285,13 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
             "mock", title, "Take", minutes, is_done, names, detail, f"/exams/{task.task.exam}"
         )
     progress_text = ", ".join(
-        [f"{task.done} of {task.total} done{_describe_where(task)}"] * (task.done > 0)
-        + [f"{task.begun} of {task.total} started"] * (task.begun > 0)
+        [f"{task.done_count} of {task.total_count} done{_describe_where(task)}"]
+        * (task.done_count > 0)
+        + [f"{task.begun_card_count} of {task.total_count} started"] * (task.begun_card_count > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
-    count_text = format_count_with_noun(task.total, noun)
-    left_text = format_count_with_noun(task.total - task.done, noun)
+    count_text = format_count_with_noun(task.total_count, noun)
+    left_text = format_count_with_noun(task.total_count - task.done_count, noun)
     title, done_title, detail = {
         "practice": (
             "Answer {}",

@@ -59,7 +59,7 @@ from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.day_list import PageToRead, Task
 from app.study_plan.facts import ReadingFact
-from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_list, load_plan
+from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_day_list, load_study_plan
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
@@ -138,7 +138,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
             _question_row(q, excerpt_first_line(q), past) for q in questions if q.type == "console"
         ],
         weakest=names[order[0]] if order and past else None,
-        weakest_percent=known[order[0]].percent if order and order[0] in known else None,
+        weakest_percent=known[order[0]].chance_percent if order and order[0] in known else None,
         run=build_run_frame(newest, 0) if newest and newest.is_open else None,
         flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
         token=new_submission_token(),
@@ -248,7 +248,7 @@ def _domain_practices(
             ObjectivePractice(
                 objective,
                 _count_questions(pool, past),
-                known[objective.number].percent if objective.number in known else None,
+                known[objective.number].chance_percent if objective.number in known else None,
             )
             for objective in domain.objectives
             if (pool := questions_of_objective(ctx.library, objective.number))
@@ -327,7 +327,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
     right = [item for item, score in scores.items() if score >= 1]
     missed = [question_card_id(item) for item in scores if item not in right]
     added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     # Of an unfinished test the plan knows nothing yet; later, the plan has moved on.
     is_new = not state.is_open and store.load_last_day_of_run(ctx.db, state.id) == ctx.day
     # A placement test counts from the next list on, unless today's was made after it.
@@ -335,7 +335,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
     coming, pages = None, list[PageToRead]()
     if plan is not None and state.mode == "placement" and is_new:
         if not counts:
-            coming = build_next_list(ctx, _assume_list_is_read(plan, ctx))
+            coming = build_next_day_list(ctx, _assume_list_is_read(plan, ctx))
         if counts or coming:
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
             pages = _first_pages(tasks, ctx.library)
@@ -365,7 +365,7 @@ def _assume_list_is_read(plan: StudyPlan, ctx: RequestContext) -> list[ReadingFa
     return [
         ReadingFact(page.slug, ESSENTIAL_SHARE if page.short else 1.0, ctx.day, at, 1.0)
         for task in plan.tasks
-        for page in task.unread
+        for page in task.unread_pages
     ]
 
 

@@ -11,7 +11,7 @@ from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import name_result
-from app.study_plan.loader import load_plan
+from app.study_plan.loader import load_study_plan
 from app.study_plan.score import ObjectiveEstimate
 
 Mode = Literal[
@@ -190,12 +190,12 @@ def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
 
 def load_objective_estimates(ctx: RequestContext) -> Mapping[str, ObjectiveEstimate]:
     """Return what is known of the learner by objective; empty as long as nothing is."""
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     return plan.estimate.objectives if plan and plan.estimate else {}
 
 
 def load_todays_questions(ctx: RequestContext) -> tuple[str, ...]:
     """Return the questions on the list of the study day that the course still has."""
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     listed = (q for task in (plan.tasks if plan else ()) for q in task.task.questions)
     return tuple(q for q in listed if q in ctx.library.questions)

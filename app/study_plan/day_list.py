@@ -17,7 +17,7 @@ from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import Route
 from app.study_plan import cards
-from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings
+from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings_by_page
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
@@ -94,37 +94,37 @@ class DayList:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DayDone:
+class DayActivity:
     """What was done on a study day: cards, questions answered, pages fully read, exams sat.
 
     A card is done once it does not come back on that day; until then it is among `begun_cards`.
-    `essentials` are the pages of which every essential section is read, `on_pages` the questions
+    `pages_with_essentials_read` are the pages of which every essential section is read, `questions_only_on_pages` the questions
     that were answered on pages of the course and nowhere else.
     """
 
-    cards: Collection[str] = frozenset()
-    pages: Collection[str] = frozenset()
-    essentials: Collection[str] = frozenset()
-    questions: Collection[str] = frozenset()
-    on_pages: Collection[str] = frozenset()
-    sat: bool = False
+    finished_cards: Collection[str] = frozenset()
+    pages_read: Collection[str] = frozenset()
+    pages_with_essentials_read: Collection[str] = frozenset()
+    answered_questions: Collection[str] = frozenset()
+    questions_only_on_pages: Collection[str] = frozenset()
+    has_sat_exam: bool = False
     begun_cards: Collection[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """A task with how much of it is done: `done` of `total` cards, pages, questions or exams.
+    """A task with how much of it is done: `done_count` of `total_count` cards, pages, questions or exams.
 
-    `unread` are its pages that are not read yet, `begun` counts its cards that come back today, and
-    `on_pages` its questions that were answered on pages of the course, not from the list.
+    `unread_pages` are its pages that are not read yet, `begun_card_count` counts its cards that come back today, and
+    `answered_on_pages_count` its questions that were answered on pages of the course, not from the list.
     """
 
     task: Task
-    done: int
-    total: int
-    unread: tuple[PageToRead, ...] = ()
-    begun: int = 0
-    on_pages: int = 0
+    done_count: int
+    total_count: int
+    unread_pages: tuple[PageToRead, ...] = ()
+    begun_card_count: int = 0
+    answered_on_pages_count: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -132,40 +132,45 @@ class TaskProgress:
 
     @property
     def is_done(self) -> bool:
-        return self.done >= self.total
+        return self.done_count >= self.total_count
 
     @property
     def minutes_left(self) -> float:
         if self.task.pages:
-            return sum(page.minutes for page in self.unread)
-        done = self.done + self.begun / 2
-        return self.task.minutes * (1 - done / self.total) if self.total else 0.0
+            return sum(page.minutes for page in self.unread_pages)
+        done = self.done_count + self.begun_card_count / 2
+        return self.task.minutes * (1 - done / self.total_count) if self.total_count else 0.0
 
 
-def _is_read(page: PageToRead, done: DayDone) -> bool:
-    return page.slug in done.pages or (page.short and page.slug in done.essentials)
+def _is_read(page: PageToRead, activity: DayActivity) -> bool:
+    return page.slug in activity.pages_read or (
+        page.short and page.slug in activity.pages_with_essentials_read
+    )
 
 
-def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskProgress, ...]:
+def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[TaskProgress, ...]:
     """Return the tasks with what was done of each."""
     ticked = []
     for task in tasks:
-        unread = tuple(page for page in task.pages if not _is_read(page, done))
-        count = len(task.pages) - len(unread) + bool(task.exam and done.sat)
-        count += sum(card in done.cards for card in task.cards)
-        count += sum(question in done.questions for question in task.questions)
+        unread = tuple(page for page in task.pages if not _is_read(page, activity))
+        count = len(task.pages) - len(unread) + bool(task.exam and activity.has_sat_exam)
+        count += sum(card in activity.finished_cards for card in task.cards)
+        count += sum(question in activity.answered_questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
-        begun = sum(card in done.begun_cards for card in task.cards)
-        on_pages = sum(question in done.on_pages for question in task.questions)
+        begun = sum(card in activity.begun_cards for card in task.cards)
+        on_pages = sum(question in activity.questions_only_on_pages for question in task.questions)
         ticked.append(TaskProgress(task, count, total, unread, begun, on_pages))
     return tuple(ticked)
 
 
 def count_unfinished_in_a_row(
-    undone: Mapping[str, int], ticked: Iterable[TaskProgress]
+    earlier_counts_by_kind: Mapping[str, int], tasks: Iterable[TaskProgress]
 ) -> dict[str, int]:
     """Return for the next list how often each kind of task was left unfinished in a row."""
-    return {**undone, **{t.kind: 0 if t.is_done else undone.get(t.kind, 0) + 1 for t in ticked}}
+    return {
+        **earlier_counts_by_kind,
+        **{t.kind: 0 if t.is_done else earlier_counts_by_kind.get(t.kind, 0) + 1 for t in tasks},
+    }
 
 
 def make_day_list(
@@ -174,54 +179,60 @@ def make_day_list(
     calendar: PlanCalendar,
     estimate: ScoreEstimate | None,
     *,
-    minutes: float,
-    amount: CardAmount = "normal",
-    length: PageLength = "auto",
+    minutes_of_day: float,
+    card_amount: CardAmount = "normal",
+    page_length: PageLength = "auto",
     seed: str = "",
 ) -> DayList:
     """Return the list of the learner's day.
 
-    `minutes` are those of the day, a placement test included; a mock exam or a single long page may
+    `minutes_of_day` are those of the day, a placement test included; a mock exam or a single long page may
     take longer. `seed` draws the questions; the same arguments give the same list. Empty on a day
     off. On the exam day only reviews.
     """
-    day, paces, undone = learner.day, learner.paces, dict(learner.undone)
-    route = choose_route(course, learner, calendar, minutes, length)
+    day, paces, undone = (
+        learner.day,
+        learner.minutes_per_activity,
+        dict(learner.unfinished_in_a_row_by_kind),
+    )
+    route = choose_route(course, learner, calendar, minutes_of_day, page_length)
     if calendar.is_off(day):
         return DayList(day, undone=undone, route=route)
-    tested = [a for a in learner.answers if a.context == "placement" and a.day == day]
+    tested = [a for a in learner.first_answers if a.context == "placement" and a.day == day]
     placement = len(tested) * PLACEMENT_QUESTION_MINUTES
-    minutes = max(0.0, minutes - placement)
-    due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, minutes))
-    review = Task("review", len(due) * paces.review, cards=due)
-    if course.exam and calendar.due_mock_exam_day(day, learner.last_sat):
+    minutes_of_day = max(0.0, minutes_of_day - placement)
+    due = tuple(
+        card.card for card in cards.choose_cards_to_review(learner, calendar, minutes_of_day)
+    )
+    review = Task("review", len(due) * paces.review_minutes, cards=due)
+    if course.exam and calendar.due_mock_exam_day(day, learner.last_exam_day):
         mock = Task("mock", course.exam_minutes, exam=course.exam)
         return DayList(day, (review, mock) if due else (mock,), undone, route=route)
     if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
-    new = cards.count_new_cards(learner, calendar, minutes, amount)
-    share = _QUESTION_SHARE * minutes / paces.question
-    questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
+    new = cards.count_new_cards_to_begin(learner, calendar, minutes_of_day, card_amount)
+    share = _QUESTION_SHARE * minutes_of_day / paces.question_minutes
+    questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes_of_day / 2.4), share)))
     if placement:  # questions were answered today, but nothing was read
         questions = int(min(_FEWEST_QUESTIONS, share))
-    most: float = minutes - round_minutes(review.minutes)
-    room = most - new * paces.new_card - questions * paces.question
-    unread = _pages_left_to_read(course, learner, calendar, route)
-    if not placement and all(page.minutes > minutes for page in unread):
+    most: float = minutes_of_day - round_minutes(review.minutes)
+    room = most - new * paces.new_card_minutes - questions * paces.question_minutes
+    unread = _list_unread_pages_of_route(course, learner, calendar, route)
+    if not placement and all(page.minutes > minutes_of_day for page in unread):
         most = math.inf
     pages = _choose_pages(course, learner, estimate, unread, room, most)
     reading = sum(page.minutes for page in pages)
     room -= reading
     if room > _LEAST_ROOM and len(pages) == len(unread) and new:
-        spare = cards.new_cards_fitting_before_exam(learner, calendar, minutes)
-        more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
-        new, room = new + more, room - more * paces.new_card
+        spare = cards.count_new_cards_fitting_before_exam(learner, calendar, minutes_of_day)
+        more = int(max(0.0, min(room / 2 / paces.new_card_minutes, spare - new)))
+        new, room = new + more, room - more * paces.new_card_minutes
     if room > _LEAST_ROOM:
-        questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question)))
+        questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question_minutes)))
     fixed = round_minutes(review.minutes) + round_minutes(reading)
     while new + questions:  # a long page takes the time of these two
-        asked, learned = questions * paces.question, new * paces.new_card
-        if fixed + round_minutes(asked) + round_minutes(learned) <= minutes:
+        asked, learned = questions * paces.question_minutes, new * paces.new_card_minutes
+        if fixed + round_minutes(asked) + round_minutes(learned) <= minutes_of_day:
             break
         new, questions = (new - 1, questions) if learned >= asked else (new, questions - 1)
     new_cards = cards.choose_new_cards(course, learner, estimate.pages if estimate else {}, new)
@@ -230,15 +241,15 @@ def make_day_list(
     drawn = draw_practice_questions(course, learner, estimate, questions, seed, to_read)
     rest = [
         Task("read", reading, pages=tuple(pages)),
-        Task("practice", len(drawn) * paces.question, questions=tuple(drawn)),
-        Task("new", len(new_cards) * paces.new_card, cards=tuple(new_cards)),
+        Task("practice", len(drawn) * paces.question_minutes, questions=tuple(drawn)),
+        Task("new", len(new_cards) * paces.new_card_minutes, cards=tuple(new_cards)),
     ]
     rest.sort(key=lambda task: -undone.get(task.kind, 0))
     tasks = tuple(t for t in (review, *rest) if t.cards or t.pages or t.questions)
     return DayList(day, tasks, undone, placement_minutes=placement, route=route)
 
 
-def reading_minutes_before_exam(
+def compute_reading_minutes_before_exam(
     calendar: PlanCalendar, day: dt.date, minutes_of_day: float
 ) -> float | None:
     """Return the minutes for pages from tomorrow on: 0 on the last day, None without an exam day."""
@@ -254,30 +265,30 @@ def choose_route(
     learner: LearnerFacts,
     calendar: PlanCalendar,
     minutes_of_day: float,
-    length: PageLength,
+    page_length: PageLength,
 ) -> Route:
     """Return the route of the day: as the learner chose, or the essentials if full pages don't fit.
 
     What is read on the day itself doesn't change it. Once all essentials are read, the rest follows.
     """
-    read, pages = sum_readings(learner.readings), course.pages.values()
+    read, pages = sum_readings_by_page(learner.readings), course.pages.values()
     if all(read[p.slug].covers_essential_sections for p in pages if p.short_minutes):
         return "full"
-    if length != "auto":
-        return length
-    time = reading_minutes_before_exam(calendar, learner.day, minutes_of_day)
+    if page_length != "auto":
+        return page_length
+    time = compute_reading_minutes_before_exam(calendar, learner.day, minutes_of_day)
     begun = {reading.page for reading in learner.readings if reading.day < learner.day}
     full = sum(page.minutes for page in pages if page.slug not in begun)
     return "short" if time is not None and full > time else "full"
 
 
-def _pages_left_to_read(
+def _list_unread_pages_of_route(
     course: CourseFacts, learner: LearnerFacts, calendar: PlanCalendar, route: Route
 ) -> list[PageToRead]:
     """Return what is left to read, in course order and without a reason; nothing on the last day."""
     if calendar.exam_day and calendar.days_left(learner.day) == 1:
         return []
-    read, left, is_short = sum_readings(learner.readings), [], route == "short"
+    read, left, is_short = sum_readings_by_page(learner.readings), [], route == "short"
     for page in course.pages.values():
         part = read[page.slug]
         minutes = page.minutes - page.compute_minutes_of_fraction(part)
@@ -292,7 +303,7 @@ def _choose_pages(
     course: CourseFacts,
     learner: LearnerFacts,
     estimate: ScoreEstimate | None,
-    unread: list[PageToRead],
+    unread_pages: list[PageToRead],
     minutes_left: float,
     longest_page_minutes: float,
 ) -> list[PageToRead]:
@@ -301,7 +312,7 @@ def _choose_pages(
     Pages begun or missed come first, before each page the unread ones that it requires. The domain
     that has most to gain for what was read of it gives the next one.
     """
-    read = sum_readings(learner.readings)
+    read = sum_readings_by_page(learner.readings)
 
     def unknown(objective: str) -> float:
         return 1 - estimate.objectives[objective].known if estimate else 0.5
@@ -316,15 +327,20 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.compute_minutes_of_fraction(done)
             objectives.update(facts.objectives)
-    mock, placement = (_pages_missed(course, learner, kind) for kind in ("exam", "placement"))
-    unread, chosen = list(unread), list[PageToRead]()
+    mock, placement = (
+        _list_pages_missed_in(course, learner, kind) for kind in ("exam", "placement")
+    )
+    unread_pages, chosen = list(unread_pages), list[PageToRead]()
 
     def gain(slug: str) -> tuple[bool, bool, bool, float]:
         own = course.pages[slug].objectives[0]
         return slug in read, slug in mock, slug in placement, unknown(own) / (1 + objectives[own])
 
-    while unread and minutes_left > 0:
-        first = {page.slug: _first_unread_requirement(course, page, unread) for page in unread}
+    while unread_pages and minutes_left > 0:
+        first = {
+            page.slug: _find_first_unread_requirement(course, page, unread_pages)
+            for page in unread_pages
+        }
         fitting = [slug for slug, page in first.items() if page.minutes <= minutes_left]
         if not fitting and not chosen:
             shortest = min(first, key=lambda slug: first[slug].minutes)
@@ -340,31 +356,35 @@ def _choose_pages(
         reason = next(r for r, holds in zip(_REASONS, gain(chosen_for), strict=True) if holds)
         required_by = "" if chosen_for == page.slug else chosen_for
         chosen.append(dataclasses.replace(page, reason=reason, required_by=required_by))
-        unread.remove(page)
+        unread_pages.remove(page)
         minutes_left -= page.minutes
         reading[course.pages[page.slug].domain] += page.minutes
         objectives.update(course.pages[page.slug].objectives)
     return chosen
 
 
-def _first_unread_requirement(
-    course: CourseFacts, page: PageToRead, unread: list[PageToRead]
+def _find_first_unread_requirement(
+    course: CourseFacts, page: PageToRead, unread_pages: list[PageToRead]
 ) -> PageToRead:
     """Return the first unread page that a page requires, directly or not; itself without any."""
-    others = [other for other in unread if other is not page]
+    others = [other for other in unread_pages if other is not page]
     requires = course.pages[page.slug].requires
     before = next((other for other in others if other.slug in requires), None)
-    return _first_unread_requirement(course, before, others) if before else page
+    return _find_first_unread_requirement(course, before, others) if before else page
 
 
-def _pages_missed(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
+def _list_pages_missed_in(
+    course: CourseFacts, learner: LearnerFacts, answer_context: str
+) -> set[str]:
     """Return the pages with a question missed in the placement test, or in the last mock exam."""
-    last_exam = max((a.day for a in learner.answers if a.context == "exam"), default=None)
+    last_exam = max((a.day for a in learner.first_answers if a.context == "exam"), default=None)
     return {
         course.questions[answer.question].page
-        for answer in learner.answers
-        if answer.context == context and answer.score < 1 and answer.question in course.questions
-        if context != "exam" or answer.day == last_exam
+        for answer in learner.first_answers
+        if answer.context == answer_context
+        and answer.score < 1
+        and answer.question in course.questions
+        if answer_context != "exam" or answer.day == last_exam
     }
 
 
@@ -374,29 +394,31 @@ def draw_practice_questions(
     estimate: ScoreEstimate | None,
     count: int,
     seed: str,
-    to_read: Collection[str] = (),
+    pages_read_first: Collection[str] = (),
 ) -> list[str]:
     """Return `count` questions: about pages just read, then missed or weak, then rare.
 
-    Half are about the pages `to_read`, else those of the last three days. A quarter are missed ones
+    Half are about the pages `pages_read_first`, else those of the last three days. A quarter are missed ones
     or on the objectives with most to gain, a quarter on those with fewest answers. Only missed ones
     were seen before. What was read or missed leads; the rest is in random order.
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
-    questions = {answer.question for answer in learner.answers}
+    questions = {answer.question for answer in learner.first_answers}
     free = {q.id: q for q in course.questions.values() if q.id not in questions and not q.exam_only}
-    sat = any(answer.context == "exam" for answer in learner.answers)
+    sat = any(answer.context == "exam" for answer in learner.first_answers)
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
     since = learner.day - dt.timedelta(days=_JUST_READ)
     recent = {reading.page for reading in learner.readings if reading.day >= since}
-    about_read = sorted(q.id for q in free.values() if q.page in recent or q.page in to_read)
+    about_read = sorted(
+        q.id for q in free.values() if q.page in recent or q.page in pages_read_first
+    )
     rng.shuffle(about_read)
-    about_read.sort(key=lambda item: free[item].page not in to_read)
+    about_read.sort(key=lambda item: free[item].page not in pages_read_first)
     picked = dict.fromkeys(about_read[: round(count * read_share)])
     weak = round(count * weak_share)
     missed = sorted(
         (day, item)
-        for item, day in learner.missed.items()
+        for item, day in learner.last_miss_day_by_question.items()
         if day < learner.day and item in course.questions
     )[: (weak + 1) // 2]
     picked |= dict.fromkeys(item for _, item in missed)
@@ -408,7 +430,9 @@ def draw_practice_questions(
 
     gainful = sorted(course.objectives, key=lambda o: -unknown(o))[:_WEAK_OBJECTIVES]
     rng.shuffle(gainful)
-    picked |= _draw_in_turn(course, gainful, weak - len(missed), free.keys() - picked.keys(), rng)
+    picked |= _draw_one_of_each_objective_in_turn(
+        course, gainful, weak - len(missed), free.keys() - picked.keys(), rng
+    )
     counts = collections.Counter(
         o for q in questions if q in course.questions for o in course.questions[q].objectives
     )
@@ -418,13 +442,13 @@ def draw_practice_questions(
     )
     for some in (rare[:_RARE_OBJECTIVES], rare):
         left = free.keys() - picked.keys()
-        picked |= _draw_in_turn(course, some, count - len(picked), left, rng)
+        picked |= _draw_one_of_each_objective_in_turn(course, some, count - len(picked), left, rng)
     rest = [item for item in picked if item not in leading]
     rng.shuffle(rest)
     return leading + rest
 
 
-def _draw_in_turn(
+def _draw_one_of_each_objective_in_turn(
     course: CourseFacts,
     objectives: Sequence[str],
     count: int,
