@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.accounts.current_learner import ReadContext, RequestContext
 from app.clock import from_milliseconds
 from app.content.course_facts import cached_course_facts
-from app.lessons.course_pages import domain_progress
+from app.lessons.course_pages import build_domain_progress
 from app.progress import history_store as history
 from app.progress import store
 from app.progress.calibration import build_calibration_chart
@@ -230,7 +230,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         target_questions=target,
         guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
         progress=plan,
-        domains=domain_progress(
+        domains=build_domain_progress(
             ctx.library,
             plan.ready_objectives if plan else (),
             estimate,

@@ -17,7 +17,7 @@ from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.content.reading_routes import Route, reading_minutes_on_route
 from app.errors import ConflictError
-from app.lessons.course_pages import domain_progress, load_next_page
+from app.lessons.course_pages import build_domain_progress, load_next_page
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
@@ -174,7 +174,7 @@ def _progress_context(
             is_list_done=plan.is_done,
         ),
         "summary": load_last_seven_days_summary(ctx, plan, record),
-        "domains": domain_progress(
+        "domains": build_domain_progress(
             ctx.library,
             plan.ready_objectives,
             plan.estimate,

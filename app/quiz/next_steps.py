@@ -195,7 +195,7 @@ def _distinct_word_stems(text: str) -> frozenset[str]:
 class TaskView:
     """A task of the list in words. `names` are titles of the course.
 
-    They follow the title, except of several pages, which are named below it. `address` is empty
+    They follow the title, except of several pages, which are named below it. `url` is empty
     for practice, which a form starts. The title and `minutes` are about what is left, or about the
     whole task once it is done.
     """
@@ -207,7 +207,7 @@ class TaskView:
     is_done: bool
     names: tuple[str, ...] = ()
     detail: str = ""
-    address: str = ""
+    url: str = ""
 
 
 _REASONS = {
@@ -312,5 +312,5 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         minutes=minutes,
         is_done=is_done,
         detail="" if is_done else progress_text or detail,
-        address="" if task.kind == "practice" else f"/flashcards?task={task.kind}",
+        url="" if task.kind == "practice" else f"/flashcards?task={task.kind}",
     )

@@ -56,18 +56,18 @@ def test_a_sheet_leads_to_the_others_with_pages_for_its_objectives(shipped: Libr
         if number in objectives
     }
 
-    led = build_cheat_sheet(shipped, domains[0]).elsewhere
+    led = build_cheat_sheet(shipped, domains[0]).domains_covering_it_too
 
     assert [domain.number for domain, _ in led] == ["2"]
     assert led[0][1] == ", ".join(n for n in objectives if n in served) == "1.2"
-    assert build_cheat_sheet(shipped, domains[2]).elsewhere == ()
+    assert build_cheat_sheet(shipped, domains[2]).domains_covering_it_too == ()
 
 
 def test_no_line_of_a_sheet_gives_a_task_in_place_of_a_fact(shipped: Library):
     task = re.compile(r"(Describe|Compare) .*\.")
     for domain in shipped.syllabus.domains:
         for entry in build_cheat_sheet(shipped, domain).entries:
-            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
+            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested_html)
             assert not task.match(said), entry.slug
 
 
@@ -84,7 +84,7 @@ def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
     label = re.compile(r"[^.:,]{1,50}: [^.:,]{1,40}\.")
     for domain in shipped.syllabus.domains:
         for entry in build_cheat_sheet(shipped, domain).entries:
-            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
+            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested_html)
             lines = re.split(r"(?<=\.)\s+", said.strip())
             assert [line for line in lines if label.fullmatch(line)] == []
 
@@ -150,4 +150,4 @@ def test_of_pages_too_many_for_a_sheet_most_say_what_is_tested(shipped: Library)
 
     entries = build_cheat_sheet(shipped, domain).entries
 
-    assert sum(any(entry.tested) for entry in entries) > 0.7 * len(entries)
+    assert sum(any(entry.tested_html) for entry in entries) > 0.7 * len(entries)

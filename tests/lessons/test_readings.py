@@ -74,9 +74,9 @@ def test_after_todays_list_no_other_page_comes_next(library: Library):
     after = find_next_page(library, todays, {first, second}, "full")
     unlisted = find_next_page(library, None, {second}, "short")
 
-    assert listed.address == f"/concepts/{second}?route=short"
-    assert (after.topic, after.is_listed, after.address) == (None, True, "/")
-    assert (unlisted.address, unlisted.is_listed) == (f"/concepts/{first}?route=short", False)
+    assert listed.url == f"/concepts/{second}?route=short"
+    assert (after.topic, after.is_on_day_list, after.url) == (None, True, "/")
+    assert (unlisted.url, unlisted.is_on_day_list) == (f"/concepts/{first}?route=short", False)
 
 
 def test_the_last_page_of_the_list_says_so(rosa: TestClient, session: Session):

@@ -117,7 +117,7 @@ def test_the_direction_is_that_of_the_script(app: FastAPI) -> None:
 
 
 def find(name: str, typed: str) -> list[str]:
-    return [hit.address for hit in search_course(load_library(TINY.parent / name), typed).hits]
+    return [hit.url for hit in search_course(load_library(TINY.parent / name), typed).hits]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> No
 
     shown = split_highlights(build_excerpt(marked))
 
-    assert "".join(piece.text for piece in shown if piece.hit) == "発酵種"
+    assert "".join(piece.text for piece in shown if piece.is_match) == "発酵種"
     assert build_excerpt(mark_unspaced_letters("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
         "大韓民國 대한민국의"
     )
