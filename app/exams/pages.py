@@ -84,17 +84,17 @@ from app.quiz.next_steps import sort_in_course_order
 from app.quiz.question_page import (
     AnswerFeedback,
     NextLinks,
-    attach_card_of_question,
+    add_missed_card_to_feedback,
     build_feedback,
-    questions_excluded_from_practice,
+    list_questions_excluded_from_practice,
     refuse_if_excluded_from_practice,
 )
 from app.quiz.store import (
     NewPracticeRun,
     RecordedAttempt,
-    load_exact_revision,
-    load_past_attempts,
-    save_new_run,
+    load_past_attempts_by_question,
+    load_question_in_revision,
+    save_run_once,
 )
 from app.spaced_repetition.added_cards import load_added_cards
 from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
@@ -155,8 +155,8 @@ def _count_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Coun
 
 
 def _list_missed_questions(ctx: RequestContext, questions: Iterable[Question]) -> list[Question]:
-    attempts = load_past_attempts(ctx.db, ctx.learner.id)
-    return [q for q in questions if q.id in attempts and attempts[q.id].missed]
+    attempts = load_past_attempts_by_question(ctx.db, ctx.learner.id)
+    return [q for q in questions if q.id in attempts and attempts[q.id].was_last_missed]
 
 
 def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> PastSitting:
@@ -370,7 +370,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
     excerpts = {
         slot.number: excerpt_for_title(
             draw_variant(
-                load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+                load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
             ).stem
         )
         for slot in state.slots
@@ -458,13 +458,13 @@ def practice_questions_of_exam(
         raise ConflictError("None of these questions can be practiced now.")
     token = f"{form.token or new_submission_token()}.{form.pick}"
     run = NewPracticeRun(token, "exam", str(state.id), items)
-    run_id = save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
+    run_id = save_run_once(ctx.db, ctx.learner.id, run, ctx.now)
     return RedirectResponse(f"/quiz/runs/{run_id}", 303)
 
 
 def _practicable_items(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[str]:
     """Return the questions that practice can ask, in learning order."""
-    excluded = questions_excluded_from_practice(ctx)
+    excluded = list_questions_excluded_from_practice(ctx)
     items = sort_in_course_order(ctx.library, [row.item for row in rows])
     return [item for item in items if item not in excluded]
 
@@ -537,7 +537,7 @@ def _build_answer_change(
     ctx: RequestContext, slot: PaperItem, form: ExamAnswerForm
 ) -> AnswerChange:
     variant = draw_variant(
-        load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+        load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
     )
     return AnswerChange(
         number=slot.number,
@@ -583,7 +583,7 @@ def _open_exam_question(
     unreadable: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
         variant=draw_variant(
-            load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+            load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
         ),
         token="",
         context="exam",
@@ -628,7 +628,7 @@ def _render_solution(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
     refuse_if_excluded_from_practice(
-        ctx, load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision)
+        ctx, load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision)
     )
     paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
     to_repeat = build_score_report(list(paper.values())).questions_to_repeat
@@ -636,7 +636,7 @@ def _render_solution(
     index = numbers.index(slot.number) if slot.number in numbers else -1
     return ctx.page(
         "exams/solution.html",
-        outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
+        outcome=add_missed_card_to_feedback(ctx, _answer_feedback(ctx, sitting, slot)),
         reported=reported,
         sitting=sitting,
         number=slot.number,
@@ -653,7 +653,9 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
     item_score = store.load_item_scores(ctx.db, sitting).get(slot.item)
     saved = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded_slot = slot_in_graded_revision(slot, item_score)
-    question = load_exact_revision(ctx.db, ctx.library, graded_slot.item, graded_slot.revision)
+    question = load_question_in_revision(
+        ctx.db, ctx.library, graded_slot.item, graded_slot.revision
+    )
     answer = RecordedAttempt(
         item_score.attempt_id if item_score else 0,
         slot.item,
@@ -666,10 +668,10 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
         "exam",
         None,
         0,
-        regraded=item_score is not None and item_score.score_before_regrade is not None,
+        was_regraded=item_score is not None and item_score.score_before_regrade is not None,
     )
     url = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
-    links = NextLinks(here=url, token=new_submission_token())
+    links = NextLinks(feedback_url=url, form_token=new_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, links)
     if item_score is None:
         verdict = grade_unanswered(outcome.variant)

@@ -88,7 +88,7 @@ def start_sitting(
     # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them
     # in item order, so that two learners starting at once cannot deadlock.
     for slot in sorted(sitting.paper.slots, key=lambda s: s.item):
-        quiz_store.store_revision(db, library.questions[slot.item], now)
+        quiz_store.save_revision_once(db, library.questions[slot.item], now)
     started = dataclasses.replace(sitting, token=f"{learner_id}-{sitting.token}")
     return store.insert_sitting(db, learner_id, started, now)
 
@@ -111,7 +111,7 @@ def close_sitting(
         answers = store.load_answers(db, sitting.id)
         graded = [
             _grade_slot(
-                quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
+                quiz_store.load_question_in_revision(db, library, slot.item, slot.revision),
                 slot,
                 answers[slot.number],
             )
@@ -151,7 +151,7 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
     for slot in sitting.slots:
         item_score = item_scores.get(slot.item)
         graded_slot = slot_in_graded_revision(slot, item_score)
-        question = quiz_store.load_exact_revision(
+        question = quiz_store.load_question_in_revision(
             db, library, graded_slot.item, graded_slot.revision
         )
         saved = answers.get(slot.number) or SavedAnswer(slot.number, {})
@@ -217,7 +217,7 @@ def find_unreadable_answers(
     """Return the answers so far that cannot be parsed, with the reason, by number."""
     unreadable = {
         slot.number: _unreadable_response(
-            quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
+            quiz_store.load_question_in_revision(db, library, slot.item, slot.revision),
             slot,
             answers[slot.number],
         )

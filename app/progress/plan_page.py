@@ -29,7 +29,7 @@ from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
 from app.progress.study_record import DayState, StudyRecord, find_day_state, load_study_record
-from app.quiz.next_steps import view_plan
+from app.quiz.next_steps import build_task_views
 from app.study_plan.cards import compute_last_day_for_new_cards
 from app.study_plan.day_list import TaskProgress, compute_reading_minutes_before_exam
 from app.study_plan.loader import DayListEnsured, StudyPlan, find_planned_route, load_study_plan
@@ -256,7 +256,7 @@ def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> H
         weeks=build_plan_weeks(ctx, calendar, record),
         verdict=compare_unread_pages_with_time(ctx, calendar, record),
         plan=plan,
-        tasks=view_plan(plan, ctx.library),
+        tasks=build_task_views(plan, ctx.library),
         latest=calendar.exam_day - _DAY if calendar.exam_day else None,
         last_new=compute_last_day_for_new_cards(calendar),
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",

@@ -30,7 +30,7 @@ from app.progress.study_record import (
     load_study_record,
 )
 from app.questions.question_form import new_submission_token
-from app.quiz.next_steps import view_plan
+from app.quiz.next_steps import build_task_views
 from app.quiz.selection import PLACEMENT_HELPS_BELOW, draw_placement_test
 from app.quiz.store import find_placement_test
 from app.spaced_repetition.todays_queue import load_todays_queue
@@ -125,7 +125,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "days_left": (exam - ctx.day).days if exam else None,
         "plan": plan,
         "running": running,
-        "placement_test": placement if placement and placement.left else None,
+        "placement_test": placement if placement and placement.unanswered_count else None,
         "offers_placement": placement is None
         and bool(plan and plan.estimate and plan.estimate.answers < PLACEMENT_HELPS_BELOW),
         "exam": main_exam(library),
@@ -140,7 +140,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
-    tasks = view_plan(plan, library)
+    tasks = build_task_views(plan, library)
     if plan is not None:
         context |= _progress_context(ctx, plan, record)
     return render_page(

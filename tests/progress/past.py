@@ -145,9 +145,9 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
     given = quiz.NewAttempt(
         question=question,
         seed=1,
-        raw={"answer": ["a"]},
+        raw_response={"answer": ["a"]},
         verdict=GradeResult(score=1.0, parsed={}),
-        token=question.id,
+        form_token=question.id,
         context="quiz",
         certainty=2,
         milliseconds=60_000,
@@ -156,7 +156,7 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
         db.connection(execution_options={"writes": True})
         learner = find_learner_by_session(db, hash_session_key(key))
         if learner is not None:
-            quiz.record_attempt(db, learner.id, given, now.date(), now)
+            quiz.save_attempt_once(db, learner.id, given, now.date(), now)
         db.commit()
 
 

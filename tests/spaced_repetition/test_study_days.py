@@ -71,13 +71,13 @@ class Life:
         given = quiz.NewAttempt(
             question=question,
             seed=1,
-            raw={"answer": ["a"]},
+            raw_response={"answer": ["a"]},
             verdict=GradeResult(score=1.0, parsed={}),
-            token=token or f"a{next(self.numbers)}",
+            form_token=token or f"a{next(self.numbers)}",
             context="quiz",
             milliseconds=9000,
         )
-        quiz.record_attempt(self.db, self.id, given, self.now.date(), self.now)
+        quiz.save_attempt_once(self.db, self.id, given, self.now.date(), self.now)
 
     def sit(self) -> None:
         """Close an exam of two answers, and once more."""

@@ -15,7 +15,7 @@ from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_
 from app.main import create_app
 from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_unspaced_letters
 from app.questions.model import draw_variant
-from app.quiz.next_steps import find_most_related_sentence
+from app.quiz.next_steps import find_sentence_answering_question
 from app.settings import Settings
 from tests.conftest import SCRIPTS, TINY, let_in, visit
 from tests.quiz.test_real_questions import right_answer
@@ -170,7 +170,7 @@ def test_the_passage_that_answers_is_found_in_every_script() -> None:
         for topic in course.topics.values():
             section = topic.sections[-1]
             sentence = section.plain.split("\n")[0]
-            found = find_most_related_sentence(topic, sentence, sentence)
+            found = find_sentence_answering_question(topic, sentence, sentence)
             assert found, folder
             assert found.anchor == section.anchor
 
