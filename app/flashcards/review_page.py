@@ -343,9 +343,7 @@ def _explain_no_cards_due(
     if listed is not None and not review_filter.topic:
         extra_new_count, plan = count_extra_new_cards(listed, queue), load_study_plan(ctx)
         tasks = (
-            [t for t in plan.tasks if t.done_count + t.begun_card_count < t.total_count]
-            if plan
-            else []
+            [t for t in plan.tasks if t.done_count + t.begun_count < t.total_count] if plan else []
         )
         next_task = build_task_view(tasks[0], ctx.library) if tasks else None
     return NoCardsDueInfo(

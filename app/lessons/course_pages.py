@@ -42,7 +42,7 @@ from app.study_plan.loader import (
     DayListEnsured,
     build_next_day_list,
     find_planned_route,
-    load_stored_list_of_today,
+    load_stored_day_list,
 )
 from app.study_plan.score import ScoreEstimate
 from app.web.dependencies import CurrentLibrary, require_topic
@@ -133,7 +133,8 @@ def build_domain_progress(
 class OutlineObjective:
     """An objective and its pages, in reading order.
 
-    Each page is listed at one objective, the first that it names; at others it is in `topics_listed_elsewhere`.
+    Each page is listed at one objective, the first that it names; at others it is in
+    `topics_listed_elsewhere`.
     """
 
     objective: Objective
@@ -308,7 +309,7 @@ def load_next_page(ctx: RequestContext, read_pages: Collection[str], route: Rout
     made now, with or without an exam day. If neither has pages, it is the first unread page of the
     course.
     """
-    library, todays = ctx.library, load_stored_list_of_today(ctx)
+    library, todays = ctx.library, load_stored_day_list(ctx)
     if todays is not None:
         listed = find_next_page(library, todays.day_list, read_pages, route)
         if listed.is_on_day_list and listed.topic:
@@ -329,7 +330,7 @@ def _find_page_after(
     A list without pages leads to none. Before the first list, and without an exam day, it is the
     next unread page of the course.
     """
-    todays = load_stored_list_of_today(ctx)
+    todays = load_stored_day_list(ctx)
     read = _list_pages_with_essentials_read(ctx.library, sections_read) | {slug}
     following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
     has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam_day is not None
@@ -361,7 +362,7 @@ def show_course(
     A page counts as read once its essential sections are.
     """
     library = ctx.library
-    todays_list, estimate, _ = load_stored_list_of_today(ctx) or (None, None, False)
+    todays_list, estimate, _ = load_stored_day_list(ctx) or (None, None, False)
     sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     route = route or find_planned_route(ctx)
     pages = {

@@ -67,8 +67,8 @@ class SearchHit:
 class SearchResults:
     """The best hits, best first; `hit_count` is the number of all hits.
 
-    `corrected_query` is the corrected query, if nothing matched the words as typed. `match_only_some_words` says that the hits
-    match only some of the words.
+    `corrected_query` is the corrected query, if nothing matched the words as typed.
+    `match_only_some_words` says that the hits match only some of the words.
     """
 
     hits: tuple[SearchHit, ...] = ()
@@ -320,7 +320,7 @@ def list_singular_and_spelling_variants(word: str) -> tuple[str, ...]:
 def list_unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
     """Return all pairs of neighboring letters, where a word may be several without spaces.
 
-    >>> unspaced_letter_pairs(["缓存大", "gpu"])
+    >>> list_unspaced_letter_pairs(["缓存大", "gpu"])
     ['缓存', '存大']
     """
     parts = [
@@ -639,7 +639,7 @@ class _SearchIndex:
 def _list_names_in_title(title: str) -> set[str]:
     """Return what a title calls its subject.
 
-    >>> sorted(_names_in_title("Multi-Instance GPU (MIG)"))
+    >>> sorted(_list_names_in_title("Multi-Instance GPU (MIG)"))
     ['mig', 'multi-instance gpu', 'multi-instance gpu (mig)']
     """
     whole = title.casefold()

@@ -84,7 +84,10 @@ class CalibrationChart:
 def build_calibration_chart(
     counts_by_level_and_right: Mapping[tuple[int, bool], int],
 ) -> CalibrationChart:
-    """Return the calibration chart; `counts_by_level_and_right` are answers by level (1 to 3) and by being right."""
+    """Return the calibration chart.
+
+    `counts_by_level_and_right` are answers by level (1 to 3) and by being right.
+    """
     levels = tuple(
         _build_calibration_row(
             n,

@@ -33,7 +33,7 @@ from app.quiz.next_steps import build_task_views
 from app.study_plan.cards import compute_last_day_for_new_cards
 from app.study_plan.day_list import TaskProgress, compute_reading_minutes_before_exam
 from app.study_plan.loader import DayListEnsured, StudyPlan, find_planned_route, load_study_plan
-from app.study_plan.store import load_newest_list_until
+from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
@@ -280,7 +280,7 @@ def save_plan_settings(
     if parsed.problems:
         return render_settings_page(ctx, typed, parsed.problems)
     change_settings(ctx.db, ctx.learner.id, parsed.values)
-    has_list = load_newest_list_until(ctx.db, ctx.learner.id, ctx.day) is not None
+    has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day) is not None
     return RedirectResponse("/plan" if has_list and exam_day else "/", 303)
 
 

@@ -45,7 +45,10 @@ class ScorePrediction:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamResult:
-    """The result of a closed sitting: score out of `question_count`, of which `answered_count` were answered."""
+    """The result of a closed sitting.
+
+    Score out of `question_count`, of which `answered_count` were answered.
+    """
 
     sitting_id: int
     exam: str

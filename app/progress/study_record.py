@@ -17,7 +17,7 @@ from app.content.reading_routes import has_essentials_read
 from app.progress import history_store as history
 from app.progress.history_store import OpenedPage
 from app.study_plan.loader import StudyPlan
-from app.study_plan.store import load_newest_list_until
+from app.study_plan.store import load_newest_list
 from app.web.formatting import format_date, format_date_with_weekday, format_short_date
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
@@ -30,9 +30,10 @@ _LAST_DAYS = 7
 class StudyRecord:
     """What was done on which study day.
 
-    `first_study_day` is the first of all days, `activity_by_day` the answers, reviews and sections read by ISO date
-    since the first day of the heat map, `answers_by_day` the answers alone. `opened` pages have a read
-    section, `read_day_by_topic` pages have no unread one; their last sections were read on the days given.
+    `first_study_day` is the first of all days, `activity_by_day` the answers, reviews and sections
+    read by ISO date since the first day of the heat map, `answers_by_day` the answers alone.
+    `opened` pages have a read section, `read_day_by_topic` pages have no unread one; their last
+    sections were read on the days given.
     """
 
     first_study_day: dt.date | None
@@ -130,7 +131,7 @@ def load_last_seven_days_summary(
     """Return the sums of the last seven study days."""
     days = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
-    earlier_list = load_newest_list_until(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
+    earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),

@@ -50,7 +50,7 @@ _MINUTE = dt.timedelta(minutes=1)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstVisitOffer:
-    """What a new learner is offered: `placement_questions` questions in `placement_minutes`, or the `first_page` page.
+    """What a new learner is offered: a placement test, or the first page.
 
     `route` is that of the plan, on which the page takes `first_page_minutes`.
     """

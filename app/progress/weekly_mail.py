@@ -85,8 +85,10 @@ def write_weekly_summary(ctx: RequestContext) -> MailText | None:
         return None
     week = load_last_seven_days_summary(ctx, plan, load_study_record(ctx))
     done_text = (
-        f"{format_count_with_noun(week.days_studied, 'day')} of study, {format_count_with_noun(week.pages_read, 'page')}, "
-        f"{format_count_with_noun(week.questions_answered, 'answer')}, {format_count_with_noun(week.cards_newly_known, 'card')} newly known"
+        f"{format_count_with_noun(week.days_studied, 'day')} of study, "
+        f"{format_count_with_noun(week.pages_read, 'page')}, "
+        f"{format_count_with_noun(week.questions_answered, 'answer')}, "
+        f"{format_count_with_noun(week.cards_newly_known, 'card')} newly known"
     )
     lines = [f"Your last seven days: {done_text}."]
     if plan.estimate:

@@ -67,7 +67,10 @@ def summarize_run(
     scores_by_question: Mapping[str, float],
     questions_in_order: list[str],
 ) -> RunSummary:
-    """Return the summary; `scores_by_question` has the answered questions, `questions_in_order` all in their order."""
+    """Return the summary.
+
+    `scores_by_question` has the answered questions, `questions_in_order` all in their order.
+    """
     scores_by_topic: dict[str, list[float]] = collections.defaultdict(list)
     for item in sort_in_course_order(library, scores_by_question):
         scores_by_topic[library.questions[item].topic].append(scores_by_question[item])
@@ -234,14 +237,10 @@ def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) ->
 
 def _describe_answers_on_pages(task: TaskProgress) -> str:
     """Return what to add to the count of questions that are done, if some were met on pages."""
-    if not task.answered_on_pages_count:
+    if not task.on_pages_count:
         return ""
-    counted = (
-        f"{task.answered_on_pages_count} of them "
-        if task.answered_on_pages_count < task.done_count
-        else ""
-    )
-    return f", {counted}{'on its page' if task.answered_on_pages_count == 1 else 'on their pages'}"
+    counted = f"{task.on_pages_count} of them " if task.on_pages_count < task.done_count else ""
+    return f", {counted}{'on its page' if task.on_pages_count == 1 else 'on their pages'}"
 
 
 def build_task_views(plan: StudyPlan | None, library: Library) -> list[TaskView]:
@@ -289,7 +288,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     progress_text = ", ".join(
         [f"{task.done_count} of {task.total_count} done{_describe_answers_on_pages(task)}"]
         * (task.done_count > 0)
-        + [f"{task.begun_card_count} of {task.total_count} started"] * (task.begun_card_count > 0)
+        + [f"{task.begun_count} of {task.total_count} started"] * (task.begun_count > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
     count_text = format_count_with_noun(task.total_count, noun)

@@ -61,10 +61,10 @@ from app.widgets.estimate_view import EstimateView
 class AnswerFeedback:
     """What `quiz/_verdict.html` shows: the grade, the explanation, and links.
 
-    `estimate_view` is the calculator with the numbers of this attempt, None for questions without one.
-    `was_question_edited_since` says that the question was edited since. `retry_url` leads to another try, `next_url` to the
-    next step with its label, `feedback_url` to this feedback. `missed_question_card` is None if the question is not
-    among the learner's cards.
+    `estimate_view` is the calculator with the numbers of this attempt, None for questions without
+    one. `was_question_edited_since` says that the question was edited since. `retry_url` leads to
+    another try, `next_url` to the next step with its label, `feedback_url` to this feedback.
+    `missed_question_card` is None if the question is not among the learner's cards.
     """
 
     variant: Variant
@@ -220,8 +220,8 @@ class RunFrame:
     """The run around a question: its place, and the scores so far.
 
     `scores` has one entry per question, None for unanswered ones, and `result_keys` their keys in
-    `VERDICT_ICONS`. `is_placement_test` says that it is a placement test. `places_to_review` has the places to look at again,
-    if that is what the learner does.
+    `VERDICT_ICONS`. `is_placement_test` says that it is a placement test. `places_to_review` has
+    the places to look at again, if that is what the learner does.
     """
 
     run_id: int

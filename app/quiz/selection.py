@@ -54,9 +54,10 @@ def choose_practice_questions(
 
     Questions beyond the exam come last. Unseen questions come first, then those whose last answer
     was not right, oldest first, then the least practiced. Within a group `seed` sets the order. The
-    mode `objectives_weakest_first` goes through the objectives in the order of `objectives_weakest_first` (their numbers). The mode
-    `missed` takes only questions last missed. In a run on an objective, or on the weakest ones, up
-    to half are questions missed on it, because they show what is weak about it.
+    mode `objectives_weakest_first` goes through the objectives in the order of
+    `objectives_weakest_first` (their numbers). The mode `missed` takes only questions last missed.
+    In a run on an objective, or on the weakest ones, up to half are questions missed on it, because
+    they show what is weak about it.
     """
     pool = [q for q in questions if _is_in_scope(q, past_by_question, practice_request)]
     rank = _make_practice_sort_key(past_by_question, seed)

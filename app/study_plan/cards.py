@@ -36,7 +36,7 @@ def compute_planned_review_day(card: CardFact, calendar: PlanCalendar) -> dt.dat
 
 
 def choose_cards_to_review(
-    learner: LearnerFacts, calendar: PlanCalendar, minutes_of_day: float
+    learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float
 ) -> list[CardFact]:
     """Return the cards to review, most likely forgotten first, in at most 40% of the minutes.
 
@@ -58,7 +58,7 @@ def choose_cards_to_review(
     ]
     when = exam if calendar.exam_day and left <= 3 else day
     due.sort(key=lambda card: (recall_on(when, card), card.card))
-    most = int(_REVIEW_SHARE * minutes_of_day / learner.minutes_per_activity.review_minutes)
+    most = int(_REVIEW_SHARE * day_minutes / learner.paces.review_minutes)
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]
     return due[:most]
@@ -72,28 +72,26 @@ def compute_last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
     return calendar.exam_day - dt.timedelta(days=days + 1)
 
 
-def count_new_cards_fitting_before_exam(
-    learner: LearnerFacts, calendar: PlanCalendar, minutes_of_day: float
+def count_cards_fitting_before_exam(
+    learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float
 ) -> float:
     """Return how many more new cards can still be reviewed twice before the exam."""
     ahead = calendar.study_days_after(learner.day)
-    room = _REVIEW_ROOM * minutes_of_day / learner.minutes_per_activity.review_minutes * ahead
+    room = _REVIEW_ROOM * day_minutes / learner.paces.review_minutes * ahead
     owed = sum(max(0, LATER_REVIEWS - card.later_reviews) for card in learner.started_cards)
     return max(0.0, room - _OWED * owed) / _PER_CARD
 
 
 def count_new_cards_to_begin(
-    learner: LearnerFacts, calendar: PlanCalendar, minutes_of_day: float, card_amount: CardAmount
+    learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float, amount: CardAmount
 ) -> int:
     """Return how many new cards may begin today."""
     last = compute_last_day_for_new_cards(calendar)
     if last is not None and learner.day > last:
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days
-    spare = count_new_cards_fitting_before_exam(learner, calendar, minutes_of_day)
-    most = int(
-        _NEW_SHARE[card_amount] * minutes_of_day / learner.minutes_per_activity.new_card_minutes
-    )
+    spare = count_cards_fitting_before_exam(learner, calendar, day_minutes)
+    most = int(_NEW_SHARE[amount] * day_minutes / learner.paces.new_card_minutes)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
 
 
@@ -103,7 +101,7 @@ def choose_new_cards(
     chance_known_by_page: Mapping[str, float],
     max_cards: int,
 ) -> list[str]:
-    """Return the new cards to begin, at most `max_cards`; `chance_known_by_page` is by page, 0 to 1.
+    """Return the new cards to begin; the chance that a page is known is 0 to 1.
 
     Cards that the learner added come first: all of their own, and missed questions in at most half
     of the places. The rest are from pages that were read, or with a question missed at first. The domain
@@ -128,9 +126,7 @@ def choose_new_cards(
     }
     weights = {domain.number: domain.weight for domain in course.domains}
     of_pages = (
-        course.pages[card.page].domain
-        for card in learner.started_cards
-        if card.page in course.pages
+        course.pages[c.page].domain for c in learner.started_cards if c.page in course.pages
     )
     begun, today = collections.Counter(of_pages), collections.Counter[str]()
 

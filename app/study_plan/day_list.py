@@ -52,11 +52,7 @@ class PageToRead:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Task:
-    """One task of the list with its minutes.
-
-    A review or new task has `cards`, a read task `pages`, a practice task `questions`, and a mock
-    task `exam`, the slug of the mock exam.
-    """
+    """A task with its minutes: cards to review or begin, pages, questions, or the slug of an exam."""
 
     kind: TaskKind
     minutes: float
@@ -70,11 +66,10 @@ class Task:
 class DayList:
     """The list of a study day, in the order to do it.
 
-    `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
-    `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
-    the cards that were ever recalled on a later day, `started_cards` those that were ever rated.
-    `made_for` are the choices of the learner, `placement_minutes` those of a placement test before
-    the list was made. `route` is that of the day; None in lists that were stored before it was.
+    `undone` counts by kind the lists in a row, before today's, on which a task was left unfinished.
+    `ready` are objectives that were ever ready. `known_cards` were ever recalled on a later day,
+    `started_cards` ever rated. `made_for` are the choices of the learner, `placement_minutes` those of
+    a placement test before the list was made. `route` is None in lists that were stored before it was.
     """
 
     day: dt.date
@@ -95,36 +90,35 @@ class DayList:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayActivity:
-    """What was done on a study day: cards, questions answered, pages fully read, exams sat.
+    """What was done on a study day, until the list is shown.
 
-    A card is done once it does not come back on that day; until then it is among `begun_cards`.
-    `pages_with_essentials_read` are the pages of which every essential section is read, `questions_only_on_pages` the questions
-    that were answered on pages of the course and nowhere else.
+    A card is finished once it does not come back on that day. `questions_on_pages` were answered on
+    pages of the course and nowhere else.
     """
 
     finished_cards: Collection[str] = frozenset()
     pages_read: Collection[str] = frozenset()
-    pages_with_essentials_read: Collection[str] = frozenset()
+    essentials_read: Collection[str] = frozenset()
     answered_questions: Collection[str] = frozenset()
-    questions_only_on_pages: Collection[str] = frozenset()
+    questions_on_pages: Collection[str] = frozenset()
     has_sat_exam: bool = False
     begun_cards: Collection[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """A task with how much of it is done: `done_count` of `total_count` cards, pages, questions or exams.
+    """A task with how many of its cards, pages, questions or exams are done.
 
-    `unread_pages` are its pages that are not read yet, `begun_card_count` counts its cards that come back today, and
-    `answered_on_pages_count` its questions that were answered on pages of the course, not from the list.
+    `begun_count` counts its cards that come back today, `on_pages_count` its questions that were
+    answered on pages of the course, not from the list.
     """
 
     task: Task
     done_count: int
     total_count: int
     unread_pages: tuple[PageToRead, ...] = ()
-    begun_card_count: int = 0
-    answered_on_pages_count: int = 0
+    begun_count: int = 0
+    on_pages_count: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -138,14 +132,12 @@ class TaskProgress:
     def minutes_left(self) -> float:
         if self.task.pages:
             return sum(page.minutes for page in self.unread_pages)
-        done = self.done_count + self.begun_card_count / 2
+        done = self.done_count + self.begun_count / 2
         return self.task.minutes * (1 - done / self.total_count) if self.total_count else 0.0
 
 
-def _is_read(page: PageToRead, activity: DayActivity) -> bool:
-    return page.slug in activity.pages_read or (
-        page.short and page.slug in activity.pages_with_essentials_read
-    )
+def _is_read(page: PageToRead, done: DayActivity) -> bool:
+    return page.slug in done.pages_read or (page.short and page.slug in done.essentials_read)
 
 
 def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[TaskProgress, ...]:
@@ -158,18 +150,18 @@ def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[T
         count += sum(question in activity.answered_questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
         begun = sum(card in activity.begun_cards for card in task.cards)
-        on_pages = sum(question in activity.questions_only_on_pages for question in task.questions)
+        on_pages = sum(question in activity.questions_on_pages for question in task.questions)
         ticked.append(TaskProgress(task, count, total, unread, begun, on_pages))
     return tuple(ticked)
 
 
 def count_unfinished_in_a_row(
-    earlier_counts_by_kind: Mapping[str, int], tasks: Iterable[TaskProgress]
+    earlier_by_kind: Mapping[str, int], tasks: Iterable[TaskProgress]
 ) -> dict[str, int]:
     """Return for the next list how often each kind of task was left unfinished in a row."""
     return {
-        **earlier_counts_by_kind,
-        **{t.kind: 0 if t.is_done else earlier_counts_by_kind.get(t.kind, 0) + 1 for t in tasks},
+        **earlier_by_kind,
+        **{t.kind: 0 if t.is_done else earlier_by_kind.get(t.kind, 0) + 1 for t in tasks},
     }
 
 
@@ -179,52 +171,45 @@ def make_day_list(
     calendar: PlanCalendar,
     estimate: ScoreEstimate | None,
     *,
-    minutes_of_day: float,
-    card_amount: CardAmount = "normal",
-    page_length: PageLength = "auto",
+    day_minutes: float,
+    amount: CardAmount = "normal",
+    length: PageLength = "auto",
     seed: str = "",
 ) -> DayList:
-    """Return the list of the learner's day.
+    """Return the list of the learner's day; the same arguments give the same list.
 
-    `minutes_of_day` are those of the day, a placement test included; a mock exam or a single long page may
-    take longer. `seed` draws the questions; the same arguments give the same list. Empty on a day
-    off. On the exam day only reviews.
+    `day_minutes` include a placement test; a mock exam or a single long page may take longer.
+    Empty on a day off. On the exam day only reviews.
     """
-    day, paces, undone = (
-        learner.day,
-        learner.minutes_per_activity,
-        dict(learner.unfinished_in_a_row_by_kind),
-    )
-    route = choose_route(course, learner, calendar, minutes_of_day, page_length)
+    day, paces, undone = learner.day, learner.paces, dict(learner.unfinished_by_kind)
+    route = choose_route(course, learner, calendar, day_minutes, length)
     if calendar.is_off(day):
         return DayList(day, undone=undone, route=route)
     tested = [a for a in learner.first_answers if a.context == "placement" and a.day == day]
     placement = len(tested) * PLACEMENT_QUESTION_MINUTES
-    minutes_of_day = max(0.0, minutes_of_day - placement)
-    due = tuple(
-        card.card for card in cards.choose_cards_to_review(learner, calendar, minutes_of_day)
-    )
+    day_minutes = max(0.0, day_minutes - placement)
+    due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, day_minutes))
     review = Task("review", len(due) * paces.review_minutes, cards=due)
     if course.exam and calendar.due_mock_exam_day(day, learner.last_exam_day):
         mock = Task("mock", course.exam_minutes, exam=course.exam)
         return DayList(day, (review, mock) if due else (mock,), undone, route=route)
     if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
-    new = cards.count_new_cards_to_begin(learner, calendar, minutes_of_day, card_amount)
-    share = _QUESTION_SHARE * minutes_of_day / paces.question_minutes
-    questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes_of_day / 2.4), share)))
+    new = cards.count_new_cards_to_begin(learner, calendar, day_minutes, amount)
+    share = _QUESTION_SHARE * day_minutes / paces.question_minutes
+    questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, day_minutes / 2.4), share)))
     if placement:  # questions were answered today, but nothing was read
         questions = int(min(_FEWEST_QUESTIONS, share))
-    most: float = minutes_of_day - round_minutes(review.minutes)
+    most: float = day_minutes - round_minutes(review.minutes)
     room = most - new * paces.new_card_minutes - questions * paces.question_minutes
     unread = _list_unread_pages_of_route(course, learner, calendar, route)
-    if not placement and all(page.minutes > minutes_of_day for page in unread):
+    if not placement and all(page.minutes > day_minutes for page in unread):
         most = math.inf
     pages = _choose_pages(course, learner, estimate, unread, room, most)
     reading = sum(page.minutes for page in pages)
     room -= reading
     if room > _LEAST_ROOM and len(pages) == len(unread) and new:
-        spare = cards.count_new_cards_fitting_before_exam(learner, calendar, minutes_of_day)
+        spare = cards.count_cards_fitting_before_exam(learner, calendar, day_minutes)
         more = int(max(0.0, min(room / 2 / paces.new_card_minutes, spare - new)))
         new, room = new + more, room - more * paces.new_card_minutes
     if room > _LEAST_ROOM:
@@ -232,7 +217,7 @@ def make_day_list(
     fixed = round_minutes(review.minutes) + round_minutes(reading)
     while new + questions:  # a long page takes the time of these two
         asked, learned = questions * paces.question_minutes, new * paces.new_card_minutes
-        if fixed + round_minutes(asked) + round_minutes(learned) <= minutes_of_day:
+        if fixed + round_minutes(asked) + round_minutes(learned) <= day_minutes:
             break
         new, questions = (new - 1, questions) if learned >= asked else (new, questions - 1)
     new_cards = cards.choose_new_cards(course, learner, estimate.pages if estimate else {}, new)
@@ -250,33 +235,33 @@ def make_day_list(
 
 
 def compute_reading_minutes_before_exam(
-    calendar: PlanCalendar, day: dt.date, minutes_of_day: float
+    calendar: PlanCalendar, day: dt.date, day_minutes: float
 ) -> float | None:
     """Return the minutes for pages from tomorrow on: 0 on the last day, None without an exam day."""
     if calendar.exam_day is None:
         return None
     if calendar.days_left(day) <= 1:
         return 0.0
-    return _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(day) - 2)
+    return _PAGES_SHARE * day_minutes * max(1, calendar.study_days_after(day) - 2)
 
 
 def choose_route(
     course: CourseFacts,
     learner: LearnerFacts,
     calendar: PlanCalendar,
-    minutes_of_day: float,
-    page_length: PageLength,
+    day_minutes: float,
+    length: PageLength,
 ) -> Route:
-    """Return the route of the day: as the learner chose, or the essentials if full pages don't fit.
+    """Return the chosen route of the day, or the essentials if full pages don't fit.
 
     What is read on the day itself doesn't change it. Once all essentials are read, the rest follows.
     """
     read, pages = sum_readings_by_page(learner.readings), course.pages.values()
     if all(read[p.slug].covers_essential_sections for p in pages if p.short_minutes):
         return "full"
-    if page_length != "auto":
-        return page_length
-    time = compute_reading_minutes_before_exam(calendar, learner.day, minutes_of_day)
+    if length != "auto":
+        return length
+    time = compute_reading_minutes_before_exam(calendar, learner.day, day_minutes)
     begun = {reading.page for reading in learner.readings if reading.day < learner.day}
     full = sum(page.minutes for page in pages if page.slug not in begun)
     return "short" if time is not None and full > time else "full"
@@ -303,7 +288,7 @@ def _choose_pages(
     course: CourseFacts,
     learner: LearnerFacts,
     estimate: ScoreEstimate | None,
-    unread_pages: list[PageToRead],
+    unread: list[PageToRead],
     minutes_left: float,
     longest_page_minutes: float,
 ) -> list[PageToRead]:
@@ -327,20 +312,15 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.compute_minutes_of_fraction(done)
             objectives.update(facts.objectives)
-    mock, placement = (
-        _list_pages_missed_in(course, learner, kind) for kind in ("exam", "placement")
-    )
-    unread_pages, chosen = list(unread_pages), list[PageToRead]()
+    mock, placement = (_pages_missed_in(course, learner, kind) for kind in ("exam", "placement"))
+    unread, chosen = list(unread), list[PageToRead]()
 
     def gain(slug: str) -> tuple[bool, bool, bool, float]:
         own = course.pages[slug].objectives[0]
         return slug in read, slug in mock, slug in placement, unknown(own) / (1 + objectives[own])
 
-    while unread_pages and minutes_left > 0:
-        first = {
-            page.slug: _find_first_unread_requirement(course, page, unread_pages)
-            for page in unread_pages
-        }
+    while unread and minutes_left > 0:
+        first = {page.slug: _find_unread_requirement(course, page, unread) for page in unread}
         fitting = [slug for slug, page in first.items() if page.minutes <= minutes_left]
         if not fitting and not chosen:
             shortest = min(first, key=lambda slug: first[slug].minutes)
@@ -356,35 +336,31 @@ def _choose_pages(
         reason = next(r for r, holds in zip(_REASONS, gain(chosen_for), strict=True) if holds)
         required_by = "" if chosen_for == page.slug else chosen_for
         chosen.append(dataclasses.replace(page, reason=reason, required_by=required_by))
-        unread_pages.remove(page)
+        unread.remove(page)
         minutes_left -= page.minutes
         reading[course.pages[page.slug].domain] += page.minutes
         objectives.update(course.pages[page.slug].objectives)
     return chosen
 
 
-def _find_first_unread_requirement(
-    course: CourseFacts, page: PageToRead, unread_pages: list[PageToRead]
+def _find_unread_requirement(
+    course: CourseFacts, page: PageToRead, unread: list[PageToRead]
 ) -> PageToRead:
     """Return the first unread page that a page requires, directly or not; itself without any."""
-    others = [other for other in unread_pages if other is not page]
+    others = [other for other in unread if other is not page]
     requires = course.pages[page.slug].requires
     before = next((other for other in others if other.slug in requires), None)
-    return _find_first_unread_requirement(course, before, others) if before else page
+    return _find_unread_requirement(course, before, others) if before else page
 
 
-def _list_pages_missed_in(
-    course: CourseFacts, learner: LearnerFacts, answer_context: str
-) -> set[str]:
+def _pages_missed_in(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
     """Return the pages with a question missed in the placement test, or in the last mock exam."""
     last_exam = max((a.day for a in learner.first_answers if a.context == "exam"), default=None)
     return {
         course.questions[answer.question].page
         for answer in learner.first_answers
-        if answer.context == answer_context
-        and answer.score < 1
-        and answer.question in course.questions
-        if answer_context != "exam" or answer.day == last_exam
+        if answer.context == context and answer.score < 1 and answer.question in course.questions
+        if context != "exam" or answer.day == last_exam
     }
 
 
@@ -394,13 +370,13 @@ def draw_practice_questions(
     estimate: ScoreEstimate | None,
     count: int,
     seed: str,
-    pages_read_first: Collection[str] = (),
+    pages_first: Collection[str] = (),
 ) -> list[str]:
     """Return `count` questions: about pages just read, then missed or weak, then rare.
 
-    Half are about the pages `pages_read_first`, else those of the last three days. A quarter are missed ones
-    or on the objectives with most to gain, a quarter on those with fewest answers. Only missed ones
-    were seen before. What was read or missed leads; the rest is in random order.
+    Half are about `pages_first`, else the pages of the last three days. A quarter are missed ones or
+    on the objectives with most to gain, a quarter on those with fewest answers. Only missed ones were
+    seen before. What was read or missed leads; the rest is in random order.
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
     questions = {answer.question for answer in learner.first_answers}
@@ -409,16 +385,14 @@ def draw_practice_questions(
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
     since = learner.day - dt.timedelta(days=_JUST_READ)
     recent = {reading.page for reading in learner.readings if reading.day >= since}
-    about_read = sorted(
-        q.id for q in free.values() if q.page in recent or q.page in pages_read_first
-    )
+    about_read = sorted(q.id for q in free.values() if q.page in recent or q.page in pages_first)
     rng.shuffle(about_read)
-    about_read.sort(key=lambda item: free[item].page not in pages_read_first)
+    about_read.sort(key=lambda item: free[item].page not in pages_first)
     picked = dict.fromkeys(about_read[: round(count * read_share)])
     weak = round(count * weak_share)
     missed = sorted(
         (day, item)
-        for item, day in learner.last_miss_day_by_question.items()
+        for item, day in learner.miss_day_by_question.items()
         if day < learner.day and item in course.questions
     )[: (weak + 1) // 2]
     picked |= dict.fromkeys(item for _, item in missed)
@@ -430,9 +404,7 @@ def draw_practice_questions(
 
     gainful = sorted(course.objectives, key=lambda o: -unknown(o))[:_WEAK_OBJECTIVES]
     rng.shuffle(gainful)
-    picked |= _draw_one_of_each_objective_in_turn(
-        course, gainful, weak - len(missed), free.keys() - picked.keys(), rng
-    )
+    picked |= _draw_in_turn(course, gainful, weak - len(missed), free.keys() - picked.keys(), rng)
     counts = collections.Counter(
         o for q in questions if q in course.questions for o in course.questions[q].objectives
     )
@@ -442,13 +414,13 @@ def draw_practice_questions(
     )
     for some in (rare[:_RARE_OBJECTIVES], rare):
         left = free.keys() - picked.keys()
-        picked |= _draw_one_of_each_objective_in_turn(course, some, count - len(picked), left, rng)
+        picked |= _draw_in_turn(course, some, count - len(picked), left, rng)
     rest = [item for item in picked if item not in leading]
     rng.shuffle(rest)
     return leading + rest
 
 
-def _draw_one_of_each_objective_in_turn(
+def _draw_in_turn(
     course: CourseFacts,
     objectives: Sequence[str],
     count: int,

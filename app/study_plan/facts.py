@@ -11,7 +11,7 @@ from app.content.reading_routes import PageFraction
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadingFact:
-    """What was read at a moment in ms: the share of the page and of its essential sections, 0 to 1."""
+    """What was read at a moment: the share of the page and of its essential sections, 0 to 1."""
 
     page: str
     page_share: float
@@ -22,7 +22,7 @@ class ReadingFact:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstAnswerFact:
-    """The first answer to a question: its score 0 to 1, study day, moment in ms."""
+    """The first answer to a question; its score is 0 to 1."""
 
     question: str
     score: float
@@ -33,9 +33,9 @@ class FirstAnswerFact:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardFact:
-    """A started card. `due_day` is FSRS's day; `later_reviews` counts days with a review after the first.
+    """A started card. `due_day` is FSRS's day; `page` is empty if no page of the exam has it.
 
-    `page` is empty for a card that belongs to no page of the exam.
+    `later_reviews` counts days with a review after the first.
     """
 
     card: str
@@ -49,7 +49,7 @@ class CardFact:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MinutesPerActivity:
+class Paces:
     """A learner's minutes for a review, a new card and a question."""
 
     review_minutes: float = 11.25 / 60
@@ -62,23 +62,21 @@ TaskKind = Literal["review", "mock", "read", "practice", "new"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerFacts:
-    """What one learner did until the morning of study day `day`.
+    """What one learner did until the morning of study day `day`, in the order of time.
 
-    `readings` and `first_answers` (first answers only) are in the order of time. `last_miss_day_by_question` maps the
-    questions last answered wrong to the study day of that answer. `due_added_cards` are cards outside of the
-    course's decks that are due and were never reviewed, `unavailable_cards` course cards that can't be
-    started (suspended ones, for instance). `unfinished_in_a_row_by_kind` is that of the list to make.
+    `due_added_cards` were never reviewed. `unavailable_cards` are course cards that can't be started
+    (suspended ones, for instance). `unfinished_by_kind` counts lists in a row before the one to make.
     """
 
     day: dt.date
     readings: Sequence[ReadingFact] = ()
     first_answers: Sequence[FirstAnswerFact] = ()
-    last_miss_day_by_question: Mapping[str, dt.date] = dataclasses.field(default_factory=dict)
+    miss_day_by_question: Mapping[str, dt.date] = dataclasses.field(default_factory=dict)
     started_cards: Sequence[CardFact] = ()
     due_added_cards: Sequence[str] = ()
     unavailable_cards: frozenset[str] = frozenset()
-    minutes_per_activity: MinutesPerActivity = MinutesPerActivity()
-    unfinished_in_a_row_by_kind: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    paces: Paces = Paces()
+    unfinished_by_kind: Mapping[str, int] = dataclasses.field(default_factory=dict)
     last_exam_day: dt.date | None = None
 
 
@@ -87,9 +85,6 @@ def sum_readings_by_page(readings: Iterable[ReadingFact]) -> Mapping[str, PageFr
     parts = collections.defaultdict[str, PageFraction](PageFraction)
     for one in readings:
         before = parts[one.page]
-        share, essential = (
-            before.share + one.page_share,
-            before.essential_share + one.essential_share,
-        )
-        parts[one.page] = PageFraction(min(1.0, share), min(1.0, essential))
+        essential = min(1.0, before.essential_share + one.essential_share)
+        parts[one.page] = PageFraction(min(1.0, before.share + one.page_share), essential)
     return parts

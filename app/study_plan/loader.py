@@ -34,10 +34,7 @@ _log = logging.getLogger("headroom")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """The plan of a study day: the list with its ticks, and this morning's estimate.
-
-    `ready_objectives` are the objectives that were ready once, `questions_answered_today` the questions answered on the day.
-    """
+    """The plan of a study day: the list with what is done of it, and this morning's estimate."""
 
     tasks: tuple[TaskProgress, ...]
     estimate: ScoreEstimate | None
@@ -71,7 +68,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
     A list that is not stored yet is made, but not stored: `ensure_day_list` does that.
     """
-    made = load_stored_list_of_today(ctx) or _build_unsaved_list(ctx, ctx.day)
+    made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, ctx.day)
     if made is None:
         return None
     day_list, course = made.day_list, cached_course_facts(ctx.library)
@@ -82,7 +79,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
         ready_objectives=day_list.ready,
         questions_answered_today=done.answered_questions,
         objective_count=len(course.objectives),
-        read_page_count=len(course.pages.keys() & done.pages_with_essentials_read),
+        read_page_count=len(course.pages.keys() & done.essentials_read),
         page_count=len(course.pages),
         known_card_count=day_list.known_cards,
         started_card_count=day_list.started_cards,
@@ -91,14 +88,10 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
 
 def find_planned_route(ctx: RequestContext) -> Route:
-    """Return the route of the day's list; what it would be if there is none for the present plan."""
+    """Return the route of the day's list, or what it would be for the present plan."""
     learner, day = ctx.learner, ctx.day
-    made = load_stored_list_of_today(ctx) or _build_unsaved_list(ctx, day)
-    if (
-        made
-        and made.day_list.route
-        and made.day_list.made_for == _format_plan_choices(learner, day)
-    ):
+    made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, day)
+    if made and made.day_list.route and made.day_list.made_for == _join_choices(learner, day):
         return made.day_list.route
     course, calendar = cached_course_facts(ctx.library), learner.plan_calendar(day)
     minutes, facts = learner.minutes_if_studying(day), LearnerFacts(day)
@@ -107,19 +100,17 @@ def find_planned_route(ctx: RequestContext) -> Route:
     return choose_route(course, facts, calendar, minutes, learner.page_route)
 
 
-def build_next_day_list(
-    ctx: RequestContext, assumed_readings: Sequence[ReadingFact] = ()
-) -> DayList | None:
+def build_next_day_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) -> DayList | None:
     """Return the list of the next day that may have pages, as what is known now would make it.
 
-    What is `assumed_readings` counts as read, and mock exams until then as sat. None if no such day is left.
+    What is assumed counts as read, and mock exams until then as sat. None if no such day is left.
     """
     day = ctx.learner.plan_calendar(ctx.day).next_reading_day(ctx.day)
-    made = _build_unsaved_list(ctx, day, assumed_readings) if day else None
+    made = _build_unsaved_list(ctx, day, assumed) if day else None
     return made.day_list if made else None
 
 
-def load_stored_list_of_today(ctx: RequestContext) -> store.ListAndEstimate | None:
+def load_stored_day_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the stored list of the study day; None until it is made."""
     newest = _load_newest_list(ctx)
     return newest if newest and newest.day_list.day == ctx.day else None
@@ -127,7 +118,7 @@ def load_stored_list_of_today(ctx: RequestContext) -> store.ListAndEstimate | No
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     """Return the cards on the stored list of the study day; None without one."""
-    if (todays := load_stored_list_of_today(ctx)) is None:
+    if (todays := load_stored_day_list(ctx)) is None:
         return None
     by_kind = {task.kind: task.cards for task in todays.day_list.tasks}
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
@@ -142,18 +133,14 @@ def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskPro
 def _load_newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
     if "newest list" not in ctx.lookup_cache:
-        newest = (
-            store.load_newest_list_until(ctx.db, ctx.learner.id, ctx.day)
-            if ctx.learner.id
-            else None
-        )
+        newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day) if ctx.learner.id else None
         ctx.lookup_cache["newest list"] = newest
     found: store.ListAndEstimate | None = ctx.lookup_cache["newest list"]
     return found
 
 
 def _build_unsaved_list(
-    ctx: RequestContext, day: dt.date, assumed_readings: Sequence[ReadingFact] = ()
+    ctx: RequestContext, day: dt.date, assumed: Sequence[ReadingFact] = ()
 ) -> store.ListAndEstimate | None:
     """Make the list of `day` from what is known now, after the last one or in its place.
 
@@ -164,21 +151,18 @@ def _build_unsaved_list(
         return None
     facts = store.load_learner_facts(db, learner, library, day)
     if day > ctx.day:
-        facts = dataclasses.replace(
-            facts, last_exam_day=day, readings=[*facts.readings, *assumed_readings]
-        )
+        facts = dataclasses.replace(facts, last_exam_day=day, readings=[*facts.readings, *assumed])
     course = cached_course_facts(library)
     if not (facts.readings or facts.first_answers):
         return None
     estimate, ready = estimate_score(course, facts), set[str]()
-    length, made_for = learner.page_route, _format_plan_choices(learner, day)
+    length, made_for = learner.page_route, _join_choices(learner, day)
     if newest is not None:
         last, before, _ = newest
         ready.update(last.ready)
         progress = _load_task_progress(ctx, last) if last.day < day else ()
-        facts = dataclasses.replace(
-            facts, unfinished_in_a_row_by_kind=count_unfinished_in_a_row(last.undone, progress)
-        )
+        unfinished = count_unfinished_in_a_row(last.undone, progress)
+        facts = dataclasses.replace(facts, unfinished_by_kind=unfinished)
         if last.route == "short" and last.made_for == made_for:
             length = "short"  # to change it from day to day would lengthen the way
         has_sat = facts.last_exam_day is not None and facts.last_exam_day >= last.day
@@ -194,9 +178,9 @@ def _build_unsaved_list(
         facts,
         calendar,
         estimate,
-        minutes_of_day=minutes,
-        card_amount=amount,
-        page_length=length,
+        day_minutes=minutes,
+        amount=amount,
+        length=length,
         seed=seed,
     )
     known, begun = count_recalled_cards(db, learner.id), count_started_cards(db, learner.id)
@@ -206,24 +190,22 @@ def _build_unsaved_list(
     return store.ListAndEstimate(day_list, estimate)
 
 
-def _format_plan_choices(learner: LearnerProfile, day: dt.date) -> str:
+def _join_choices(learner: LearnerProfile, day: dt.date) -> str:
     """Return the choices that a list is made for; if they change, it may be made again."""
     return f"{learner.minutes_if_studying(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
-def _make_list_if_to_be_stored(ctx: RequestContext) -> store.ListAndEstimate | None:
+def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
     One on which nothing was begun is made again after a change of the plan or a placement test.
     """
-    if (todays := load_stored_list_of_today(ctx)) is not None:
+    if (todays := load_stored_day_list(ctx)) is not None:
         made = todays.day_list
-        same = made.made_for == _format_plan_choices(ctx.learner, ctx.day)
+        same = made.made_for == _join_choices(ctx.learner, ctx.day)
         if same and todays.has_placement_answers and made.tasks and not made.placement_minutes:
             same = not store.is_placement_finished(ctx.db, ctx.learner, ctx.day)
-        if same or any(
-            task.done_count or task.begun_card_count for task in _load_task_progress(ctx, made)
-        ):
+        if same or any(t.done_count or t.begun_count for t in _load_task_progress(ctx, made)):
             return None
     return _build_unsaved_list(ctx, ctx.day)
 
@@ -234,7 +216,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    if (made := await run_in_threadpool(_make_list_if_to_be_stored, ctx)) is None:
+    if (made := await run_in_threadpool(_make_list_to_store, ctx)) is None:
         return
     exam = cached_course_facts(ctx.library).exam
     try:

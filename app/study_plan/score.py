@@ -26,7 +26,7 @@ from app.study_plan.facts import LearnerFacts
 class ScorePriors:
     """What is assumed of a learner before the first answer, in logits: means and deviations.
 
-    `level_sd_parts` has the parts that are common to all objectives, to a domain, and to one objective.
+    `level_sd_parts` are common to all objectives, to a domain, and to one objective.
     """
 
     level_mean: float = -1.35
@@ -71,10 +71,7 @@ class ObjectiveEstimate:
 
     @property
     def chance_percent(self) -> int | None:
-        """The chance in whole percent for display; None while there are too few answers.
-
-        It is rounded down: 79.6% is not ready, so it must not read as 80%.
-        """
+        """The chance in percent, rounded down to stay below ready; None with too few answers."""
         return int(100 * self.chance + 1e-9) if self.answers >= _FEWEST_ANSWERS else None
 
 
@@ -115,7 +112,7 @@ class ScoreEstimate:
 
 
 def limit_score_drop(new_score: float, earlier_score: float, days_between: int) -> float:
-    """Return the score to show `days_between` after `earlier_score` was: it falls by at most half a point a day.
+    """Return the score to show: it falls by at most half a point a day.
 
     >>> limit_score_drop(30.0, 33.0, 2), limit_score_drop(34.0, 33.0, 2)
     (32.0, 34.0)
@@ -244,10 +241,7 @@ class ScoreModel:
 
     def estimate(self) -> ScoreEstimate:
         """Return the expected score as of the present day."""
-        pages = {
-            slug: self._compute_page_chance_and_weights(page)
-            for slug, page in self._course.pages.items()
-        }
+        pages = {slug: self._compute_page_chance(page) for slug, page in self._course.pages.items()}
         gradient = [0.0] * self._size
         domains, objectives, luck = {}, {}, 0.0
         for domain in self._course.domains:
@@ -284,7 +278,7 @@ class ScoreModel:
             pages={slug: chance for slug, (chance, _) in pages.items()},
         )
 
-    def _compute_page_chance_and_weights(self, page: PageFacts) -> tuple[float, _Terms]:
+    def _compute_page_chance(self, page: PageFacts) -> tuple[float, _Terms]:
         """Return the chance that a page is known, averaged over what is uncertain, and its terms."""
         terms = self._weigh_parameters_of_page(page)
         variance = sum(a * b * self._cov[m][n] for m, a in terms for n, b in terms)

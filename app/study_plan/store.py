@@ -26,7 +26,7 @@ from app.study_plan.facts import (
     CardFact,
     FirstAnswerFact,
     LearnerFacts,
-    MinutesPerActivity,
+    Paces,
     ReadingFact,
     sum_readings_by_page,
 )
@@ -46,25 +46,21 @@ _QUESTION_SECONDS, _TRUST = 72.0, 15  # the usual time counts as much as this ma
 def load_learner_facts(
     db: Session, learner: LearnerProfile, library: Library, day: dt.date
 ) -> LearnerFacts:
-    """Return what the learner did until now. `undone` is left empty."""
+    """Return what the learner did until now, without counts of unfinished tasks."""
     values = {"learner": learner.id}
     answers, missed, seconds = _load_answers_misses_and_pace(db, values, day)
-    cards, added, unavailable = _load_started_added_unavailable_cards(db, values, library, day)
+    cards, added, unavailable = _load_cards_by_use(db, values, library, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
         day=day,
         readings=_load_readings(db, values, learner, library),
         first_answers=answers,
-        last_miss_day_by_question=missed,
+        miss_day_by_question=missed,
         started_cards=cards,
         due_added_cards=added,
         unavailable_cards=unavailable,
-        minutes_per_activity=MinutesPerActivity(
-            review_minutes=review,
-            new_card_minutes=pace.new_card_seconds / 60,
-            question_minutes=seconds / 60,
-        ),
+        paces=Paces(review, pace.new_card_seconds / 60, seconds / 60),
         last_exam_day=_load_day_of_last_exam(db, learner, cached_course_facts(library).exam),
     )
 
@@ -124,7 +120,7 @@ _COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set
 _CARDS = select(*MEMORY.c[_COLUMNS]).where(MEMORY.c.learner_id == _learner)
 
 
-def _load_started_added_unavailable_cards(
+def _load_cards_by_use(
     db: Session, bind_values: dict[str, Any], library: Library, day: dt.date
 ) -> tuple[list[CardFact], list[str], frozenset[str]]:
     """Return the started cards, the added ones that are due, and those that can't be started."""
@@ -187,10 +183,7 @@ _ANSWERED = (
 def load_day_activity(
     db: Session, learner: LearnerProfile, library: Library, day_list: DayList
 ) -> DayActivity:
-    """Return what was done on the day of a list or since, and which pages are read at all.
-
-    Of a list without a mock exam, no sitting is looked for.
-    """
+    """Return what was done on the day of a list or since, and which pages are read at all."""
     values = {"learner": learner.id, "day": day_list.day.isoformat()}
     read = sum_readings_by_page(_load_readings(db, values, learner, library))
     pages = {page.slug for task in day_list.tasks for page in task.pages} | library.topics.keys()
@@ -203,11 +196,9 @@ def load_day_activity(
         finished_cards=frozenset(card for card, is_done in cards if is_done),
         begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages_read=frozenset(p for p in pages if p in left or read[p].is_whole),
-        pages_with_essentials_read=frozenset(
-            p for p in pages if p in left or read[p].covers_essential_sections
-        ),
+        essentials_read={p for p in pages if p in left or read[p].covers_essential_sections},
         answered_questions=frozenset(item for item, _ in answered),
-        questions_only_on_pages=frozenset(item for item, _ in answered if item not in elsewhere),
+        questions_on_pages=frozenset(item for item, _ in answered if item not in elsewhere),
         has_sat_exam=sat is not None and sat >= day_list.day,
     )
 
@@ -230,7 +221,7 @@ class ListAndEstimate(NamedTuple):
     has_placement_answers: bool = False
 
 
-def load_newest_list_until(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:
+def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:
     """Return the list of `day`, or the last one before it; None without any."""
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_NEWEST_LIST, values).first()
@@ -241,18 +232,14 @@ def load_newest_list_until(db: Session, learner_id: int, day: dt.date) -> ListAn
 
 
 def save_day_list(
-    db: Session,
-    learner: LearnerProfile,
-    list_and_estimate: ListAndEstimate,
-    exam: str,
-    now: dt.datetime,
+    db: Session, learner: LearnerProfile, made: ListAndEstimate, exam: str, now: dt.datetime
 ) -> None:
     """Save the list of a study day and the score shown on it.
 
     The first one of the day stays, unless it was made for other choices or before a placement test.
     """
-    new, estimate = list_and_estimate.day_list, list_and_estimate.score_estimate
-    stored = load_newest_list_until(db, learner.id, new.day)
+    new, estimate = made.day_list, made.score_estimate
+    stored = load_newest_list(db, learner.id, new.day)
     if stored is not None and (last := stored.day_list).day == new.day:
         if last.made_for == new.made_for and last.placement_minutes == new.placement_minutes:
             return

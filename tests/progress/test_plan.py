@@ -184,7 +184,7 @@ def test_a_question_that_was_answered_on_its_page_says_so(
     ):
         with subtests.test(words):
             task = Task("practice", 8.0, questions=tuple("abcdefgh"))
-            progress = TaskProgress(task, done, 8, answered_on_pages_count=on_pages)
+            progress = TaskProgress(task, done, 8, on_pages_count=on_pages)
             assert build_task_view(progress, library).detail == words
 
 

@@ -29,7 +29,7 @@ from app.study_plan.facts import (
     CardFact,
     FirstAnswerFact,
     LearnerFacts,
-    MinutesPerActivity,
+    Paces,
     ReadingFact,
     sum_readings_by_page,
 )
@@ -283,7 +283,7 @@ class SimulatedLearner:
             day=self.today,
             readings=self.readings,
             first_answers=self.answers,
-            last_miss_day_by_question=dict(self.missed),
+            miss_day_by_question=dict(self.missed),
             started_cards=[
                 CardFact(
                     name,
@@ -297,8 +297,8 @@ class SimulatedLearner:
                 )
                 for name, card in self.cards.items()
             ],
-            minutes_per_activity=MinutesPerActivity(review, new, question),
-            unfinished_in_a_row_by_kind=undone,
+            paces=Paces(review, new, question),
+            unfinished_by_kind=undone,
             last_exam_day=self.last_sat,
         )
 
@@ -366,9 +366,9 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
             facts,
             calendar,
             estimate,
-            minutes_of_day=way.minutes,
-            card_amount=way.amount,
-            page_length=length,
+            day_minutes=way.minutes,
+            amount=way.amount,
+            length=length,
             seed=learner.name,
         )
         undone = follow(learner, made, day, way.done)

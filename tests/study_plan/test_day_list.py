@@ -53,7 +53,7 @@ def a_list(
     minutes: float = 30,
 ) -> DayList:
     estimate = estimate_score(course, learner)
-    return make_day_list(course, learner, calendar, estimate, minutes_of_day=minutes, seed="rosa")
+    return make_day_list(course, learner, calendar, estimate, day_minutes=minutes, seed="rosa")
 
 
 def task_of(made: DayList, kind: str) -> Task:
@@ -134,7 +134,7 @@ def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseF
     items = list(course.questions)[:15]
     answers = [FirstAnswerFact(q, 0.0, DAY, n, "placement") for n, q in enumerate(items)]
     missed = dict.fromkeys(items, DAY - dt.timedelta(days=1))
-    learner = LearnerFacts(DAY, first_answers=answers, last_miss_day_by_question=missed)
+    learner = LearnerFacts(DAY, first_answers=answers, miss_day_by_question=missed)
 
     made = a_list(course, learner, minutes=60)
     listed = {page.slug for page in pages_on(made)}
@@ -143,7 +143,7 @@ def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseF
     assert {course.questions[q].page for q in asked[:half]} <= listed
     assert asked[half] in missed
 
-    first = dataclasses.replace(learner, unfinished_in_a_row_by_kind={"practice": 1})
+    first = dataclasses.replace(learner, unfinished_by_kind={"practice": 1})
     made = a_list(course, first, minutes=60)
     assert next(task.kind for task in made.tasks) == "practice"
     assert asked != task_of(made, "practice").questions
@@ -198,9 +198,7 @@ def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: Cou
     week = PlanCalendar(DAY, soon, plan_mock_exam_days(DAY, soon))
 
     def routes(calendar: PlanCalendar, length: PageLength, minutes: float) -> set[bool]:
-        made = make_day_list(
-            course, learner, calendar, None, minutes_of_day=minutes, page_length=length
-        )
+        made = make_day_list(course, learner, calendar, None, day_minutes=minutes, length=length)
         return {page.short for page in pages_on(made)}
 
     assert routes(week, "auto", 30) == {True}
@@ -237,7 +235,7 @@ def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: Cour
 def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
     pages = PageToRead("a", 3, "weak", short=True), PageToRead("b", 7, "weak")
     ticked = count_done_of_tasks(
-        [Task("read", 10, pages=pages)], DayActivity(pages_with_essentials_read={"a", "b"})
+        [Task("read", 10, pages=pages)], DayActivity(essentials_read={"a", "b"})
     )[0]
 
     assert ticked.done_count == 1
@@ -253,9 +251,7 @@ def test_on_the_eve_of_the_exam_no_page_is_listed(course: CourseFacts) -> None:
 
 
 def test_what_was_left_undone_longest_comes_first(course: CourseFacts) -> None:
-    learner = dataclasses.replace(
-        a_learner(course), unfinished_in_a_row_by_kind={"new": 3, "practice": 1}
-    )
+    learner = dataclasses.replace(a_learner(course), unfinished_by_kind={"new": 3, "practice": 1})
 
     assert [task.kind for task in a_list(course, learner).tasks] == ["new", "practice", "read"]
 
@@ -358,7 +354,7 @@ def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
     learner = a_learner(course)
     missed = learner.first_answers[0].question
     yesterday = DAY - dt.timedelta(days=1)
-    learner = dataclasses.replace(learner, last_miss_day_by_question={missed: yesterday})
+    learner = dataclasses.replace(learner, miss_day_by_question={missed: yesterday})
 
     practice = task_of(a_list(course, learner, minutes=60), "practice")
 
