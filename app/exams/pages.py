@@ -96,8 +96,8 @@ from app.quiz.store import (
     load_question_in_revision,
     save_run_once,
 )
-from app.spaced_repetition.added_cards import load_added_cards
-from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
+from app.spaced_repetition.added_cards import load_added_card_records
+from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
 
@@ -481,8 +481,8 @@ def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[
 
 def _numbers_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> list[int]:
     """Return the numbers of the missed and open questions that are among the learner's cards."""
-    number_by_card = {question_card_id(m.item): m.number for m in paper if m.score < 1}
-    added = load_added_cards(ctx.db, ctx.learner.id, [*number_by_card]).values()
+    number_by_card = {build_question_card_id(m.item): m.number for m in paper if m.score < 1}
+    added = load_added_card_records(ctx.db, ctx.learner.id, [*number_by_card]).values()
     return sorted(
         number_by_card[a.card]
         for a in added

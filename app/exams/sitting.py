@@ -39,7 +39,7 @@ from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 from app.spaced_repetition.added_cards import CardToAdd
-from app.spaced_repetition.card_ids import is_usable_as_card, question_card_id
+from app.spaced_repetition.card_ids import build_question_card_id, is_usable_as_card
 from app.web.formatting import format_time_of_day
 
 
@@ -137,7 +137,7 @@ def _cards_of_missed_questions(
     slots = [slot for slot in sitting.slots if slot.number <= last_reached]
     missed = [slot for slot in slots if slot.number not in right_numbers]
     return [
-        CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
+        CardToAdd(build_question_card_id(slot.item), question.topic, slot.seed)
         for slot in missed
         if (question := library.questions.get(slot.item)) and is_usable_as_card(question)
     ]

@@ -519,7 +519,7 @@ def show_glossary(
         terms=sort_glossary_entries(ctx.library),
         choosing=choosing,
         cards={
-            parse_card_id(card).name
+            parse_card_id(card).source_id
             for card in list_undeclined_cards_of_kind(ctx.db, ctx.learner.id, TERM)
         },
     )

@@ -58,7 +58,7 @@ class StudyHistory:
     @property
     def answers_and_reviews_by_day(self) -> dict[str, int]:
         """Answers and reviews by ISO date."""
-        return {day: sums.answers_and_reviews for day, sums in self.totals_by_day.items()}
+        return {day: sums.count_of_answers_and_reviews for day, sums in self.totals_by_day.items()}
 
 
 _DAY = TABLES["study_day"]

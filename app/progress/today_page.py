@@ -197,7 +197,7 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
     if plan is None or not plan.is_done:
         return 0
     remaining = load_todays_queue(ctx, load_cards_on_day_list(ctx)).cards_left
-    return 0 if remaining.due or remaining.new else remaining.waiting
+    return 0 if remaining.due_now or remaining.new_cards else remaining.waiting_for_step
 
 
 def _find_running_exam(ctx: RequestContext) -> RunningExam | None:

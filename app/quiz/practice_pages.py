@@ -55,8 +55,8 @@ from app.quiz.selection import (
     load_questions_on_day_list,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
-from app.spaced_repetition.added_cards import load_added_cards
-from app.spaced_repetition.card_ids import question_card_id
+from app.spaced_repetition.added_cards import load_added_card_records
+from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task
 from app.study_plan.facts import ReadingFact
 from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_day_list, load_study_plan
@@ -339,8 +339,8 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         for place, item in enumerate(state.questions, 1)
     ]
     right = [item for item, score in scores.items() if score >= 1]
-    missed = [question_card_id(item) for item in scores if item not in right]
-    added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
+    missed = [build_question_card_id(item) for item in scores if item not in right]
+    added = load_added_card_records(ctx.db, ctx.learner.id, missed).values()
     plan = load_study_plan(ctx)
     # Of an unfinished test the plan knows nothing yet; later, the plan has moved on.
     is_new = (

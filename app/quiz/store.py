@@ -20,7 +20,7 @@ from app.questions.model import Question
 from app.questions.question_type import GradeResult, SubmittedFields
 from app.quiz.selection import PastAttempts
 from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questions_for_tomorrow
-from app.spaced_repetition.card_ids import question_card_id
+from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_form_token
 
 QUESTION = TypeAdapter(Question)
@@ -162,7 +162,7 @@ def save_attempt_once(
     save_revision_once(db, attempt.question, now)
     if attempt.becomes_card:
         item = attempt.question
-        card = CardToAdd(question_card_id(item.id), item.topic, attempt.seed)
+        card = CardToAdd(build_question_card_id(item.id), item.topic, attempt.seed)
         schedule_missed_questions_for_tomorrow(db, learner_id, [card], day, now)
     return number
 

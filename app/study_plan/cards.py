@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from app.accounts.learner import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
-from app.spaced_repetition.scheduler import retrievability_after
+from app.spaced_repetition.scheduler import compute_retrievability_after
 from app.study_plan.facts import CardFact, LearnerFacts
 
 _REVIEW_SHARE = 0.4  # of a day's minutes, at most
@@ -48,7 +48,7 @@ def choose_cards_to_review(
     in_last_days = calendar.exam_day and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days))
 
     def recall_on(at: dt.date, card: CardFact) -> float:
-        return retrievability_after((at - card.last_day).days, card.stability)
+        return compute_retrievability_after((at - card.last_day).days, card.stability)
 
     due = [
         card

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from app.content.course_facts import CourseFacts, PageFacts
-from app.spaced_repetition.scheduler import retrievability_after
+from app.spaced_repetition.scheduler import compute_retrievability_after
 from app.study_plan.facts import LearnerFacts
 
 
@@ -234,7 +234,7 @@ class ScoreModel:
         total, today = 0.0, self._day
         for card in (self._cards[name] for name in page.cards if name in self._cards):
             if card.last_day < today:
-                total += retrievability_after((today - card.last_day).days, card.stability)
+                total += compute_retrievability_after((today - card.last_day).days, card.stability)
             elif card.first_day < today:
                 total += _REVIEWED
         return total / len(page.cards) if total else 0.0

@@ -15,7 +15,7 @@ from app.content.library import Library
 from app.content.reading_routes import map_sections_to_page_fractions
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
-from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import load_seconds_per_card
 from app.spaced_repetition.review_log import count_review_days_by_card
@@ -128,11 +128,11 @@ def _load_cards_by_use(
     cards, added, unavailable = [], [], set()
     for row in db.connection().execute(_CARDS.order_by(MEMORY.c.card), bind_values):
         of_course = row.card in library.cards
-        if row.suspended or not (of_course or is_added_card(row.card)):
+        if row.suspended or not (of_course or is_added_card_id(row.card)):
             unavailable.add(row.card)
         elif not row.last_day or not row.stability:
             unavailable.add(row.card)
-            if is_added_card(row.card) and row.due_day <= day.isoformat():
+            if is_added_card_id(row.card) and row.due_day <= day.isoformat():
                 added.append(row.card)
         else:
             # A day that was set by hand is respected: nothing moves it forward.

@@ -23,7 +23,7 @@ from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,
     apply_review,
-    retrievability_on_day,
+    compute_retrievability_on_day,
 )
 from app.web.visitor import hash_session_key
 from tests.spaced_repetition.rebuilding import rebuild_days
@@ -111,7 +111,7 @@ def reviewed(card: Flashcard, grade: ReviewEvent, before: CardState | None, numb
         "token": f"{card.id}.{number}.{grade.rated_at.timestamp()}",
         "card": card.id,
         "rating": grade.rating,
-        "recall": retrievability_on_day(before, grade.day) if before and steady else None,
+        "recall": compute_retrievability_on_day(before, grade.day) if before and steady else None,
         "milliseconds": 8000,
         "study_day": grade.day.isoformat(),
         "at": to_milliseconds(grade.rated_at),

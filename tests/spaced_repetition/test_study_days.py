@@ -61,10 +61,10 @@ class Life:
             self.grade(*self.last)
 
     def undo(self) -> None:
-        last = review_log.find_last_undoable_row(self.db, self.id)
+        last = review_log.find_last_row_if_undoable(self.db, self.id)
         if last:
-            review_log.undo_log_row(self.db, self.id, last.id, self.now, self.now.date())
-            review_log.undo_log_row(self.db, self.id, last.id, self.now, self.now.date())
+            review_log.undo_log_row_if_last(self.db, self.id, last.id, self.now, self.now.date())
+            review_log.undo_log_row_if_last(self.db, self.id, last.id, self.now, self.now.date())
 
     def answer(self, token: str = "") -> None:
         question = next(iter(self.library.questions.values()))
