@@ -72,7 +72,7 @@ from app.exams.sitting import (
     start_sitting,
 )
 from app.exams.store import AnswerChange, DrawnSitting, SavedAnswer, SittingState
-from app.lessons.store import load_sections_read_by_topic
+from app.lessons.store import load_anchors_read_by_topic
 from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.grading import grade_unanswered
@@ -88,21 +88,21 @@ from app.quiz.next_steps import sort_in_course_order
 from app.quiz.question_page import (
     AnswerFeedback,
     NextLinks,
-    attach_card_of_question,
+    add_missed_card_to_feedback,
     build_feedback,
-    questions_excluded_from_practice,
+    list_questions_excluded_from_practice,
     refuse_if_excluded_from_practice,
 )
 from app.quiz.store import (
     NewPracticeRun,
     RecordedAttempt,
-    load_exact_revision,
-    load_past_attempts,
-    save_new_run,
+    load_past_attempts_by_question,
+    load_question_in_revision,
+    save_run_once,
 )
-from app.spaced_repetition.added_cards import load_added_cards
-from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
-from app.study_plan.loader import build_next_list
+from app.spaced_repetition.added_cards import load_added_card_records
+from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
+from app.study_plan.loader import build_next_day_list
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
 
@@ -160,8 +160,8 @@ def _count_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Coun
 
 
 def _list_missed_questions(ctx: RequestContext, questions: Iterable[Question]) -> list[Question]:
-    attempts = load_past_attempts(ctx.db, ctx.learner.id)
-    return [q for q in questions if q.id in attempts and attempts[q.id].missed]
+    attempts = load_past_attempts_by_question(ctx.db, ctx.learner.id)
+    return [q for q in questions if q.id in attempts and attempts[q.id].was_last_missed]
 
 
 def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> PastSitting:
@@ -375,7 +375,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
     excerpts = {
         slot.number: excerpt_for_title(
             draw_variant(
-                load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+                load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
             ).stem
         )
         for slot in state.slots
@@ -463,12 +463,12 @@ def _find_page_to_read_next(
     If it has none of them, the one with the lowest share right, unread ones first.
     """
     library, scores = ctx.library, score_missed_pages(ctx.library, _in_learning_order(ctx, paper))
-    coming = build_next_list(ctx)
+    coming = build_next_day_list(ctx)
     for page in (page for task in (coming.tasks if coming else ()) for page in task.pages):
         if (page.required_by or page.slug) in scores and page.slug in library.topics:
             topic = library.topics[page.slug]
             return PageToReadNext(topic, page.short, scores.get(page.slug))
-    anchors = load_sections_read_by_topic(ctx.db, ctx.learner.id)
+    anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     read = {s for s in scores if has_essentials_read(library.topics[s], anchors.get(s, ()))}
     slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")
     return PageToReadNext(library.topics[slug], False, scores[slug]) if slug else None
@@ -490,13 +490,13 @@ def practice_questions_of_exam(
         raise ConflictError("None of these questions can be practiced now.")
     token = f"{form.token or new_submission_token()}.{form.pick}"
     run = NewPracticeRun(token, "exam", str(state.id), items)
-    run_id = save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
+    run_id = save_run_once(ctx.db, ctx.learner.id, run, ctx.now)
     return RedirectResponse(f"/quiz/runs/{run_id}", 303)
 
 
 def _practicable_items(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[str]:
     """Return the questions that practice can ask, in learning order."""
-    excluded = questions_excluded_from_practice(ctx)
+    excluded = list_questions_excluded_from_practice(ctx)
     items = sort_in_course_order(ctx.library, [row.item for row in rows])
     return [item for item in items if item not in excluded]
 
@@ -513,8 +513,8 @@ def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[
 
 def _numbers_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> list[int]:
     """Return the numbers of the missed and open questions that are among the learner's cards."""
-    number_by_card = {question_card_id(m.item): m.number for m in paper if m.score < 1}
-    added = load_added_cards(ctx.db, ctx.learner.id, [*number_by_card]).values()
+    number_by_card = {build_question_card_id(m.item): m.number for m in paper if m.score < 1}
+    added = load_added_card_records(ctx.db, ctx.learner.id, [*number_by_card]).values()
     return sorted(
         number_by_card[a.card]
         for a in added
@@ -569,7 +569,7 @@ def _build_answer_change(
     ctx: RequestContext, slot: PaperItem, form: ExamAnswerForm
 ) -> AnswerChange:
     variant = draw_variant(
-        load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+        load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
     )
     return AnswerChange(
         number=slot.number,
@@ -615,7 +615,7 @@ def _open_exam_question(
     unreadable: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
         variant=draw_variant(
-            load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+            load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
         ),
         token="",
         context="exam",
@@ -660,7 +660,7 @@ def _render_solution(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
     refuse_if_excluded_from_practice(
-        ctx, load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision)
+        ctx, load_question_in_revision(ctx.db, ctx.library, slot.item, slot.revision)
     )
     paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
     to_repeat = build_score_report(list(paper.values())).questions_to_repeat
@@ -668,7 +668,7 @@ def _render_solution(
     index = numbers.index(slot.number) if slot.number in numbers else -1
     return ctx.page(
         "exams/solution.html",
-        outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
+        outcome=add_missed_card_to_feedback(ctx, _answer_feedback(ctx, sitting, slot)),
         reported=reported,
         sitting=sitting,
         number=slot.number,
@@ -685,7 +685,9 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
     item_score = store.load_item_scores(ctx.db, sitting).get(slot.item)
     saved = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded_slot = slot_in_graded_revision(slot, item_score)
-    question = load_exact_revision(ctx.db, ctx.library, graded_slot.item, graded_slot.revision)
+    question = load_question_in_revision(
+        ctx.db, ctx.library, graded_slot.item, graded_slot.revision
+    )
     answer = RecordedAttempt(
         item_score.attempt_id if item_score else 0,
         slot.item,
@@ -698,10 +700,10 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
         "exam",
         None,
         0,
-        regraded=item_score is not None and item_score.score_before_regrade is not None,
+        was_regraded=item_score is not None and item_score.score_before_regrade is not None,
     )
     url = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
-    links = NextLinks(here=url, token=new_submission_token())
+    links = NextLinks(feedback_url=url, form_token=new_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, links)
     if item_score is None:
         verdict = grade_unanswered(outcome.variant)

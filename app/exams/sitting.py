@@ -39,7 +39,7 @@ from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 from app.spaced_repetition.added_cards import CardToAdd
-from app.spaced_repetition.card_ids import is_usable_as_card, question_card_id
+from app.spaced_repetition.card_ids import build_question_card_id, is_usable_as_card
 from app.web.formatting import format_time_of_day
 
 
@@ -88,7 +88,7 @@ def start_sitting(
     # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them
     # in item order, so that two learners starting at once cannot deadlock.
     for slot in sorted(sitting.paper.slots, key=lambda s: s.item):
-        quiz_store.store_revision(db, library.questions[slot.item], now)
+        quiz_store.save_revision_once(db, library.questions[slot.item], now)
     started = dataclasses.replace(sitting, token=f"{learner_id}-{sitting.token}")
     return store.insert_sitting(db, learner_id, started, now)
 
@@ -111,7 +111,7 @@ def close_sitting(
         answers = store.load_answers(db, sitting.id)
         graded = [
             _grade_slot(
-                quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
+                quiz_store.load_question_in_revision(db, library, slot.item, slot.revision),
                 slot,
                 answers[slot.number],
             )
@@ -137,7 +137,7 @@ def _cards_of_missed_questions(
     slots = [slot for slot in sitting.slots if slot.number <= last_reached]
     missed = [slot for slot in slots if slot.number not in right_numbers]
     return [
-        CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
+        CardToAdd(build_question_card_id(slot.item), question.topic, slot.seed)
         for slot in missed
         if (question := library.questions.get(slot.item)) and is_usable_as_card(question)
     ]
@@ -151,7 +151,7 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
     for slot in sitting.slots:
         item_score = item_scores.get(slot.item)
         graded_slot = slot_in_graded_revision(slot, item_score)
-        question = quiz_store.load_exact_revision(
+        question = quiz_store.load_question_in_revision(
             db, library, graded_slot.item, graded_slot.revision
         )
         saved = answers.get(slot.number) or SavedAnswer(slot.number, {})
@@ -217,7 +217,7 @@ def find_unreadable_answers(
     """Return the answers so far that cannot be parsed, with the reason, by number."""
     unreadable = {
         slot.number: _unreadable_response(
-            quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
+            quiz_store.load_question_in_revision(db, library, slot.item, slot.revision),
             slot,
             answers[slot.number],
         )

@@ -77,10 +77,10 @@ def test_after_todays_list_no_other_page_comes_next(library: Library):
     left = find_next_page(library, todays, {}, "full", left_page=second)
     unlisted = find_next_page(library, None, {second: read[second]}, "short")
 
-    assert listed.address == f"/concepts/{second}?route=short"
+    assert listed.url == f"/concepts/{second}?route=short"
     for one in (after, left):
-        assert (one.topic, one.is_listed, one.address) == (None, True, "/")
-    assert (unlisted.address, unlisted.is_listed) == (f"/concepts/{first}?route=short", False)
+        assert (one.topic, one.is_on_day_list, one.url) == (None, True, "/")
+    assert (unlisted.url, unlisted.is_on_day_list) == (f"/concepts/{first}?route=short", False)
 
 
 def test_the_rest_of_a_page_on_the_list_comes_next_though_its_essentials_are_read(shipped: Library):
@@ -98,8 +98,8 @@ def test_the_rest_of_a_page_on_the_list_comes_next_though_its_essentials_are_rea
     begins_with = find_next_page(shipped, todays, essentials, "full")
     after = find_next_page(shipped, todays, essentials, "full", left_page=first.slug)
 
-    assert begins_with.address == f"/concepts/{first.slug}"
-    assert after.address == f"/concepts/{second.slug}"
+    assert begins_with.url == f"/concepts/{first.slug}"
+    assert after.url == f"/concepts/{second.slug}"
 
 
 def test_the_last_page_of_the_list_says_so(rosa: TestClient, session: Session):

@@ -166,9 +166,9 @@ def test_a_task_begun_says_what_is_left_of_it(library: Library):
     review = TaskProgress(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
 
     view = build_task_view(read, library)
-    assert (view.title, view.minutes, len(view.names)) == ("Read 2\xa0pages", 9, 2)
+    assert (view.title, view.minutes, len(view.course_titles)) == ("Read 2\xa0pages", 9, 2)
     view = build_task_view(review, library)
-    assert view.title == view.button == "Review 14\xa0cards"
+    assert view.title == view.button_text == "Review 14\xa0cards"
     assert (view.detail, view.minutes) == ("3 of 17 done", 14)
 
 

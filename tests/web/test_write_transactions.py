@@ -15,7 +15,7 @@ from app.clock import to_milliseconds
 from app.database.engine import WRITING
 from app.database.tables import Learner, LearnerSession, Review, Sitting
 from app.exams.store import load_items_seen_anywhere
-from app.quiz.store import load_past_attempts
+from app.quiz.store import load_past_attempts_by_question
 from app.study_plan.loader import load_cards_on_day_list
 from app.web import render
 from tests.conftest import Clock
@@ -152,7 +152,12 @@ def test_nothing_is_written_for_a_topic_that_there_is_not(
 def test_the_questions_of_a_run_are_chosen_before(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(monkeypatch, turns, "app.quiz.store.load_past_attempts", load_past_attempts)
+    looked = watch(
+        monkeypatch,
+        turns,
+        "app.quiz.store.load_past_attempts_by_question",
+        load_past_attempts_by_question,
+    )
 
     rosa.post("/quiz/runs", data={"pick": "mixed", "count": "3"})
 
