@@ -23,8 +23,9 @@ from app.content.course_facts import (
     unmet_exam_only_questions,
 )
 from app.content.library import Library
-from app.content.reading_routes import ESSENTIAL_SHARE
+from app.content.reading_routes import ESSENTIAL_SHARE, has_essentials_read
 from app.errors import ConflictError, NotFoundError
+from app.lessons.store import load_anchors_read_by_topic
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import (
@@ -356,6 +357,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         if counts or coming:
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
             pages = _list_first_pages(tasks, ctx.library)
+    named = {page.slug for page in pages}
     return ctx.page(
         "quiz/result.html",
         plan=plan,
@@ -370,6 +372,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         days_to_list=(coming.day - ctx.day).days if coming else 0,
         day_of_list=coming.day if coming else ctx.day,
         pages=pages,
+        later_pages=len(_find_unread_pages_missed(ctx, scores) - named) if pages else 0,
         no_longer_missed=store.count_missed_before_run(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.is_suspended_or_declined for card in added),
         token=new_submission_token(),
@@ -389,6 +392,17 @@ def _list_assumed_readings(plan: StudyPlan, ctx: RequestContext) -> list[Reading
 def _list_first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
     """Return the first pages of a list, at most three."""
     return [page for task in tasks for page in task.pages if page.slug in library.topics][:3]
+
+
+def _find_unread_pages_missed(ctx: RequestContext, scores: Mapping[str, float]) -> set[str]:
+    """Return the pages of the exam with a missed question whose essentials aren't read."""
+    anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+    missed = {ctx.library.questions[item].topic for item, score in scores.items() if score < 1}
+    return {
+        slug
+        for slug in missed & cached_course_facts(ctx.library).pages.keys()
+        if not has_essentials_read(ctx.library.topics[slug], anchors.get(slug, ()))
+    }
 
 
 def _list_scores_by_question(run: PracticeRunState) -> dict[str, float]:
