@@ -156,10 +156,6 @@ class RouteReadingProgress:
     section_count: int
     read_section_count: int
 
-    @property
-    def is_finished(self) -> bool:
-        return self.read_section_count >= self.section_count
-
 
 def measure_progress_if_on_route(
     topic: Topic, route: Route, read_anchors: Collection[str]

@@ -14,7 +14,7 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.database.engine import WRITING
 from app.database.tables import Learner, LearnerSession, Review, Sitting
-from app.exams.store import load_items_seen_anywhere
+from app.exams.store import load_questions_seen
 from app.quiz.store import load_past_attempts_by_question
 from app.study_plan.loader import load_cards_on_day_list
 from app.web import render
@@ -168,9 +168,7 @@ def test_the_questions_of_a_run_are_chosen_before(
 def test_a_paper_is_drawn_before_its_clock_starts(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(
-        monkeypatch, turns, "app.exams.store.load_items_seen_anywhere", load_items_seen_anywhere
-    )
+    looked = watch(monkeypatch, turns, "app.exams.store.load_questions_seen", load_questions_seen)
 
     begin(rosa)
 
@@ -197,9 +195,9 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
             times = {"started_at": now, "deadline_at": now + 60_000}
             db.add(Sitting(**mine, **times, seed=1, paper="[]"))
             db.commit()
-        return load_items_seen_anywhere(*given)
+        return load_questions_seen(*given)
 
-    monkeypatch.setattr("app.exams.store.load_items_seen_anywhere", while_drawing)
+    monkeypatch.setattr("app.exams.store.load_questions_seen", while_drawing)
     monkeypatch.setattr("app.database.engine.BUSY", 100)
 
     sitting = begin(rosa)
