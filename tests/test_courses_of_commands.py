@@ -15,7 +15,7 @@ from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary, load_library
 from app.database.engine import WRITING, make_engine
 from app.database.tables import Attempt, Learner, Regrade
-from app.quiz.store import store_revision
+from app.quiz.store import save_revision_once
 from tests.conftest import FIRST_AID, two_courses
 
 
@@ -129,7 +129,7 @@ def test_only_the_answers_of_a_course_are_graded_again(
     engine = make_engine(database)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        store_revision(db, question, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
+        save_revision_once(db, question, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
         for course in ("aid", "sizing"):
             who = Learner(key=course, course=course, created_at=1)
             db.add(who)

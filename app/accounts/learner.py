@@ -48,13 +48,13 @@ class PlanCalendar:
         days = (day + n * _DAY for n in range(1, self.days_left(day)))
         return sum(date.weekday() not in self.weekdays_off for date in days)
 
-    def next_reading_day(self, day: dt.date) -> dt.date | None:
-        """Return the next day whose list may have pages; None if there is none before the exam.
+    def reading_days_after(self, day: dt.date) -> tuple[dt.date, ...]:
+        """Return the days after `day` and before the exam whose lists may have pages.
 
         Days off, days of a mock exam and the eve of the exam have none.
         """
         days = (day + n * _DAY for n in range(1, self.days_left(day) - 1))
-        return next((d for d in days if not self.is_off(d) and d not in self.mock_exam_days), None)
+        return tuple(d for d in days if not self.is_off(d) and d not in self.mock_exam_days)
 
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day. The exam day is never off."""

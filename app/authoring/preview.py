@@ -98,18 +98,18 @@ def grade_without_recording(
         topic=question.topic,
         revision=question.revision,
         seed=question_form.variant.seed,
-        raw=submission.raw,
+        raw_response=submission.raw,
         score=result.score,
         certainty=question_form.certainty or None,
         context=question_form.context,
-        run=None,
-        hints=question_form.shown_hint_count,
+        run_id=None,
+        hint_count=question_form.shown_hint_count,
     )
-    links = NextLinks(question_form.back_url, token=question_form.token)
+    links = NextLinks(question_form.back_url, form_token=question_form.token)
     feedback = build_feedback(
         db, library, attempt, links, GradedVariant(question_form.variant, result)
     )
     next_url = build_author_url(question)
     if question_form.context != "page":  # the page adds its own query string
         next_url += f"?seed={question_form.variant.seed + 1}"
-    return dataclasses.replace(feedback, again=next_url)
+    return dataclasses.replace(feedback, retry_url=next_url)

@@ -27,7 +27,7 @@ from app.questions.grading import (
     pair_seen_and_current_variants,
 )
 from app.questions.model import Question, combination_index
-from app.quiz.store import load_stored_question, store_revision
+from app.quiz.store import load_question_if_stored, save_revision_once
 
 _SCORE_TOLERANCE = 1e-9
 
@@ -167,7 +167,7 @@ def confirm_regrade(
     rows = [row for row in regrading.new_scores if row.answer.learner_id in locked_learners]
     learners = store.add_regrades_returning_learners(db, rows, now)
     if learners:
-        store_revision(db, regrading.question, now)
+        save_revision_once(db, regrading.question, now)
         for learner in sorted(set(learners)):
             increment_change_counter(db, learner)
         subject = f"{len(learners)} of {regrading.question.id}"[:120]
@@ -233,6 +233,6 @@ def _count_regrade_impact(rows: Sequence[NewScore]) -> RegradeImpact:
 
 def _load_wording_or_none(db: Session, item: str, revision: str) -> Question | None:
     try:
-        return load_stored_question(db, item, revision)
+        return load_question_if_stored(db, item, revision)
     except ValueError:  # stored in the format of an older version
         return None

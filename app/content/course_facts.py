@@ -185,7 +185,7 @@ class DomainFacts:
 class CourseFacts:
     """The course as the plan sees it. Pages are in course order, without those beyond the exam.
 
-    `exam` is the slug of the main mock exam and `exam_minutes` its time; empty and 0 without one.
+    `exam` is the slug of the main mock exam and `compute_exam_minutes` its time; empty and 0 without one.
     `notes` maps a card to what it shares with its reverse.
     """
 

@@ -504,10 +504,10 @@ class StudyDay(_LearnersRow, table=True):
 class ScorePredictionRow(_LearnersRow, table=True):
     """The exam score predicted for a learner on a study day.
 
-    Only the first of a day is saved, to compare it with later results. `expected`,
-    `low` and `high` are correct answers out of `questions`. `chance` is the probability
-    of reaching `target` (percent); both are None without a target. `rule` names the
-    computation.
+    Only one of a day is saved, to compare it with later results: that of the morning, or the one
+    after a placement test. `expected`, `low` and `high` are correct answers out of `questions`.
+    `chance` is the probability of reaching `target` (percent); both are None without a target.
+    `rule` names the computation.
     """
 
     __tablename__ = "prediction"

@@ -12,7 +12,7 @@ Raw = Mapping[str, Sequence[str]]
 class AnswerState:
     """A question as a form holds it: the response, the flag, the options struck out."""
 
-    raw: Raw = dataclasses.field(default_factory=dict)
+    raw_response: Raw = dataclasses.field(default_factory=dict)
     flagged: bool = False
     struck_options: tuple[str, ...] = ()
 
@@ -50,19 +50,19 @@ def merge_answers(
     submitted: AnswerState,
     *,
     form_is_newer: bool,
-    independent_fields: bool,
+    merge_each_field: bool,
 ) -> MergedAnswer:
     """Apply to `saved` what differs between a form as `displayed` and as `submitted`.
 
     If the answer was also changed in between, the form's answer counts only if `form_is_newer`.
-    With `independent_fields`, each field of a response is merged on its own.
+    With `merge_each_field`, each field of a response is merged on its own.
     """
-    names = {*saved.raw, *displayed.raw, *submitted.raw}
+    names = {*saved.raw_response, *displayed.raw_response, *submitted.raw_response}
     raw: dict[str, Sequence[str]] = {}
     replaced = refused = False
-    for group in [{name} for name in sorted(names)] if independent_fields else [names]:
+    for group in [{name} for name in sorted(names)] if merge_each_field else [names]:
         saved_fields, displayed_fields, submitted_fields = (
-            _entered_fields(s.raw, group) for s in (saved, displayed, submitted)
+            _entered_fields(s.raw_response, group) for s in (saved, displayed, submitted)
         )
         is_changed_in_form = not _are_same_responses(submitted_fields, displayed_fields)
         conflict = (
@@ -73,21 +73,23 @@ def merge_answers(
         replaced |= conflict and form_is_newer
         refused |= conflict and not form_is_newer
         source = submitted if is_changed_in_form and (form_is_newer or not conflict) else saved
-        raw |= {name: source.raw[name] for name in group if name in source.raw}
+        raw |= {name: source.raw_response[name] for name in group if name in source.raw_response}
     state = AnswerState(
         raw,
         submitted.flagged if submitted.flagged != displayed.flagged else saved.flagged,
-        _merged_strikes(saved.struck_options, displayed.struck_options, submitted.struck_options),
+        _merge_struck_options(
+            saved.struck_options, displayed.struck_options, submitted.struck_options
+        ),
     )
     changed = not _are_same_responses(
-        _entered_fields(raw, raw), _entered_fields(saved.raw, saved.raw)
+        _entered_fields(raw, raw), _entered_fields(saved.raw_response, saved.raw_response)
     )
     return MergedAnswer(
         state, changed, replaced, refused, form_is_stale=not _are_same_states(state, submitted)
     )
 
 
-def is_entered(raw: Raw) -> bool:
+def is_response_entered(raw: Raw) -> bool:
     """Return whether a response holds anything; a unit without a value does not count."""
     return bool(_entered_fields(raw, raw))
 
@@ -107,7 +109,7 @@ def _are_same_responses(one: dict[str, list[str]], other: dict[str, list[str]]) 
     return {**one, "unit": []} == {**other, "unit": []}
 
 
-def _merged_strikes(
+def _merge_struck_options(
     saved: Sequence[str], shown: Sequence[str], sent: Sequence[str]
 ) -> tuple[str, ...]:
     keys = dict.fromkeys([*saved, *sent])
@@ -116,7 +118,8 @@ def _merged_strikes(
 
 def _are_same_states(one: AnswerState, other: AnswerState) -> bool:
     same_responses = _are_same_responses(
-        _entered_fields(one.raw, one.raw), _entered_fields(other.raw, other.raw)
+        _entered_fields(one.raw_response, one.raw_response),
+        _entered_fields(other.raw_response, other.raw_response),
     )
     same_marks = one.flagged == other.flagged and {*one.struck_options} == {*other.struck_options}
     return same_responses and same_marks

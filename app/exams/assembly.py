@@ -23,43 +23,45 @@ from app.questions.model import Question
 class PaperItem:
     """One question of a paper: the question, its revision, and the seed of its variant."""
 
-    number: int
-    item: str
+    question_number: int
+    question_id: str
     revision: str
     seed: int
-    domain: str
+    domain_number: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamPaper:
     """The questions in order, and how many the bank lacks in each domain."""
 
-    slots: tuple[PaperItem, ...]
+    items: tuple[PaperItem, ...]
     missing_by_domain: Mapping[str, int]
 
 
 def assemble_paper(
     blueprint: ExamBlueprint,
-    domain_of: Mapping[str, str],
+    domain_by_objective: Mapping[str, str],
     questions: Iterable[Question],
-    times_seen: Mapping[str, int],
+    times_seen_by_question: Mapping[str, int],
     seed: int,
     previous_questions: Collection[str] = (),
 ) -> ExamPaper:
     """Draw a paper by blueprint: unseen questions first, objectives evenly, none twice.
 
-    `domain_of` maps an objective to its domain, `times_seen` a question to how often the learner
-    saw it. `previous_questions` are those of the previous paper, which come last. Among equally
-    new questions, those reserved for exams come first. The same arguments give the same paper. A
-    domain with too few questions gives all it has, and `missing` counts the rest.
+    `domain_by_objective` maps an objective to its domain, `times_seen_by_question` a question to
+    how often the learner saw it. `previous_questions` are those of the previous paper, which come
+    last. Among equally new questions, those reserved for exams come first. The same arguments give
+    the same paper. A domain with too few questions gives all it has, and `missing` counts the rest.
     """
     rng = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
-    questions_by_domain = drawable_questions_by_domain(questions, domain_of)
+    questions_by_domain = list_drawable_questions_by_domain(questions, domain_by_objective)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted_count in blueprint.domains.items():
         candidates = questions_by_domain.get(domain, [])
-        picked = _pick_questions(candidates, wanted_count, times_seen, previous_questions, rng)
+        picked = _pick_questions(
+            candidates, wanted_count, times_seen_by_question, previous_questions, rng
+        )
         chosen += [(domain, question) for question in picked]
         if len(picked) < wanted_count:
             missing[domain] = wanted_count - len(picked)
@@ -73,28 +75,28 @@ def assemble_paper(
     )
 
 
-def drawable_questions_by_domain(
-    questions: Iterable[Question], domain_of: Mapping[str, str]
+def list_drawable_questions_by_domain(
+    questions: Iterable[Question], domain_by_objective: Mapping[str, str]
 ) -> dict[str, list[Question]]:
     """Return the questions that a paper can include, by the domain of their first objective."""
     questions_by_domain: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        domain = question.domain(domain_of)
+        domain = question.domain(domain_by_objective)
         if domain and question.is_for_exams:
             questions_by_domain.setdefault(domain, []).append(question)
     return questions_by_domain
 
 
-def keep_common_exam_types(questions: Iterable[Question]) -> list[Question]:
+def keep_choice_questions(questions: Iterable[Question]) -> list[Question]:
     """Return the questions of the types in most exams: single and multiple choice."""
     return [q for q in questions if types.type_of(q).is_in_real_exam]
 
 
 def _pick_questions(
     candidates: Sequence[Question],
-    wanted: int,
-    times_seen: Mapping[str, int],
-    previous: Collection[str],
+    count: int,
+    times_seen_by_question: Mapping[str, int],
+    previous_questions: Collection[str],
     rng: random.Random,
 ) -> list[Question]:
     """Choose questions not in the previous paper, least seen first, then objectives in turn.
@@ -105,12 +107,12 @@ def _pick_questions(
     remaining = list(candidates)
     objective_counts: Counter[str] = Counter()
     picked: list[Question] = []
-    while remaining and len(picked) < wanted:
+    while remaining and len(picked) < count:
         best = min(
             remaining,
             key=lambda q: (
-                q.id in previous,
-                times_seen.get(q.id, 0),
+                q.id in previous_questions,
+                times_seen_by_question.get(q.id, 0),
                 objective_counts[q.objectives[0]],
                 not q.is_reserved_for_exams,
                 tie_breaker[q.id],
@@ -122,13 +124,13 @@ def _pick_questions(
     return picked
 
 
-def exam_minutes(blueprint: ExamBlueprint, paper: ExamPaper, factor: float) -> float:
+def compute_exam_minutes(blueprint: ExamBlueprint, paper: ExamPaper, time_factor: float) -> float:
     """Return the minutes for `paper`: the exam's pace, times the time limit factor.
 
     A paper that the bank could not fill has the pace of the full exam.
     """
-    share = len(paper.slots) / blueprint.questions if blueprint.questions else 1.0
-    return blueprint.minutes * min(share, 1.0) * factor
+    share = len(paper.items) / blueprint.questions if blueprint.questions else 1.0
+    return blueprint.minutes * min(share, 1.0) * time_factor
 
 
 def is_past_deadline(deadline: dt.datetime, now: dt.datetime) -> bool:
@@ -153,10 +155,10 @@ class DomainQuestionCounts:
         return sum(n for domain, n in self.missed_by_domain.items() if domain in exam.domains)
 
 
-def whole_exam_slug(slug: str) -> str:
+def strip_derived_exam_suffix(slug: str) -> str:
     """Return the full exam that a paper was derived from, or the paper itself.
 
-    >>> whole_exam_slug("nca~short"), whole_exam_slug("nca")
+    >>> strip_derived_exam_suffix("nca~short"), strip_derived_exam_suffix("nca")
     ('nca', 'nca')
     """
     return slug.partition("~")[0]
@@ -167,7 +169,7 @@ def is_exam_of_missed_questions(slug: str) -> bool:
     return slug.endswith(f"~{MISSED}")
 
 
-def yield_derived_exams(
+def yield_exams_derived_from(
     exam: ExamBlueprint, domains: Collection[Domain], counts: DomainQuestionCounts
 ) -> Iterator[ExamBlueprint]:
     """Yield every paper that can be derived from an exam now, at its pace."""
@@ -190,14 +192,14 @@ def yield_derived_exams(
 
 
 def find_exam_title(
-    slug: str, exams: Mapping[str, ExamBlueprint], domain_titles: Mapping[str, str]
+    slug: str, exams: Mapping[str, ExamBlueprint], titles_by_domain: Mapping[str, str]
 ) -> str:
-    """Return the title of a paper, current or old; `domain_titles` are those of domains."""
+    """Return the title of a paper, current or old; `titles_by_domain` are those of domains."""
     if slug in exams:
         return exams[slug].title
     match = _CUT.fullmatch(slug)
     if match is None:
         return slug
     if match["domain"]:
-        return f"{domain_titles.get(match['domain'], 'One domain')} only"
+        return f"{titles_by_domain.get(match['domain'], 'One domain')} only"
     return "Short mock exam" if match["way"] == "short" else "Only what you missed"

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import Depends, Form, Request
 from pydantic import BaseModel, Field
 
-from app.exams.answer_merge import AnswerState, is_entered
+from app.exams.answer_merge import AnswerState, is_response_entered
 from app.quiz.forms import parse_submission_fields
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
@@ -22,7 +22,7 @@ _FACTOR_BY_TEXT = {f"{f:g}": f for f in FACTORS}
 class StartExamForm:
     """A request to start an exam, with the question types of the real exam or all."""
 
-    token: str
+    form_token: str
     time_factor: float
     all_question_types: bool = False
 
@@ -31,7 +31,7 @@ class StartExamForm:
 class StartExamDraft:
     """What was sent to start an exam; `kinds` is None where the form does not ask for them."""
 
-    token: str = ""
+    form_token: str = ""
     factor: str = "1"
     kinds: str | None = ""
 
@@ -50,7 +50,9 @@ class StartExamDraft:
     @property
     def validated_form(self) -> StartExamForm:
         """The validated form. Call only without problems."""
-        return StartExamForm(self.token, _FACTOR_BY_TEXT[self.factor], self.kinds == EVERY_KIND)
+        return StartExamForm(
+            self.form_token, _FACTOR_BY_TEXT[self.factor], self.kinds == EVERY_KIND
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,11 +66,11 @@ class ExamAnswerForm:
     last saved; None if not sent.
     """
 
-    raw: Mapping[str, Sequence[str]]
+    raw_response: Mapping[str, Sequence[str]]
     flagged: bool
     struck_options: tuple[str, ...]
     destination: str
-    move: str
+    ordering_move: str
     shown_at_ms: int
     waited_ms: int = 0
     order_confirmed: str = ""
@@ -85,7 +87,7 @@ class AnswerAgainForm(BaseModel):
 async def _parse_start_form(request: Request) -> StartExamDraft:
     fields = await request.form()
     return StartExamDraft(
-        token=str(fields.get("token", ""))[:64],
+        form_token=str(fields.get("token", ""))[:64],
         factor=str(fields.get("factor", "1"))[:40],
         kinds=str(fields["kinds"])[:40] if "kinds" in fields else None,
     )
@@ -102,11 +104,11 @@ def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
     fields = {k: v for k, v in pairs if isinstance(v, str)}
     struck = [v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)]
     return ExamAnswerForm(
-        raw=raw,
+        raw_response=raw,
         flagged=fields.get("flag") == "yes",
         struck_options=tuple(struck[:_MOST_STRUCK]),
         destination=fields.get("go", "")[:12],
-        move=fields.get("move", "")[:200],
+        ordering_move=fields.get("move", "")[:200],
         shown_at_ms=_parse_count(fields.get("since", "")),
         waited_ms=_parse_count(fields.get("age", "")),
         order_confirmed=_parse_order_confirmed([str(v) for k, v in pairs if k == "settled"]),
@@ -116,10 +118,10 @@ def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
 
 def serialize_shown_answer(state: AnswerState) -> str:
     """Return the value of the field `shown`: what the form would send unchanged."""
-    pairs = [(name, value) for name, values in state.raw.items() for value in values]
+    pairs = [(name, value) for name, values in state.raw_response.items() for value in values]
     pairs += [("strike", key) for key in state.struck_options]
     pairs += [("flag", "yes")] * state.flagged
-    pairs += [("settled", "yes")] * is_entered(state.raw)
+    pairs += [("settled", "yes")] * is_response_entered(state.raw_response)
     return urlencode(pairs)
 
 

@@ -20,16 +20,17 @@ from app.accounts.current_learner import (
 from app.clock import to_milliseconds
 from app.content.course_facts import domain_by_objective
 from app.content.library import Library
+from app.content.reading_routes import has_essentials_read
 from app.database.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError
 from app.exams import assembly, store
 from app.exams.answer_merge import AnswerState
 from app.exams.assembly import (
     PaperItem,
-    drawable_questions_by_domain,
     is_exam_of_missed_questions,
     is_past_deadline,
-    keep_common_exam_types,
+    keep_choice_questions,
+    list_drawable_questions_by_domain,
 )
 from app.exams.forms import (
     EVERY_KIND,
@@ -43,13 +44,15 @@ from app.exams.forms import (
 )
 from app.exams.report import (
     GradedItem,
+    PageScore,
     PastSitting,
     build_exam_score_trend,
     build_score_report,
     describe_cards_of_exam,
     draw_report_charts,
-    first_topic_by_objective,
-    objective_short_names,
+    find_first_page_by_objective,
+    list_short_names_by_objective,
+    score_missed_pages,
 )
 from app.exams.sitting import (
     NO_CONFLICT,
@@ -58,18 +61,19 @@ from app.exams.sitting import (
     SittingRequest,
     Told,
     build_paper_rows,
-    close_if_past_deadline,
-    close_sitting,
+    close_and_grade_sitting,
+    close_sitting_if_past_deadline,
     compute_exam_pace,
     draw_sitting,
-    find_unreadable_answers,
+    find_unreadable_answers_by_number,
+    list_solvable_questions,
     load_graded_items,
-    slot_in_graded_revision,
-    solvable_questions,
+    replace_with_graded_revision,
     start_sitting,
 )
 from app.exams.store import AnswerChange, DrawnSitting, SavedAnswer, SittingState
-from app.markup.model import ExamBlueprint
+from app.lessons.store import load_anchors_read_by_topic
+from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.grading import grade_unanswered
 from app.questions.model import Question, Variant, draw_variant
@@ -84,20 +88,21 @@ from app.quiz.next_steps import sort_in_course_order
 from app.quiz.question_page import (
     AnswerFeedback,
     NextLinks,
-    attach_card_of_question,
+    add_missed_card_to_feedback,
     build_feedback,
-    questions_excluded_from_practice,
+    list_questions_excluded_from_practice,
     refuse_if_excluded_from_practice,
 )
 from app.quiz.store import (
     NewPracticeRun,
     RecordedAttempt,
-    load_exact_revision,
-    load_past_attempts,
-    save_new_run,
+    load_past_attempts_by_question,
+    load_question_in_revision,
+    save_run_once,
 )
-from app.spaced_repetition.added_cards import load_added_cards
-from app.spaced_repetition.card_ids import is_source_in_course, question_card_id
+from app.spaced_repetition.added_cards import load_added_card_records
+from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
+from app.study_plan.loader import build_next_day_list
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
 
@@ -112,11 +117,15 @@ class ExamOffer:
 
 def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     """Return the exam in the URL, or the derived one; raises NotFoundError."""
-    questions = solvable_questions(ctx.library)
+    questions = list_solvable_questions(ctx.library)
     exam = ctx.library.exams.get(slug)
     if exam is None:
-        whole_exam = ctx.library.exams.get(assembly.whole_exam_slug(slug))
-        derived = _derived_exams(ctx, whole_exam, _count_all_and_missed(ctx)) if whole_exam else ()
+        whole_exam = ctx.library.exams.get(assembly.strip_derived_exam_suffix(slug))
+        derived = (
+            _yield_startable_derived_exams(ctx, whole_exam, _count_all_and_missed(ctx))
+            if whole_exam
+            else ()
+        )
         exam = next((derived_exam for derived_exam in derived if derived_exam.slug == slug), None)
     if exam is None:
         raise NotFoundError(f"There is no mock exam “{slug}”.")
@@ -128,47 +137,47 @@ def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     )
 
 
-def exam_title(library: Library, slug: str) -> str:
+def format_exam_title(library: Library, slug: str) -> str:
     """Return the title of an exam, derived ones included."""
     titles = {domain.number: domain.title for domain in library.syllabus.domains}
     return assembly.find_exam_title(slug, library.exams, titles)
 
 
-def _derived_exams(
+def _yield_startable_derived_exams(
     ctx: RequestContext, exam: ExamBlueprint, counts: assembly.DomainQuestionCounts
 ) -> Iterator[ExamBlueprint]:
-    return assembly.yield_derived_exams(exam, ctx.library.syllabus.domains, counts)
+    return assembly.yield_exams_derived_from(exam, ctx.library.syllabus.domains, counts)
 
 
 def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
-    questions = solvable_questions(ctx.library)
+    questions = list_solvable_questions(ctx.library)
     missed = _list_missed_questions(ctx, questions)
     return assembly.DomainQuestionCounts(
-        _count_by_domain(ctx, questions), _count_by_domain(ctx, missed)
+        _count_drawable_by_domain(ctx, questions), _count_drawable_by_domain(ctx, missed)
     )
 
 
-def _count_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Counter[str]:
+def _count_drawable_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Counter[str]:
     """Return how many of the questions an exam can draw from each domain."""
-    drawable = drawable_questions_by_domain(questions, domain_by_objective(ctx.library))
+    drawable = list_drawable_questions_by_domain(questions, domain_by_objective(ctx.library))
     return Counter({domain: len(candidates) for domain, candidates in drawable.items()})
 
 
 def _list_missed_questions(ctx: RequestContext, questions: Iterable[Question]) -> list[Question]:
-    attempts = load_past_attempts(ctx.db, ctx.learner.id)
-    return [q for q in questions if q.id in attempts and attempts[q.id].missed]
+    attempts = load_past_attempts_by_question(ctx.db, ctx.learner.id)
+    return [q for q in questions if q.id in attempts and attempts[q.id].was_last_missed]
 
 
 def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> PastSitting:
     sitting = finished.sitting
     used_seconds = ((sitting.closed_at or sitting.deadline) - sitting.started_at).total_seconds()
     return PastSitting(
-        number=sitting.id,
-        title=exam_title(library, sitting.exam),
-        is_full_exam=sitting.exam in library.exams,
+        sitting_id=sitting.sitting_id,
+        title=format_exam_title(library, sitting.exam_slug),
+        is_full_exam=sitting.exam_slug in library.exams,
         started_at=sitting.started_at,
         score=finished.score,
-        question_count=len(sitting.slots),
+        question_count=len(sitting.items),
         answered_count=finished.answer_count,
         minutes=used_seconds / 60,
         ended_by_clock=sitting.closed_by == "time",
@@ -192,11 +201,13 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
         token=new_submission_token(),
         planned=min((d for d in ctx.learner.mock_days if d >= ctx.day), default=None),
         full_exams=full_exams,
-        derived_exams=list(_derived_exams(ctx, full_exams[0], counts)) if full_exams else [],
+        derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
+        if full_exams
+        else [],
         missed_count=counts.count_missed_for(full_exams[0]) if full_exams else 0,
         all_missed_count=len(_list_missed_questions(ctx, ctx.library.questions.values())),
         running=running,
-        resume_url=_resume_url(ctx, running) if running else "",
+        resume_url=_build_resume_url(ctx, running) if running else "",
         finished=finished,
         trend=build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
     )
@@ -207,32 +218,32 @@ def show_exam(ctx: ReadContext, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
     offer = require_exam_offer(ctx, exam)
     draft = StartExamDraft(new_submission_token(), kinds=_propose_question_types(ctx, offer))
-    return _start_page(ctx, offer, draft, [], 200)
+    return _render_start_page(ctx, offer, draft, [], 200)
 
 
 def _propose_question_types(ctx: RequestContext, offer: ExamOffer) -> str:
     """Return all kinds if choices alone give a shorter paper, else choices."""
-    drawn = _count_drawn(ctx, offer)
-    return EVERY_KIND if drawn.choices < drawn.all_kinds else ""
+    drawn = _compute_paper_lengths(ctx, offer)
+    return EVERY_KIND if drawn.choice_questions < drawn.questions_of_all_types else ""
 
 
-class DrawnCounts(NamedTuple):
+class PaperLengths(NamedTuple):
     """The length of a paper of single and multiple choices, and of one of all kinds."""
 
-    choices: int
-    all_kinds: int
+    choice_questions: int
+    questions_of_all_types: int
 
 
-def _count_drawn(ctx: RequestContext, offer: ExamOffer) -> DrawnCounts:
+def _compute_paper_lengths(ctx: RequestContext, offer: ExamOffer) -> PaperLengths:
     available = (
-        _count_by_domain(ctx, questions)
-        for questions in (keep_common_exam_types(offer.questions), offer.questions)
+        _count_drawable_by_domain(ctx, questions)
+        for questions in (keep_choice_questions(offer.questions), offer.questions)
     )
     wanted = Counter(offer.exam.domains)
-    return DrawnCounts(*((counts & wanted).total() for counts in available))
+    return PaperLengths(*((counts & wanted).total() for counts in available))
 
 
-def _start_page(
+def _render_start_page(
     ctx: RequestContext,
     offer: ExamOffer,
     draft: StartExamDraft,
@@ -247,12 +258,12 @@ def _start_page(
         exam=exam,
         is_exam_of_missed=is_exam_of_missed_questions(exam.slug),
         domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
-        choice_counts=_count_by_domain(ctx, keep_common_exam_types(offer.questions)),
-        all_counts=_count_by_domain(ctx, offer.questions),
-        drawn=_count_drawn(ctx, offer),
+        choice_counts=_count_drawable_by_domain(ctx, keep_choice_questions(offer.questions)),
+        all_counts=_count_drawable_by_domain(ctx, offer.questions),
+        drawn=_compute_paper_lengths(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
-        resume_url=_resume_url(ctx, running) if running else "",
+        resume_url=_build_resume_url(ctx, running) if running else "",
         draft=draft,
         problems=problems,
     )
@@ -264,7 +275,9 @@ async def add_sitting(request: Request, exam: str, typed: PostedExamStart) -> Re
 
     The paper is drawn before the write transaction, because that reads all earlier papers.
     """
-    drawn = await run_in_read_session(request, lambda ctx: _draw_or_refuse(ctx, exam, typed))
+    drawn = await run_in_read_session(
+        request, lambda ctx: _draw_sitting_or_respond(ctx, exam, typed)
+    )
     if isinstance(drawn, Response):
         return drawn
     sitting_id = await run_in_write_transaction(
@@ -273,26 +286,26 @@ async def add_sitting(request: Request, exam: str, typed: PostedExamStart) -> Re
     return RedirectResponse(f"/exams/sittings/{sitting_id}/questions/1", 303)
 
 
-def _draw_or_refuse(
+def _draw_sitting_or_respond(
     ctx: RequestContext, exam: str, typed: StartExamDraft
 ) -> DrawnSitting | Response:
     """Return a paper to start; or the response, if a sitting is in progress or none can be drawn."""
     offer = require_exam_offer(ctx, exam)
     running = _find_running_sitting(ctx)
     if running is not None:
-        return RedirectResponse(_resume_url(ctx, running), 303)
+        return RedirectResponse(_build_resume_url(ctx, running), 303)
     if not ctx.library.questions:
         raise ConflictError("This course has no questions yet.")
     if typed.kinds is None:
         typed = dataclasses.replace(typed, kinds=_propose_question_types(ctx, offer))
     problems = typed.problems
     if not (typed.kinds or problems or is_exam_of_missed_questions(exam)):
-        drawn = _count_drawn(ctx, offer)
-        if not drawn.choices and drawn.all_kinds:
+        drawn = _compute_paper_lengths(ctx, offer)
+        if not drawn.choice_questions and drawn.questions_of_all_types:
             message = "Kinds of questions: this exam has no single or multiple choice. Choose all."
             problems = [{"field": "kinds", "message": message}]
     if problems:
-        return _start_page(ctx, offer, typed, problems, 422)
+        return _render_start_page(ctx, offer, typed, problems, 422)
     target = math.ceil((ctx.learner.target or 0) * offer.exam.questions / 100) or None
     sitting_request = SittingRequest(offer.exam, offer.questions, typed.validated_form, target)
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
@@ -302,17 +315,19 @@ def _resume_or_start_sitting(ctx: RequestContext, sitting: DrawnSitting) -> int:
     """Start the sitting, unless another tab has started one since the paper was drawn."""
     running = store.find_running_sitting(ctx.db, ctx.learner.id)
     if running is not None:
-        return running.id
+        return running.sitting_id
     return start_sitting(ctx.db, ctx.library, ctx.learner.id, sitting, ctx.now)
 
 
-def _resume_url(ctx: RequestContext, sitting: SittingState) -> str:
+def _build_resume_url(ctx: RequestContext, sitting: SittingState) -> str:
     """Return the URL of the first open question of a sitting in progress, or else of its review."""
-    answers = store.load_answers(ctx.db, sitting.id)
-    unreadable = find_unreadable_answers(ctx.db, ctx.library, sitting, answers)
-    rows = build_paper_rows(sitting.slots, answers, {}, unreadable)
-    number = next((row.number for row in rows if not row.answered), None)
-    return f"/exams/sittings/{sitting.id}/" + (f"questions/{number}" if number else "review")
+    answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
+    unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    rows = build_paper_rows(sitting.items, answers, {}, unreadable)
+    number = next((row.question_number for row in rows if not row.is_answered), None)
+    return f"/exams/sittings/{sitting.sitting_id}/" + (
+        f"questions/{number}" if number else "review"
+    )
 
 
 @router.get("/sittings/{sitting}/questions/{number}")
@@ -324,7 +339,7 @@ def show_exam_question(
     `told` is the message code about an answer that was just sent.
     """
     state = _load_sitting_closing_overdue(ctx, sitting)
-    slot = _require_slot(state, number)
+    slot = _require_paper_item(state, number)
     if state.closed_at is not None:
         return _render_solution(ctx, state, slot, reported=reported)
     frame = _build_exam_frame(ctx, state, number, AnswerConflictNote(told))
@@ -339,7 +354,7 @@ def save_answer_form(
 ) -> Response:
     """Save what was changed in a question; after the end nothing changes."""
     state = _load_sitting_closing_overdue_in_write(ctx, sitting)
-    slot = _require_slot(state, number)
+    slot = _require_paper_item(state, number)
     if state.closed_at is not None:
         return _respond_exam_closed(ctx, state)
     merged = store.save_answer(ctx.db, state, _build_answer_change(ctx, slot, form), ctx.now)
@@ -350,13 +365,13 @@ def save_answer_form(
         status = 409 if merged.kept_newer_answer else 200
         return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
     if merged.replaced_other_answer or merged.kept_newer_answer:
-        next_url = f"{_next_exam_url(state, number, '')}?told={merged.message_key}"
+        next_url = f"{_build_next_exam_url(state, number, '')}?told={merged.message_key}"
     elif merged.answer_changed and number in frame["unreadable"]:
-        next_url = _next_exam_url(
+        next_url = _build_next_exam_url(
             state, number, ""
         )  # the question page shows the problem while there is still time
     else:
-        next_url = _next_exam_url(state, number, form.destination)
+        next_url = _build_next_exam_url(state, number, form.destination)
     return RedirectResponse(next_url, 303)
 
 
@@ -365,18 +380,19 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
     """The review screen before the end: what is unanswered, what is flagged."""
     state = _load_sitting_closing_overdue(ctx, sitting)
     if state.closed_at is not None:
-        return RedirectResponse(f"/exams/sittings/{state.id}/report", 303)
-    answers = store.load_answers(ctx.db, state.id)
+        return RedirectResponse(f"/exams/sittings/{state.sitting_id}/report", 303)
+    answers = store.load_answers_by_number(ctx.db, state.sitting_id)
     excerpts = {
-        slot.number: excerpt_for_title(
+        slot.question_number: excerpt_for_title(
             draw_variant(
-                load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+                load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision),
+                slot.seed,
             ).stem
         )
-        for slot in state.slots
+        for slot in state.items
     }
     frame = _build_exam_frame(ctx, state, 0)
-    rows = build_paper_rows(state.slots, answers, excerpts, frame["unreadable"])
+    rows = build_paper_rows(state.items, answers, excerpts, frame["unreadable"])
     return ctx.page(
         "exams/review.html",
         show=show,
@@ -391,55 +407,90 @@ def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
     state = _load_sitting_closing_overdue_in_write(ctx, sitting)
     if state.closed_at is not None:
         return _respond_exam_closed(ctx, state)
-    close_sitting(ctx.db, ctx.library, state, "learner", ctx.now)
-    return RedirectResponse(f"/exams/sittings/{state.id}/report", 303)
+    close_and_grade_sitting(ctx.db, ctx.library, state, "learner", ctx.now)
+    return RedirectResponse(f"/exams/sittings/{state.sitting_id}/report", 303)
 
 
 @router.get("/sittings/{sitting}/report")
 def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) -> Response:
     state = _load_sitting_closing_overdue(ctx, sitting)
     if state.closed_at is None:
-        return RedirectResponse(_resume_url(ctx, state), 303)
+        return RedirectResponse(_build_resume_url(ctx, state), 303)
     paper = load_graded_items(ctx.db, ctx.library, state)
     earlier = [
         finished
         for finished in store.load_finished_sittings(ctx.db, ctx.learner.id)
-        if finished.sitting.exam == state.exam and finished.sitting.started_at < state.started_at
+        if finished.sitting.exam_slug == state.exam_slug
+        and finished.sitting.started_at < state.started_at
     ]
     report = build_score_report(paper)
-    to_repeat = _in_learning_order(ctx, report.questions_to_repeat)
-    numbers_with_card = _numbers_with_card(ctx, paper)
-    last_reached = max(store.load_answers(ctx.db, state.id), default=0)
+    to_repeat = _sort_in_learning_order(ctx, report.questions_to_repeat)
+    numbers_with_card = _list_numbers_with_card(ctx, paper)
+    last_reached = max(store.load_answers_by_number(ctx.db, state.sitting_id), default=0)
     if not ctx.learner.missed:  # then no question became a card, reached or not
         last_reached = len(paper)
-    seeds = {slot.item: slot.seed for slot in state.slots}
+    seeds = {slot.question_id: slot.seed for slot in state.items}
     return ctx.page(
         "exams/report.html",
         sitting=state,
-        title=exam_title(ctx.library, state.exam),
+        title=format_exam_title(ctx.library, state.exam_slug),
         report=report,
-        drawn=draw_report_charts(report, paper, state.target, state.time_limit_seconds),
+        drawn=draw_report_charts(
+            report, paper, state.target_right_answers, state.time_limit_seconds
+        ),
         paper=paper,
         numbers_with_card=numbers_with_card,
         cards_text=describe_cards_of_exam(report, numbers_with_card, last_reached),
         again=to_repeat,
         practicable={
-            "missed": len(_practicable_items(ctx, report.missed_items)),
-            "open": len(_practicable_items(ctx, report.unanswered_items)),
+            "missed": len(_list_practicable_questions(ctx, report.missed_items)),
+            "open": len(_list_practicable_questions(ctx, report.unanswered_items)),
         },
         titles={
-            row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
+            row.question_id: question_title(
+                ctx.library.questions[row.question_id], seeds[row.question_id]
+            )
             for row in to_repeat
-            if row.item in ctx.library.questions
+            if row.question_id in ctx.library.questions
         },
         syllabus=ctx.library.syllabus,
-        topics=first_topic_by_objective(ctx.library),
-        names=objective_short_names(ctx.library),
-        page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
+        topics=find_first_page_by_objective(ctx.library),
+        names=list_short_names_by_objective(ctx.library),
+        to_read_next=_find_page_to_read_next(ctx, paper),
         earlier=earlier[:5],
         late=late,
         token=new_submission_token(),
     )
+
+
+class PageToReadNext(NamedTuple):
+    """A page that was missed, with its score, or one that it requires, without."""
+
+    topic: Topic
+    short: bool
+    score: PageScore | None
+
+
+def _find_page_to_read_next(
+    ctx: RequestContext, paper: Sequence[GradedItem]
+) -> PageToReadNext | None:
+    """Return the page that the next list begins with of those that were missed.
+
+    If it has none of them, the one with the lowest share right, unread ones first.
+    """
+    library, scores = (
+        ctx.library,
+        score_missed_pages(ctx.library, _sort_in_learning_order(ctx, paper)),
+    )
+    coming = build_next_day_list(ctx)
+    for page in (page for task in (coming.tasks if coming else ()) for page in task.pages):
+        if (page.required_by or page.slug) in scores and page.slug in library.topics:
+            topic = library.topics[page.slug]
+            return PageToReadNext(topic, page.short, scores.get(page.slug))
+    anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+    read = {s for s in scores if has_essentials_read(library.topics[s], anchors.get(s, ()))}
+    slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")
+    return PageToReadNext(library.topics[slug], False, scores[slug]) if slug else None
 
 
 @router.post("/sittings/{sitting}/practice")
@@ -451,38 +502,48 @@ def practice_questions_of_exam(
     if state.closed_at is None:
         raise ConflictError("This exam is not over yet.", "End it first.")
     report = build_score_report(load_graded_items(ctx.db, ctx.library, state))
-    items = _practicable_items(
+    items = _list_practicable_questions(
         ctx, report.missed_items if form.pick == "missed" else report.unanswered_items
     )
     if not items:
         raise ConflictError("None of these questions can be practiced now.")
     token = f"{form.token or new_submission_token()}.{form.pick}"
-    run = NewPracticeRun(token, "exam", str(state.id), items)
-    run_id = save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
+    run = NewPracticeRun(token, "exam", str(state.sitting_id), items)
+    run_id = save_run_once(ctx.db, ctx.learner.id, run, ctx.now)
     return RedirectResponse(f"/quiz/runs/{run_id}", 303)
 
 
-def _practicable_items(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[str]:
+def _list_practicable_questions(
+    ctx: RequestContext, graded_items: Sequence[GradedItem]
+) -> list[str]:
     """Return the questions that practice can ask, in learning order."""
-    excluded = questions_excluded_from_practice(ctx)
-    items = sort_in_course_order(ctx.library, [row.item for row in rows])
+    excluded = list_questions_excluded_from_practice(ctx)
+    items = sort_in_course_order(ctx.library, [row.question_id for row in graded_items])
     return [item for item in items if item not in excluded]
 
 
-def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[GradedItem]:
+def _sort_in_learning_order(
+    ctx: RequestContext, graded_items: Sequence[GradedItem]
+) -> list[GradedItem]:
     """Return the questions in the order in which the course teaches what they ask.
 
     Those that are no longer in the course come last.
     """
-    order = sort_in_course_order(ctx.library, [row.item for row in rows])
+    order = sort_in_course_order(ctx.library, [row.question_id for row in graded_items])
     index_by_item = {item: index for index, item in enumerate(order)}
-    return sorted(rows, key=lambda row: index_by_item.get(row.item, len(index_by_item)))
+    return sorted(
+        graded_items, key=lambda row: index_by_item.get(row.question_id, len(index_by_item))
+    )
 
 
-def _numbers_with_card(ctx: RequestContext, paper: Sequence[GradedItem]) -> list[int]:
+def _list_numbers_with_card(ctx: RequestContext, graded_items: Sequence[GradedItem]) -> list[int]:
     """Return the numbers of the missed and open questions that are among the learner's cards."""
-    number_by_card = {question_card_id(m.item): m.number for m in paper if m.score < 1}
-    added = load_added_cards(ctx.db, ctx.learner.id, [*number_by_card]).values()
+    number_by_card = {
+        build_question_card_id(m.question_id): m.question_number
+        for m in graded_items
+        if m.score < 1
+    }
+    added = load_added_card_records(ctx.db, ctx.learner.id, [*number_by_card]).values()
     return sorted(
         number_by_card[a.card]
         for a in added
@@ -497,7 +558,7 @@ def _load_sitting_closing_overdue(ctx: RequestContext, sitting: int) -> SittingS
 def _load_sitting_closing_overdue_in_write(ctx: RequestContext, sitting: int) -> SittingState:
     """Return the sitting for a route that writes, closed if its time is up."""
     state = store.load_sitting(ctx.db, ctx.learner.id, sitting)
-    return close_if_past_deadline(ctx.db, ctx.library, state, ctx.now)
+    return close_sitting_if_past_deadline(ctx.db, ctx.library, state, ctx.now)
 
 
 def _find_running_sitting(ctx: RequestContext) -> SittingState | None:
@@ -516,16 +577,16 @@ def _close_if_overdue(ctx: RequestContext, sitting: SittingState) -> SittingStat
     from_thread.run(
         write_in_own_transaction,
         ctx.request,
-        lambda db: close_if_past_deadline(db, ctx.library, sitting, ctx.now),
+        lambda db: close_sitting_if_past_deadline(db, ctx.library, sitting, ctx.now),
     )
     ctx.db.rollback()
-    return store.load_sitting(ctx.db, ctx.learner.id, sitting.id)
+    return store.load_sitting(ctx.db, ctx.learner.id, sitting.sitting_id)
 
 
-def _require_slot(sitting: SittingState, number: int) -> PaperItem:
-    if not 1 <= number <= len(sitting.slots):
-        raise NotFoundError(f"This paper has questions 1 to {len(sitting.slots)}, no {number}.")
-    return sitting.slots[number - 1]
+def _require_paper_item(sitting: SittingState, number: int) -> PaperItem:
+    if not 1 <= number <= len(sitting.items):
+        raise NotFoundError(f"This paper has questions 1 to {len(sitting.items)}, no {number}.")
+    return sitting.items[number - 1]
 
 
 def _describe_time_limit(factor: float, exam: ExamBlueprint) -> str:
@@ -537,12 +598,12 @@ def _build_answer_change(
     ctx: RequestContext, slot: PaperItem, form: ExamAnswerForm
 ) -> AnswerChange:
     variant = draw_variant(
-        load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+        load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision), slot.seed
     )
     return AnswerChange(
-        number=slot.number,
-        sent=_answer_state(variant, form),
-        displayed=_answer_state(variant, form.displayed_form)
+        question_number=slot.question_number,
+        submitted=_build_answer_state(variant, form),
+        displayed=_build_answer_state(variant, form.displayed_form)
         if form.displayed_form
         else AnswerState(),
         has_independent_fields=types.type_of(variant).has_independent_fields,
@@ -551,47 +612,52 @@ def _build_answer_change(
     )
 
 
-def _answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
+def _build_answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
     kind = types.type_of(variant)
-    raw = kind.respond_to_button(form.raw, form.move) if form.move else form.raw
-    order_confirmed = form.order_confirmed if raw == form.raw else "yes"
+    raw = (
+        kind.respond_to_button(form.raw_response, form.ordering_move)
+        if form.ordering_move
+        else form.raw_response
+    )
+    order_confirmed = form.order_confirmed if raw == form.raw_response else "yes"
     raw = kind.autosaved_response(variant.answer, raw, order_confirmed)
     return AnswerState(raw, form.flagged, form.struck_options)
 
 
-def _next_exam_url(sitting: SittingState, number: int, go: str) -> str:
+def _build_next_exam_url(sitting: SittingState, number: int, destination: str) -> str:
     """Return the URL for the button that was pressed."""
-    last = len(sitting.slots)
-    if go == "review" or (go == "next" and number == last):
-        return f"/exams/sittings/{sitting.id}/review"
-    target = {"next": number + 1, "previous": number - 1}.get(go, number)
-    if go.isascii() and go.isdigit():
-        target = int(go)
-    return f"/exams/sittings/{sitting.id}/questions/{min(max(target, 1), last)}"
+    last = len(sitting.items)
+    if destination == "review" or (destination == "next" and number == last):
+        return f"/exams/sittings/{sitting.sitting_id}/review"
+    target = {"next": number + 1, "previous": number - 1}.get(destination, number)
+    if destination.isascii() and destination.isdigit():
+        target = int(destination)
+    return f"/exams/sittings/{sitting.sitting_id}/questions/{min(max(target, 1), last)}"
 
 
 def _respond_exam_closed(ctx: RequestContext, sitting: SittingState) -> Response:
     if is_htmx_request(ctx.request):
         return render_page(ctx.request, "exams/_closed.html", status=409, sitting=sitting)
-    return RedirectResponse(f"/exams/sittings/{sitting.id}/report?late=1", 303)
+    return RedirectResponse(f"/exams/sittings/{sitting.sitting_id}/report?late=1", 303)
 
 
 def _open_exam_question(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, frame: Mapping[str, Any]
 ) -> OpenQuestion:
     saved: SavedAnswer = frame["saved_answer"]
-    unreadable: UnreadableResponse | None = frame["unreadable"].get(slot.number)
+    unreadable: UnreadableResponse | None = frame["unreadable"].get(slot.question_number)
     return OpenQuestion(
         variant=draw_variant(
-            load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+            load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision),
+            slot.seed,
         ),
         token="",
         context="exam",
-        place=slot.number,
+        place=slot.question_number,
         first_shown_ms=to_milliseconds(ctx.now),
-        typed_fields=saved.raw if saved.answered else {},
+        typed_fields=saved.raw_response if saved.is_answered else {},
         parse_error=unreadable.message if unreadable else "",
-        submit_url=f"/exams/sittings/{sitting.id}/answers/{slot.number}",
+        submit_url=f"/exams/sittings/{sitting.sitting_id}/answers/{slot.question_number}",
     )
 
 
@@ -599,20 +665,20 @@ def _build_exam_frame(
     ctx: RequestContext, sitting: SittingState, number: int, note: AnswerConflictNote = NO_CONFLICT
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
-    answers = store.load_answers(ctx.db, sitting.id)
-    unreadable = find_unreadable_answers(ctx.db, ctx.library, sitting, answers)
-    palette = build_paper_rows(sitting.slots, answers, {}, unreadable)
-    answered = sum(row.answered for row in palette)
+    answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
+    unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    palette = build_paper_rows(sitting.items, answers, {}, unreadable)
+    answered = sum(row.is_answered for row in palette)
     saved = answers.get(number) or SavedAnswer(number, {})
     last_saved = max((k.saved_at for k in answers.values() if k.saved_at), default=None)
     return {
         "sitting": sitting,
-        "title": exam_title(ctx.library, sitting.exam),
+        "title": format_exam_title(ctx.library, sitting.exam_slug),
         "number": number,
         "palette": palette,
         "answered": answered,
         "unreadable": unreadable,
-        "flagged": sum(row.flagged for row in palette),
+        "flagged": sum(row.is_flagged for row in palette),
         "saved": last_saved,
         "saved_local": ctx.learner.local_time(last_saved) if last_saved else None,
         "seconds_left": max(0, int((sitting.deadline - ctx.now).total_seconds())),
@@ -628,20 +694,20 @@ def _render_solution(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
     refuse_if_excluded_from_practice(
-        ctx, load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision)
+        ctx, load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision)
     )
-    paper = {row.number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
+    paper = {row.question_number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
     to_repeat = build_score_report(list(paper.values())).questions_to_repeat
-    numbers = [row.number for row in _in_learning_order(ctx, to_repeat)]
-    index = numbers.index(slot.number) if slot.number in numbers else -1
+    numbers = [row.question_number for row in _sort_in_learning_order(ctx, to_repeat)]
+    index = numbers.index(slot.question_number) if slot.question_number in numbers else -1
     return ctx.page(
         "exams/solution.html",
-        outcome=attach_card_of_question(ctx, _answer_feedback(ctx, sitting, slot)),
+        outcome=add_missed_card_to_feedback(ctx, _build_answer_feedback(ctx, sitting, slot)),
         reported=reported,
         sitting=sitting,
-        number=slot.number,
-        palette=[paper[s.number] for s in sitting.slots],
-        result=paper[slot.number].result,
+        number=slot.question_number,
+        palette=[paper[s.question_number] for s in sitting.items],
+        result=paper[slot.question_number].result_text,
         place=index + 1,
         repeat_count=len(numbers),
         next_number=numbers[index + 1] if index + 1 < len(numbers) else 0,
@@ -649,27 +715,33 @@ def _render_solution(
     )
 
 
-def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem) -> AnswerFeedback:
-    item_score = store.load_item_scores(ctx.db, sitting).get(slot.item)
-    saved = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
-    graded_slot = slot_in_graded_revision(slot, item_score)
-    question = load_exact_revision(ctx.db, ctx.library, graded_slot.item, graded_slot.revision)
+def _build_answer_feedback(
+    ctx: RequestContext, sitting: SittingState, slot: PaperItem
+) -> AnswerFeedback:
+    item_score = store.load_scores_by_question(ctx.db, sitting).get(slot.question_id)
+    saved = store.load_answers_by_number(ctx.db, sitting.sitting_id).get(
+        slot.question_number
+    ) or SavedAnswer(slot.question_number, {})
+    graded_slot = replace_with_graded_revision(slot, item_score)
+    question = load_question_in_revision(
+        ctx.db, ctx.library, graded_slot.question_id, graded_slot.revision
+    )
     answer = RecordedAttempt(
         item_score.attempt_id if item_score else 0,
-        slot.item,
+        slot.question_id,
         question.topic,
         graded_slot.revision,
         slot.seed,
-        saved.raw,
+        saved.raw_response,
         item_score.score if item_score else 0.0,
         None,
         "exam",
         None,
         0,
-        regraded=item_score is not None and item_score.score_before_regrade is not None,
+        was_regraded=item_score is not None and item_score.score_before_regrade is not None,
     )
-    url = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
-    links = NextLinks(here=url, token=new_submission_token())
+    url = f"/exams/sittings/{sitting.sitting_id}/questions/{slot.question_number}"
+    links = NextLinks(feedback_url=url, form_token=new_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, links)
     if item_score is None:
         verdict = grade_unanswered(outcome.variant)

@@ -28,29 +28,29 @@ from app.widgets.svg import (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradedItem:
-    """One question after the end: `score` 0..1, `answered` false if left unanswered.
+    """One question after the end: `score` 0..1, `is_answered` false if left unanswered.
 
     `score_before_change` is what the first answer would have scored, if it was changed later.
     `score_before_regrade` is what the answer scored before it was regraded with a corrected
     key. An unreadable answer could not be parsed and scores 0.
     """
 
-    number: int
-    item: str
-    domain: str
-    objective: str
+    question_number: int
+    question_id: str
+    domain_number: str
+    objective_number: str
     score: float
-    answered: bool
-    seconds: float
+    is_answered: bool
+    seconds_spent: float
     score_before_change: float | None = None
     score_before_regrade: float | None = None
     is_unreadable: bool = False
 
     @property
-    def result(self) -> str:
+    def result_text(self) -> str:
         if self.is_unreadable:
             return "could not be read"
-        if not self.answered:
+        if not self.is_answered:
             return "unanswered"
         if self.score >= 1:
             return "right"
@@ -62,7 +62,7 @@ class GradedItem:
         return self.score_before_regrade is not None and self.score_before_regrade != self.score
 
     @property
-    def change(self) -> str:
+    def change_text(self) -> str:
         """How changing the first answer changed the result, in words; empty if unchanged."""
         if self.score_before_change is None:
             return ""
@@ -77,43 +77,43 @@ def _say_right_or_wrong(score: float) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartScore:
-    """The score of a part of the paper: `score` of `count` questions."""
+    """The score of a part of the paper: `score` of `question_count` questions."""
 
-    name: str
+    number_or_title: str
     score: float
-    count: int
+    question_count: int
 
     @property
-    def lost(self) -> float:
-        return self.count - self.score
+    def points_lost(self) -> float:
+        return self.question_count - self.score
 
 
 class AnswerChanges(NamedTuple):
     """A result of changing an answer, such as “wrong to right”, and the questions that had it."""
 
-    transition: str
+    change_text: str
     question_numbers: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreReport:
-    """The score report. `low` and `high` are the score range of a similar paper.
+    """The score report. `low_points` and `high_points` are the score range of a similar paper.
 
-    `missed_items` were answered wrong or partly right. `weakest_objectives` lost the most
-    points in answered questions. `answer_changes` are the questions with a changed answer, by
-    result. A regraded question has another score by a corrected key.
+    `missed_items` were answered wrong or partly right. `weakest_objective` lost more points in
+    answered questions than any other. `answer_changes` are the questions with a changed answer,
+    by result. A regraded question has another score by a corrected key.
     """
 
     score: float
     question_count: int
-    low: float
-    high: float
+    low_points: float
+    high_points: float
     answered_count: int
-    domains: tuple[PartScore, ...]
-    objectives: tuple[PartScore, ...]
+    domain_scores: tuple[PartScore, ...]
+    objective_scores: tuple[PartScore, ...]
     missed_items: tuple[GradedItem, ...]
     unanswered_items: tuple[GradedItem, ...] = ()
-    weakest_objectives: tuple[PartScore, ...] = ()
+    weakest_objective: PartScore | None = None
     answer_changes: tuple[AnswerChanges, ...] = ()
     regraded_count: int = 0
     score_before_regrade: float = 0.0
@@ -126,22 +126,25 @@ class ScoreReport:
     @property
     def questions_to_repeat(self) -> tuple[GradedItem, ...]:
         """The questions to review, in the order of the paper."""
-        return tuple(sorted((*self.missed_items, *self.unanswered_items), key=lambda m: m.number))
+        return tuple(
+            sorted((*self.missed_items, *self.unanswered_items), key=lambda m: m.question_number)
+        )
 
 
 def describe_cards_of_exam(
-    report: ScoreReport, numbers_with_card: Collection[int], last_reached: int
+    report: ScoreReport, numbers_with_card: Collection[int], last_reached_number: int
 ) -> str:
     """Return which missed and blank questions are among the learner's cards, in sentences.
 
-    Blank ones after the question `last_reached` became no cards for that reason.
+    Blank ones after the question `last_reached_number` became no cards for that reason.
     """
     missed, blank = (
-        [item.number for item in items] for items in (report.missed_items, report.unanswered_items)
+        [item.question_number for item in items]
+        for items in (report.missed_items, report.unanswered_items)
     )
     missed_cards = sum(number in numbers_with_card for number in missed)
     blank_cards = sum(number in numbers_with_card for number in blank)
-    unreached = sum(n > last_reached for n in blank if n not in numbers_with_card)
+    unreached = sum(n > last_reached_number for n in blank if n not in numbers_with_card)
     sentences = []
     if missed:
         sentences.append(_describe_missed_cards(missed_cards, len(missed)))
@@ -195,21 +198,23 @@ CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     """Return the score report of a paper; partial credit counts as part of a point."""
     score = sum(m.score for m in graded)
-    low, high = score_interval_in_points(score, len(graded))
-    answered = [m for m in graded if m.answered]
+    low, high = compute_similar_score_range(score, len(graded))
+    answered = [m for m in graded if m.is_answered]
     return ScoreReport(
         score=score,
         question_count=len(graded),
-        low=low,
-        high=high,
+        low_points=low,
+        high_points=high,
         answered_count=len(answered),
-        domains=_part_scores((m.domain, m.score) for m in graded),
-        objectives=_part_scores((m.objective, m.score) for m in graded),
+        domain_scores=_sum_scores_by_part((m.domain_number, m.score) for m in graded),
+        objective_scores=_sum_scores_by_part((m.objective_number, m.score) for m in graded),
         missed_items=tuple(m for m in answered if m.score < 1),
-        unanswered_items=tuple(m for m in graded if not m.answered),
-        weakest_objectives=largest_losses(_part_scores((m.objective, m.score) for m in answered)),
+        unanswered_items=tuple(m for m in graded if not m.is_answered),
+        weakest_objective=find_largest_loss(
+            _sum_scores_by_part((m.objective_number, m.score) for m in answered)
+        ),
         answer_changes=tuple(
-            AnswerChanges(way, tuple(m.number for m in graded if m.change == way))
+            AnswerChanges(way, tuple(m.question_number for m in graded if m.change_text == way))
             for way in CHANGES
         ),
         regraded_count=sum(m.was_regraded for m in graded),
@@ -219,22 +224,44 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     )
 
 
-def largest_losses(part_scores: Iterable[PartScore]) -> tuple[PartScore, ...]:
-    """Return at most three parts that lost the most points.
+def find_largest_loss(part_scores: Iterable[PartScore]) -> PartScore | None:
+    """Return the part that lost more points than each other one; None if it is a tie.
 
-    One answer says nothing about a part. Of parts that lost as much, the one with the lower share
-    of right answers comes first.
+    One answer says nothing about a part.
     """
-    candidates = [s for s in part_scores if s.lost > 0 and s.count > 1]
-    return tuple(sorted(candidates, key=lambda s: (-s.lost, s.score / s.count))[:3])
+    first, second = sorted(
+        [*part_scores, *[PartScore("", 0, 0)] * 2], key=lambda s: -s.points_lost
+    )[:2]
+    return first if first.points_lost > second.points_lost and first.question_count > 1 else None
 
 
-def score_interval_in_points(score: float, count: int) -> tuple[float, float]:
+class PageScore(NamedTuple):
+    """How the answered questions of a page went: `right` of `asked`."""
+
+    right: int
+    asked: int
+
+    @property
+    def share(self) -> float:
+        return self.right / self.asked
+
+
+def score_missed_pages(library: Library, graded: Iterable[GradedItem]) -> dict[str, PageScore]:
+    """Return the pages with a question that was answered and missed."""
+    results = collections.defaultdict[str, list[bool]](list)
+    for item in graded:
+        if item.is_answered and item.question_id in library.questions:
+            results[library.questions[item.question_id].topic].append(item.score >= 1)
+    scores = {slug: PageScore(sum(right), len(right)) for slug, right in results.items()}
+    return {slug: s for slug, s in scores.items() if s.share < 1 and slug in library.topics}
+
+
+def compute_similar_score_range(score: float, count: int) -> tuple[float, float]:
     """Return the score range that a similar paper would give, in points.
 
     The range holds it in 95% of cases.
 
-    >>> [round(x, 1) for x in score_interval_in_points(37, 50)]
+    >>> [round(x, 1) for x in compute_similar_score_range(37, 50)]
     [30.2, 42.1]
     """
     if count == 0:
@@ -243,7 +270,7 @@ def score_interval_in_points(score: float, count: int) -> tuple[float, float]:
     return low * count, high * count
 
 
-def _part_scores(parts: Iterable[tuple[str, float]]) -> tuple[PartScore, ...]:
+def _sum_scores_by_part(parts: Iterable[tuple[str, float]]) -> tuple[PartScore, ...]:
     scores: dict[str, list[float]] = collections.defaultdict(list)
     for name, score in parts:
         scores[name].append(score)
@@ -259,7 +286,7 @@ def _objective_sort_key(name: str) -> tuple[float | str, ...]:
         return (math.inf, name)
 
 
-def first_topic_by_objective(library: Library) -> dict[str, str]:
+def find_first_page_by_objective(library: Library) -> dict[str, str]:
     """Return the slug of the first page on each objective."""
     topics: dict[str, str] = {}
     for topic in library.topics.values():
@@ -268,7 +295,7 @@ def first_topic_by_objective(library: Library) -> dict[str, str]:
     return topics
 
 
-def objective_short_names(library: Library) -> dict[str, str]:
+def list_short_names_by_objective(library: Library) -> dict[str, str]:
     """Return the short name of each objective by its number."""
     domains = library.syllabus.domains
     return {goal.number: goal.name for domain in domains for goal in domain.objectives}
@@ -291,46 +318,51 @@ class ReportCharts:
 
 
 def draw_report_charts(
-    report: ScoreReport, paper: Sequence[GradedItem], target: int | None, seconds: float
+    report: ScoreReport,
+    graded_items: Sequence[GradedItem],
+    target_points: int | None,
+    time_limit_seconds: float,
 ) -> ReportCharts:
-    """Return all charts of a report; `seconds` is the time limit of the whole paper."""
-    longest = max((m.seconds for m in paper), default=0.0)
-    even = seconds / max(len(paper), 1)
+    """Return all charts of a report; `time_limit_seconds` is the time limit of the whole paper."""
+    longest = max((m.seconds_spent for m in graded_items), default=0.0)
+    even = time_limit_seconds / max(len(graded_items), 1)
     return ReportCharts(
-        score_chart=draw_score_range_chart(report, target),
-        time_chart=draw_question_time_chart(paper, longest, even) if longest else None,
+        score_chart=draw_score_range_chart(report, target_points),
+        time_chart=draw_question_time_chart(graded_items, longest, even) if longest else None,
         longest_seconds=longest,
         even_pace_seconds=even,
     )
 
 
-def draw_score_range_chart(report: ScoreReport, target: int | None) -> Markup:
-    """Return the chart of the score with its range; `target` is in points."""
-    target_text = f"your target {target}" if target else ""
+def draw_score_range_chart(report: ScoreReport, target_points: int | None) -> Markup:
+    """Return the chart of the score with its range; `target_points` is in points."""
+    target_text = f"your target {target_points}" if target_points else ""
     score = ScoreRange(
         score=report.score,
-        low=report.low if report.is_conclusive else report.score,
-        high=report.high if report.is_conclusive else report.score,
+        low=report.low_points if report.is_conclusive else report.score,
+        high=report.high_points if report.is_conclusive else report.score,
         max_score=report.question_count,
-        target=target or 0,
+        target=target_points or 0,
         target_text=target_text,
     )
     alt_text = f"{round(report.score, 1):g} of {report.question_count}"
     if report.is_conclusive:
-        alt_text += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
+        alt_text += (
+            f"; on a similar exam probably {report.low_points:.0f} to {report.high_points:.0f}"
+        )
     return draw_score_range(
         score, f"{alt_text}; {target_text}" if target_text else alt_text, (0, report.question_count)
     )
 
 
 def draw_question_time_chart(
-    paper: Sequence[GradedItem], longest_seconds: float, even_pace_seconds: float
+    graded_items: Sequence[GradedItem], longest_seconds: float, even_pace_seconds: float
 ) -> Markup:
     """Return the chart of seconds per question; × marks wrong ones, a line marks the even pace."""
-    slot_width = 100 / (len(paper) or 1)
+    slot_width = 100 / (len(graded_items) or 1)
     marks: list[str] = []
-    for index, item in enumerate(paper):
-        bar_height = _HEIGHT * item.seconds / longest_seconds
+    for index, item in enumerate(graded_items):
+        bar_height = _HEIGHT * item.seconds_spent / longest_seconds
         css_class = "fill" if item.score >= 1 else "bad-f"
         marks.append(
             draw_rect_in_percent(
@@ -346,8 +378,8 @@ def draw_question_time_chart(
     if even_pace_seconds <= longest_seconds:
         even_y = _BASE - _HEIGHT * even_pace_seconds / longest_seconds
         marks.append(draw_line("dash", 0, even_y, 100, even_y))
-    marks += [draw_text("1", 0, 100), draw_text(str(len(paper)), 100, 100, "e")]
-    alt_text = f"Seconds per question, {len(paper)} questions; the longest took {longest_seconds:.0f} seconds"
+    marks += [draw_text("1", 0, 100), draw_text(str(len(graded_items)), 100, 100, "e")]
+    alt_text = f"Seconds per question, {len(graded_items)} questions; the longest took {longest_seconds:.0f} seconds"
     return build_svg_element(marks, 108, alt_text)
 
 
@@ -359,7 +391,7 @@ _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 class PastSitting:
     """A finished sitting."""
 
-    number: int
+    sitting_id: int
     title: str
     is_full_exam: bool
     started_at: dt.datetime
@@ -370,19 +402,19 @@ class PastSitting:
     ended_by_clock: bool
 
     @property
-    def share(self) -> float:
+    def score_share(self) -> float:
         """The score as a share, 0..1."""
         return self.score / self.question_count if self.question_count else 0.0
 
     @property
-    def range(self) -> tuple[float, float] | None:
+    def similar_score_range(self) -> tuple[float, float] | None:
         """The score range of a similar paper, as shares.
 
         None if too few of its questions were answered.
         """
         if not has_enough_answers(self.answered_count, self.question_count):
             return None
-        low, high = score_interval_in_points(self.score, self.question_count)
+        low, high = compute_similar_score_range(self.score, self.question_count)
         return low / self.question_count, high / self.question_count
 
 
@@ -403,24 +435,26 @@ def build_exam_score_trend(
     if not sittings:
         return None
     last = list(reversed(sittings[:MAX_TREND_EXAMS]))
-    sentence = _trend_sentence(sittings)
+    sentence = _describe_last_two_exams(sittings)
     return ExamScoreTrend(
         _draw_trend(last, target, study_day_of, f"{sentence} The table has each."), sentence
     )
 
 
-def _trend_sentence(finished: Sequence[PastSitting]) -> str:
-    full_exams = [past for past in finished if past.is_full_exam and past.range]
+def _describe_last_two_exams(finished: Sequence[PastSitting]) -> str:
+    full_exams = [past for past in finished if past.is_full_exam and past.similar_score_range]
     if len(full_exams) < 2:
         return "Each point is one exam; the line through it is the likely range."
     latest, previous = full_exams[:2]
-    previous_percent, latest_percent = (format_percent(past.share) for past in (previous, latest))
-    if _ranges_overlap(latest.range, previous.range):
+    previous_percent, latest_percent = (
+        format_percent(past.score_share) for past in (previous, latest)
+    )
+    if _ranges_overlap(latest.similar_score_range, previous.similar_score_range):
         return (
             f"Your last two full exams: {previous_percent}, then {latest_percent}. "
             "Their ranges overlap, so the difference may be chance."
         )
-    comparison = "better" if latest.share > previous.share else "worse"
+    comparison = "better" if latest.score_share > previous.score_share else "worse"
     return (
         f"Your last full exam, {latest_percent}, was clearly {comparison} than the one before, "
         f"{previous_percent}."
@@ -443,11 +477,13 @@ def _draw_trend(
         marks.append(draw_line("dash", 0, target_y, _PLANE.box.width, target_y))
     for index, past in enumerate(last):
         x = _PLANE.box.width * (index + 0.5) / len(last)
-        if past.range:
-            low, high = (_PLANE.y_pixels(share) for share in past.range)
+        if past.similar_score_range:
+            low, high = (_PLANE.y_pixels(share) for share in past.similar_score_range)
             marks.append(draw_line("thin", x, high, x, low))
         marks.append(
-            draw_dot("ink" if past.is_full_exam else "hole", x, _PLANE.y_pixels(past.share), 5)
+            draw_dot(
+                "ink" if past.is_full_exam else "hole", x, _PLANE.y_pixels(past.score_share), 5
+            )
         )
         if past in (last[0], last[-1]):
             day = day_of(past.started_at)

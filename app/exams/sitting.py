@@ -23,10 +23,10 @@ from app.exams import store
 from app.exams.assembly import (
     PaperItem,
     assemble_paper,
-    exam_minutes,
+    compute_exam_minutes,
     is_exam_of_missed_questions,
     is_past_deadline,
-    keep_common_exam_types,
+    keep_choice_questions,
 )
 from app.exams.forms import StartExamForm
 from app.exams.report import GradedItem
@@ -39,7 +39,7 @@ from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 from app.spaced_repetition.added_cards import CardToAdd
-from app.spaced_repetition.card_ids import is_usable_as_card, question_card_id
+from app.spaced_repetition.card_ids import build_question_card_id, is_usable_as_card
 from app.web.formatting import format_time_of_day
 
 
@@ -47,13 +47,13 @@ from app.web.formatting import format_time_of_day
 class SittingRequest:
     """An exam to start: the questions it draws from, and the learner's options.
 
-    `target` is in questions, None if the learner has none.
+    `target_right_answers` is in questions, None if the learner has none.
     """
 
     exam: ExamBlueprint
-    questions: Sequence[Question]
+    drawable_questions: Sequence[Question]
     start_form: StartExamForm
-    target: int | None = None
+    target_right_answers: int | None = None
 
 
 def draw_sitting(
@@ -63,21 +63,23 @@ def draw_sitting(
     seed = secrets.randbits(48)
     blueprint, form = sitting_request.exam, sitting_request.start_form
     domain_of = domain_by_objective(library)
-    questions: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
+    questions: Sequence[Question] = list(
+        filter(has_solvable_variant, sitting_request.drawable_questions)
+    )
     if not form.all_question_types and not is_exam_of_missed_questions(blueprint.slug):
-        questions = keep_common_exam_types(questions)
-    seen = store.load_items_seen_anywhere(db, learner_id)
+        questions = keep_choice_questions(questions)
+    seen = store.load_questions_seen(db, learner_id)
     paper = assemble_paper(
-        blueprint, domain_of, questions, seen.times_seen, seed, seen.on_newest_paper
+        blueprint, domain_of, questions, seen.times_seen_by_question, seed, seen.on_newest_paper
     )
     return DrawnSitting(
-        token=form.token or secrets.token_urlsafe(9),
-        exam=blueprint.slug,
+        form_token=form.form_token or secrets.token_urlsafe(9),
+        exam_slug=blueprint.slug,
         seed=seed,
         paper=paper,
-        factor=form.time_factor,
-        target=sitting_request.target,
-        minutes=exam_minutes(blueprint, paper, form.time_factor),
+        time_factor=form.time_factor,
+        target_right_answers=sitting_request.target_right_answers,
+        minutes=compute_exam_minutes(blueprint, paper, form.time_factor),
     )
 
 
@@ -87,45 +89,45 @@ def start_sitting(
     """Start the clock of a paper; returns the sitting, also if sent twice."""
     # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them
     # in item order, so that two learners starting at once cannot deadlock.
-    for slot in sorted(sitting.paper.slots, key=lambda s: s.item):
-        quiz_store.store_revision(db, library.questions[slot.item], now)
-    started = dataclasses.replace(sitting, token=f"{learner_id}-{sitting.token}")
+    for slot in sorted(sitting.paper.items, key=lambda s: s.question_id):
+        quiz_store.save_revision_once(db, library.questions[slot.question_id], now)
+    started = dataclasses.replace(sitting, form_token=f"{learner_id}-{sitting.form_token}")
     return store.insert_sitting(db, learner_id, started, now)
 
 
-def close_if_past_deadline(
+def close_sitting_if_past_deadline(
     db: Session, library: Library, sitting: SittingState, now: dt.datetime
 ) -> SittingState:
     """Return the sitting, closed if its time is up."""
     if sitting.closed_at is None and is_past_deadline(sitting.deadline, now):
-        return close_sitting(db, library, sitting, "time", sitting.deadline)
+        return close_and_grade_sitting(db, library, sitting, "time", sitting.deadline)
     return sitting
 
 
-def close_sitting(
+def close_and_grade_sitting(
     db: Session, library: Library, sitting: SittingState, closed_by: str, closed_at: dt.datetime
 ) -> SittingState:
     """Close a sitting and grade its answers; a second call changes nothing."""
     lock_learner(db, sitting.learner_id)  # lock first, as every other write for this learner does
-    if store.close_sitting(db, sitting, closed_by, closed_at):
-        answers = store.load_answers(db, sitting.id)
+    if store.mark_sitting_closed(db, sitting, closed_by, closed_at):
+        answers = store.load_answers_by_number(db, sitting.sitting_id)
         graded = [
             _grade_slot(
-                quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
+                quiz_store.load_question_in_revision(db, library, slot.question_id, slot.revision),
                 slot,
-                answers[slot.number],
+                answers[slot.question_number],
             )
-            for slot in sitting.slots
-            if slot.number in answers and answers[slot.number].answered
+            for slot in sitting.items
+            if slot.question_number in answers and answers[slot.question_number].is_answered
         ]
         store.record_graded_answers(db, sitting, graded, closed_at)
-        missed = _cards_of_missed_questions(library, sitting, graded, max(answers, default=0))
+        missed = _list_cards_of_missed_questions(library, sitting, graded, max(answers, default=0))
         store.schedule_missed_questions_if_wanted(db, sitting, missed, closed_at)
-        store.increment_change_counter(db, sitting.learner_id)
-    return store.load_sitting(db, sitting.learner_id, sitting.id)
+        store.increment_learner_change_counter(db, sitting.learner_id)
+    return store.load_sitting(db, sitting.learner_id, sitting.sitting_id)
 
 
-def _cards_of_missed_questions(
+def _list_cards_of_missed_questions(
     library: Library, sitting: SittingState, graded: Sequence[GradedAnswer], last_reached: int
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
@@ -133,51 +135,51 @@ def _cards_of_missed_questions(
     Questions after `last_reached` do not count as missed, so that a paper submitted early does not
     fill the next day.
     """
-    right_numbers = {answer.slot.number for answer in graded if answer.score >= 1}
-    slots = [slot for slot in sitting.slots if slot.number <= last_reached]
-    missed = [slot for slot in slots if slot.number not in right_numbers]
+    right_numbers = {answer.item.question_number for answer in graded if answer.score >= 1}
+    slots = [slot for slot in sitting.items if slot.question_number <= last_reached]
+    missed = [slot for slot in slots if slot.question_number not in right_numbers]
     return [
-        CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
+        CardToAdd(build_question_card_id(slot.question_id), question.topic, slot.seed)
         for slot in missed
-        if (question := library.questions.get(slot.item)) and is_usable_as_card(question)
+        if (question := library.questions.get(slot.question_id)) and is_usable_as_card(question)
     ]
 
 
 def load_graded_items(db: Session, library: Library, sitting: SittingState) -> list[GradedItem]:
     """Return each question of a closed sitting with its score."""
-    item_scores = store.load_item_scores(db, sitting)
-    answers = store.load_answers(db, sitting.id)
+    item_scores = store.load_scores_by_question(db, sitting)
+    answers = store.load_answers_by_number(db, sitting.sitting_id)
     rows = []
-    for slot in sitting.slots:
-        item_score = item_scores.get(slot.item)
-        graded_slot = slot_in_graded_revision(slot, item_score)
-        question = quiz_store.load_exact_revision(
-            db, library, graded_slot.item, graded_slot.revision
+    for slot in sitting.items:
+        item_score = item_scores.get(slot.question_id)
+        graded_slot = replace_with_graded_revision(slot, item_score)
+        question = quiz_store.load_question_in_revision(
+            db, library, graded_slot.question_id, graded_slot.revision
         )
-        saved = answers.get(slot.number) or SavedAnswer(slot.number, {})
+        saved = answers.get(slot.question_number) or SavedAnswer(slot.question_number, {})
         rows.append(
             GradedItem(
-                number=slot.number,
-                item=slot.item,
-                domain=slot.domain,
-                objective=question.objectives[0] if question.objectives else "",
+                question_number=slot.question_number,
+                question_id=slot.question_id,
+                domain_number=slot.domain_number,
+                objective_number=question.objectives[0] if question.objectives else "",
                 score=item_score.score if item_score else 0.0,
-                answered=item_score is not None,
-                seconds=saved.milliseconds / 1000,
-                score_before_change=_first_answer_score(question, slot, saved),
+                is_answered=item_score is not None,
+                seconds_spent=saved.milliseconds_spent / 1000,
+                score_before_change=_grade_first_answer(question, slot, saved),
                 score_before_regrade=item_score.score_before_regrade if item_score else None,
-                is_unreadable=_unreadable_response(question, slot, saved) is not None,
+                is_unreadable=_find_unreadable_response(question, slot, saved) is not None,
             )
         )
     return rows
 
 
-def slot_in_graded_revision(slot: PaperItem, item_score: ItemScore | None) -> PaperItem:
+def replace_with_graded_revision(slot: PaperItem, item_score: ItemScore | None) -> PaperItem:
     """Return the paper item in the revision it was graded with; its key may have been corrected."""
     return dataclasses.replace(slot, revision=item_score.revision) if item_score else slot
 
 
-def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
+def _grade_first_answer(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
     """Return what the first answer would have scored; None if it was not changed later.
 
     Only for single choice. Other answers are entered in several steps, so their first state says
@@ -187,15 +189,15 @@ def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer)
     if (
         not kind.names_options
         or kind.has_several_right_options
-        or saved.first_response in (None, saved.raw)
+        or saved.first_response in (None, saved.raw_response)
     ):
         return None
-    first = dataclasses.replace(saved, raw=saved.first_response or {})
+    first = dataclasses.replace(saved, raw_response=saved.first_response or {})
     return _grade_slot(question, slot, first).score
 
 
 @cache_by_library
-def solvable_questions(library: Library) -> tuple[Question, ...]:
+def list_solvable_questions(library: Library) -> tuple[Question, ...]:
     """Return the questions of a course that have an answer."""
     return tuple(filter(has_solvable_variant, library.questions.values()))
 
@@ -211,33 +213,33 @@ def has_solvable_variant(question: Question) -> bool:
     return True
 
 
-def find_unreadable_answers(
+def find_unreadable_answers_by_number(
     db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
 ) -> dict[int, UnreadableResponse]:
     """Return the answers so far that cannot be parsed, with the reason, by number."""
     unreadable = {
-        slot.number: _unreadable_response(
-            quiz_store.load_exact_revision(db, library, slot.item, slot.revision),
+        slot.question_number: _find_unreadable_response(
+            quiz_store.load_question_in_revision(db, library, slot.question_id, slot.revision),
             slot,
-            answers[slot.number],
+            answers[slot.question_number],
         )
-        for slot in sitting.slots
-        if slot.number in answers and answers[slot.number].answered
+        for slot in sitting.items
+        if slot.question_number in answers and answers[slot.question_number].is_answered
     }
     return {number: reason for number, reason in unreadable.items() if reason}
 
 
-def _unreadable_response(
+def _find_unreadable_response(
     question: Question, slot: PaperItem, saved: SavedAnswer
 ) -> UnreadableResponse | None:
     """Return why a response cannot be parsed; None if it can, or if it is empty.
 
     Choices from a list can always be parsed.
     """
-    if not saved.answered or types.type_of(question).names_options:
+    if not saved.is_answered or types.type_of(question).names_options:
         return None
     try:
-        verdict = grade(draw_variant(question, slot.seed), saved.raw)
+        verdict = grade(draw_variant(question, slot.seed), saved.raw_response)
     except ExpressionError:
         return None
     return verdict if isinstance(verdict, UnreadableResponse) else None
@@ -245,7 +247,7 @@ def _unreadable_response(
 
 def _grade_slot(question: Question, slot: PaperItem, saved: SavedAnswer) -> GradedAnswer:
     try:
-        verdict = grade(draw_variant(question, slot.seed), saved.raw)
+        verdict = grade(draw_variant(question, slot.seed), saved.raw_response)
     except ExpressionError as error:  # the estimator changed during the exam
         verdict = UnreadableResponse(error.message)
     if isinstance(
@@ -253,12 +255,12 @@ def _grade_slot(question: Question, slot: PaperItem, saved: SavedAnswer) -> Grad
     ):  # the learner can no longer correct it, so it scores 0
         verdict = GradeResult(score=0.0, parsed={"unreadable": verdict.message})
     return GradedAnswer(
-        slot=slot,
+        item=slot,
         topic=question.topic,
-        raw=saved.raw,
-        parsed=verdict.parsed,
+        raw_response=saved.raw_response,
+        parsed_response=verdict.parsed,
         score=verdict.score,
-        milliseconds=saved.milliseconds,
+        milliseconds_spent=saved.milliseconds_spent,
     )
 
 
@@ -278,7 +280,7 @@ class AnswerConflictNote:
     saved_at: dt.datetime | None = None
 
     @property
-    def when(self) -> str:
+    def saved_at_text(self) -> str:
         return (
             f"at {format_time_of_day(self.saved_at)} {self.saved_at:%Z}"
             if self.saved_at
@@ -296,27 +298,27 @@ class PaperRow:
     A question whose answer cannot be parsed counts as unanswered.
     """
 
-    number: int
+    question_number: int
     excerpt: str
-    answered: bool
-    flagged: bool
+    is_answered: bool
+    is_flagged: bool
     unreadable_reason: str = ""
 
     @property
-    def label(self) -> str:
+    def state_label(self) -> str:
         """The state in words, for screen readers."""
-        return f"{self.number}, {self.state}{', flagged' if self.flagged else ''}"
+        return f"{self.question_number}, {self.state_key}{', flagged' if self.is_flagged else ''}"
 
     @property
-    def state(self) -> str:
+    def state_key(self) -> str:
         if self.unreadable_reason:
             return "can\u2019t be read"
-        return "answered" if self.answered else "unanswered"
+        return "answered" if self.is_answered else "unanswered"
 
     def matches(self, show: Filter) -> bool:
         if show == "incomplete":
-            return not self.answered
-        return show == "all" or self.flagged
+            return not self.is_answered
+        return show == "all" or self.is_flagged
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -325,40 +327,43 @@ class ExamPace:
 
     time_share: float
     answered_share: float
-    text: str
+    difference_text: str
 
 
 def build_paper_rows(
-    slots: Sequence[PaperItem],
-    answers: Mapping[int, SavedAnswer],
-    question_excerpts: Mapping[int, str],
-    unreadable: Mapping[int, UnreadableResponse],
+    items: Sequence[PaperItem],
+    answer_by_number: Mapping[int, SavedAnswer],
+    excerpt_by_number: Mapping[int, str],
+    unreadable_by_number: Mapping[int, UnreadableResponse],
 ) -> list[PaperRow]:
     unanswered = SavedAnswer(0, {})
     return [
         PaperRow(
-            slot.number,
-            question_excerpts.get(slot.number, ""),
-            answers.get(slot.number, unanswered).answered and slot.number not in unreadable,
-            answers.get(slot.number, unanswered).flagged,
-            unreadable[slot.number].message if slot.number in unreadable else "",
+            slot.question_number,
+            excerpt_by_number.get(slot.question_number, ""),
+            answer_by_number.get(slot.question_number, unanswered).is_answered
+            and slot.question_number not in unreadable_by_number,
+            answer_by_number.get(slot.question_number, unanswered).is_flagged,
+            unreadable_by_number[slot.question_number].message
+            if slot.question_number in unreadable_by_number
+            else "",
         )
-        for slot in slots
+        for slot in items
     ]
 
 
-def compute_exam_pace(sitting: SittingState, answered: int, now: dt.datetime) -> ExamPace:
+def compute_exam_pace(sitting: SittingState, answered_count: int, now: dt.datetime) -> ExamPace:
     """Compare the time used with the questions answered."""
     limit_seconds = sitting.time_limit_seconds or 1.0
     time_share = min(1.0, max(0.0, (now - sitting.started_at).total_seconds() / limit_seconds))
-    question_count = len(sitting.slots) or 1
-    ahead = round(answered - time_share * question_count)
+    question_count = len(sitting.items) or 1
+    ahead = round(answered_count - time_share * question_count)
     if ahead == 0:
         difference = "even with the clock"
     else:
         noun = "question" if abs(ahead) == 1 else "questions"
         difference = f"{abs(ahead)} {noun} {'ahead' if ahead > 0 else 'behind'}"
-    return ExamPace(time_share, answered / question_count, difference)
+    return ExamPace(time_share, answered_count / question_count, difference)
 
 
 _SECONDS_BETWEEN_CHECKS = 30.0
@@ -396,7 +401,7 @@ def close_overdue_sittings(
     for sitting in overdue:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            close_sitting(db, library.current(), sitting, "time", sitting.deadline)
+            close_and_grade_sitting(db, library.current(), sitting, "time", sitting.deadline)
             db.commit()
         time.sleep(_PAUSE_SECONDS)
     return len(overdue)

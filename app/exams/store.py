@@ -17,7 +17,7 @@ from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCOR
 from app.database.quotas import SITTINGS, check_row_quota
 from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
-from app.exams.answer_merge import AnswerState, MergedAnswer, is_entered, merge_answers
+from app.exams.answer_merge import AnswerState, MergedAnswer, is_response_entered, merge_answers
 from app.exams.assembly import ExamPaper, PaperItem
 from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questions_for_tomorrow
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals
@@ -40,12 +40,12 @@ _ITEM_SCORES = (
 class SittingState:
     """A sitting; `closed_at` is None while it is in progress."""
 
-    id: int
+    sitting_id: int
     learner_id: int
-    exam: str
-    slots: tuple[PaperItem, ...]
-    factor: float
-    target: int | None
+    exam_slug: str
+    items: tuple[PaperItem, ...]
+    time_factor: float
+    target_right_answers: int | None
     started_at: dt.datetime
     deadline: dt.datetime
     closed_at: dt.datetime | None
@@ -61,32 +61,32 @@ class SittingState:
 class SavedAnswer:
     """What is saved of one question: response, flag, struck options, time, first response."""
 
-    number: int
-    raw: Mapping[str, Sequence[str]]
-    flagged: bool = False
+    question_number: int
+    raw_response: Mapping[str, Sequence[str]]
+    is_flagged: bool = False
     struck_options: tuple[str, ...] = ()
-    milliseconds: int = 0
+    milliseconds_spent: int = 0
     saved_at: dt.datetime | None = None
     first_response: Mapping[str, Sequence[str]] | None = None
 
     @property
-    def answered(self) -> bool:
-        return is_entered(self.raw)
+    def is_answered(self) -> bool:
+        return is_response_entered(self.raw_response)
 
     @property
     def state(self) -> AnswerState:
         """The part that a form can change."""
-        return AnswerState(self.raw, self.flagged, self.struck_options)
+        return AnswerState(self.raw_response, self.is_flagged, self.struck_options)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DrawnSitting:
-    token: str
-    exam: str
+    form_token: str
+    exam_slug: str
     seed: int
     paper: ExamPaper
-    factor: float
-    target: int | None
+    time_factor: float
+    target_right_answers: int | None
     minutes: float
 
 
@@ -98,8 +98,8 @@ class AnswerChange:
     long the change waited in the browser, 0 if it was sent at once.
     """
 
-    number: int
-    sent: AnswerState
+    question_number: int
+    submitted: AnswerState
     displayed: AnswerState = AnswerState()  # noqa: RUF009 - cannot be changed
     has_independent_fields: bool = False
     shown_at_ms: int = 0
@@ -118,12 +118,12 @@ class AnswerChange:
 class GradedAnswer:
     """One answered question of a sitting, graded."""
 
-    slot: PaperItem
+    item: PaperItem
     topic: str
-    raw: Mapping[str, Sequence[str]]
-    parsed: Mapping[str, Any]
+    raw_response: Mapping[str, Sequence[str]]
+    parsed_response: Mapping[str, Any]
     score: float
-    milliseconds: int
+    milliseconds_spent: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,19 +146,21 @@ def insert_sitting(db: Session, learner_id: int, sitting: DrawnSitting, now: dt.
     Raises ConflictError if the learner has too many.
     """
     earlier = db.exec(
-        select(Sitting.id).where(Sitting.token == sitting.token, Sitting.learner_id == learner_id)
+        select(Sitting.id).where(
+            Sitting.token == sitting.form_token, Sitting.learner_id == learner_id
+        )
     ).first()
     if earlier:
         return earlier
     deadline = now + dt.timedelta(minutes=sitting.minutes)
     row = Sitting(
         learner_id=learner_id,
-        token=sitting.token,
-        exam=sitting.exam,
+        token=sitting.form_token,
+        exam=sitting.exam_slug,
         seed=sitting.seed,
-        paper=json.dumps([dataclasses.astuple(s) for s in sitting.paper.slots]),
-        factor=sitting.factor,
-        target=sitting.target,
+        paper=json.dumps([dataclasses.astuple(s) for s in sitting.paper.items]),
+        factor=sitting.time_factor,
+        target=sitting.target_right_answers,
         started_at=to_milliseconds(now),
         deadline_at=to_milliseconds(deadline),
     )
@@ -237,14 +239,14 @@ def count_attempts_in_practice_and_exams(db: Session, learner_id: int) -> Counte
     return Counter(dict(rows.all()))
 
 
-class SeenItems(NamedTuple):
+class SeenQuestions(NamedTuple):
     """The questions of the newest paper, and how often each question was seen at all."""
 
     on_newest_paper: frozenset[str]
-    times_seen: Mapping[str, int]
+    times_seen_by_question: Mapping[str, int]
 
 
-def load_items_seen_anywhere(db: Session, learner_id: int) -> SeenItems:
+def load_questions_seen(db: Session, learner_id: int) -> SeenQuestions:
     """Return what a learner saw; questions on a paper count as seen, answered or not."""
     rows = db.exec(
         select(Sitting.paper)
@@ -255,10 +257,10 @@ def load_items_seen_anywhere(db: Session, learner_id: int) -> SeenItems:
     times_seen = count_attempts_in_practice_and_exams(db, learner_id)
     for item in frozenset().union(*papers):
         times_seen[item] = max(times_seen[item], 1)
-    return SeenItems(next(iter(papers), frozenset()), times_seen)
+    return SeenQuestions(next(iter(papers), frozenset()), times_seen)
 
 
-def load_answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
+def load_answers_by_number(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
     """Return the saved answers by question number."""
     rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
     return {row.number: _saved_answer_from_row(row) for row in rows}
@@ -273,19 +275,20 @@ def save_answer(
     """
     row = db.exec(
         select(SittingAnswer).where(
-            SittingAnswer.sitting_id == sitting.id, SittingAnswer.number == change.number
+            SittingAnswer.sitting_id == sitting.sitting_id,
+            SittingAnswer.number == change.question_number,
         )
-    ).first() or SittingAnswer(sitting_id=sitting.id, number=change.number, at=0)
+    ).first() or SittingAnswer(sitting_id=sitting.sitting_id, number=change.question_number, at=0)
     changed_at = max(to_milliseconds(sitting.started_at), to_milliseconds(now) - change.waited_ms)
     merged = merge_answers(
         _saved_answer_from_row(row).state,
         change.displayed,
-        change.sent,
+        change.submitted,
         form_is_newer=changed_at >= row.at,
-        independent_fields=change.has_independent_fields,
+        merge_each_field=change.has_independent_fields,
     )
-    row.raw = json.dumps({name: list(v) for name, v in merged.state.raw.items()})
-    if not row.first and is_entered(merged.state.raw):
+    row.raw = json.dumps({name: list(v) for name, v in merged.state.raw_response.items()})
+    if not row.first and is_response_entered(merged.state.raw_response):
         row.first = row.raw
     row.flagged = merged.state.flagged
     row.struck = json.dumps(merged.state.struck_options)
@@ -297,13 +300,13 @@ def save_answer(
     return dataclasses.replace(merged, saved_at=saved_at)
 
 
-def close_sitting(
+def mark_sitting_closed(
     db: Session, sitting: SittingState, closed_by: str, closed_at: dt.datetime
 ) -> bool:
     """Close a sitting once; returns False if it was already closed."""
     result = db.execute(
         update(Sitting)
-        .where(col(Sitting.id) == sitting.id, col(Sitting.closed_at).is_(None))
+        .where(col(Sitting.id) == sitting.sitting_id, col(Sitting.closed_at).is_(None))
         .values(closed_at=to_milliseconds(closed_at), closed_by=closed_by)
     )
     return bool(result.rowcount)  # type: ignore[attr-defined] # a cursor result
@@ -320,24 +323,24 @@ def record_graded_answers(
     for answer in graded:
         values = {
             "learner_id": sitting.learner_id,
-            "token": f"sitting-{sitting.id}-{answer.slot.number}",
-            "item": answer.slot.item,
-            "revision": answer.slot.revision,
+            "token": f"sitting-{sitting.sitting_id}-{answer.item.question_number}",
+            "item": answer.item.question_id,
+            "revision": answer.item.revision,
             "topic": answer.topic,
-            "seed": answer.slot.seed,
+            "seed": answer.item.seed,
             "context": "exam",
-            "sitting_id": sitting.id,
-            "raw": json.dumps({k: list(v) for k, v in answer.raw.items()}),
-            "parsed": json.dumps(answer.parsed, ensure_ascii=False),
+            "sitting_id": sitting.sitting_id,
+            "raw": json.dumps({k: list(v) for k, v in answer.raw_response.items()}),
+            "parsed": json.dumps(answer.parsed_response, ensure_ascii=False),
             "score": answer.score,
-            "first": not times_answered[answer.slot.item],
+            "first": not times_answered[answer.item.question_id],
             "hints": 0,
-            "milliseconds": answer.milliseconds or None,
+            "milliseconds": answer.milliseconds_spent or None,
             "study_day": day,
             "at": to_milliseconds(now),
         }
         if insert_if_absent(db, Attempt, values) is not None:
-            totals += DayTotals(answers=1, milliseconds=answer.milliseconds)
+            totals += DayTotals(answers=1, milliseconds=answer.milliseconds_spent)
     if totals.answers:
         add_to_day_totals(db, sitting.learner_id, day, totals)
 
@@ -353,13 +356,13 @@ def schedule_missed_questions_if_wanted(
         schedule_missed_questions_for_tomorrow(db, sitting.learner_id, missed, day, now)
 
 
-def load_item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
+def load_scores_by_question(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
     """Return the score of each answered question, after the end."""
-    rows = db.connection().execute(_ITEM_SCORES, {"sitting": sitting.id})
+    rows = db.connection().execute(_ITEM_SCORES, {"sitting": sitting.sitting_id})
     return {item: ItemScore(*values) for item, *values in rows}
 
 
-def increment_change_counter(db: Session, learner_id: int) -> None:
+def increment_learner_change_counter(db: Session, learner_id: int) -> None:
     """Count a change that no request of the learner made."""
     db.execute(
         update(Learner).where(col(Learner.id) == learner_id).values(changes=Learner.changes + 1)
@@ -369,12 +372,12 @@ def increment_change_counter(db: Session, learner_id: int) -> None:
 def _sitting_from_row(row: Sitting) -> SittingState:
     assert row.id is not None  # noqa: S101 - it was loaded from the database
     return SittingState(
-        id=row.id,
+        sitting_id=row.id,
         learner_id=row.learner_id,
-        exam=row.exam,
-        slots=tuple(PaperItem(*slot) for slot in json.loads(row.paper)),
-        factor=row.factor,
-        target=row.target,
+        exam_slug=row.exam,
+        items=tuple(PaperItem(*slot) for slot in json.loads(row.paper)),
+        time_factor=row.factor,
+        target_right_answers=row.target,
         started_at=from_milliseconds(row.started_at),
         deadline=from_milliseconds(row.deadline_at),
         closed_at=from_milliseconds(row.closed_at) if row.closed_at is not None else None,
@@ -384,11 +387,11 @@ def _sitting_from_row(row: Sitting) -> SittingState:
 
 def _saved_answer_from_row(row: SittingAnswer) -> SavedAnswer:
     return SavedAnswer(
-        number=row.number,
-        raw=json.loads(row.raw),
-        flagged=row.flagged,
+        question_number=row.number,
+        raw_response=json.loads(row.raw),
+        is_flagged=row.flagged,
         struck_options=tuple(json.loads(row.struck)),
-        milliseconds=row.milliseconds,
+        milliseconds_spent=row.milliseconds,
         saved_at=from_milliseconds(row.at),
         first_response=json.loads(row.first) if row.first else None,
     )

@@ -21,10 +21,10 @@ from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
 from app.flashcards.forms import CardWantedForm, ManualEditForm, ReviewFilterQuery
 from app.flashcards.review_page import (
-    find_card,
-    next_card_response,
+    hash_showing_token,
     parse_review_filter,
-    showing_token,
+    require_visible_card,
+    respond_with_next_card,
 )
 from app.markup.model import Flashcard
 from app.questions.question_form import excerpt_for_title
@@ -37,35 +37,35 @@ from app.spaced_repetition.added_cards import (
     count_added_cards,
     find_missed_question_card,
     list_undeclined_cards_of_kind,
-    load_added_cards_page,
-    set_declined_if_added,
+    load_newest_added_cards,
+    set_card_declined_if_added,
 )
 from app.spaced_repetition.card_content import (
     ResolvedCard,
-    resolve_cards_once_per_request,
+    resolve_cards_by_id,
 )
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
     TERM,
     find_topic_of_added_card,
-    is_added_card,
+    is_added_card_id,
     parse_card_id,
 )
 from app.spaced_repetition.queue import CardStatus
 from app.spaced_repetition.review_log import (
     ReviewHistoryRow,
-    find_last_undoable_row,
-    load_recent_history,
+    find_last_row_if_undoable,
+    load_newest_log_rows,
     record_manual_edit,
 )
 from app.spaced_repetition.scheduler import (
     LEECH_LAPSES,
     ManualEdit,
+    compute_last_settable_due_day,
+    compute_retrievability_on_day,
     explain_invalid_due_date,
     format_days,
-    latest_allowed_due_day,
-    retrievability_on_day,
 )
 from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
@@ -79,16 +79,16 @@ _KINDS = {QUESTION: "question", TERM: "term"}
 class ListedCard:
     """A card in a list: an excerpt of its front, and its state in words.
 
-    `kind` is the source of an added card. `declined` says that the learner left it out.
+    `source_kind` is the source of an added card. `is_declined` says that the learner left it out.
     """
 
-    card: str
+    card_id: str
     excerpt: str
-    state: str
+    state_text: str
     is_suspended: bool
     is_leech: bool
-    kind: str = ""
-    declined: bool = False
+    source_kind: str = ""
+    is_declined: bool = False
     is_orphaned: bool = False
 
 
@@ -97,7 +97,7 @@ class AddedCardsPage:
     """One page of the added cards, newest first; `card_count` counts those of all pages."""
 
     rows: tuple[ListedCard, ...]
-    page: int
+    page_number: int
     page_count: int
     card_count: int
 
@@ -108,10 +108,10 @@ def build_added_cards_page(ctx: RequestContext, page_number: int) -> AddedCardsP
     count = count_added_cards(db, learner)
     pages = max(1, -(-count // _ROWS_PER_PAGE))
     number = min(max(page_number, 1), pages)
-    added = load_added_cards_page(
+    added = load_newest_added_cards(
         db, learner, limit=_ROWS_PER_PAGE, offset=(number - 1) * _ROWS_PER_PAGE
     )
-    cards = resolve_cards_once_per_request(ctx, [record.card for record in added])
+    cards = resolve_cards_by_id(ctx, [record.card for record in added])
     rows = tuple(build_listed_card(ctx, record, cards.get(record.card)) for record in added)
     return AddedCardsPage(rows, number, pages, count)
 
@@ -121,47 +121,47 @@ def build_listed_card(
 ) -> ListedCard:
     kind, name = parse_card_id(added.card)
     return ListedCard(
-        card=added.card,
+        card_id=added.card,
         excerpt=excerpt_for_title(card_found.card.front) if card_found else name,
-        state=describe_card_state(added.state, added.first_due_day, ctx.day),
-        is_suspended=added.is_suspended_or_declined and not added.declined,
+        state_text=describe_card_state(added.state, added.first_due_day, ctx.day),
+        is_suspended=added.is_suspended_or_declined and not added.is_declined,
         is_leech=added.lapses >= LEECH_LAPSES,
-        kind=_KINDS.get(kind, "own card"),
-        declined=added.declined,
+        source_kind=_KINDS.get(kind, "own card"),
+        is_declined=added.is_declined,
         is_orphaned=card_found is None,
     )
 
 
-def _list_course_card(
+def _build_listed_course_card(
     ctx: RequestContext, card: str, status: CardStatus | None, kind: str = ""
 ) -> ListedCard:
     state = status.state if status else None
     return ListedCard(
-        card=card,
+        card_id=card,
         excerpt=excerpt_for_title(ctx.library.cards[card].front),
-        state=describe_card_state(state.state, state.due_day, ctx.day) if state else "new",
+        state_text=describe_card_state(state.state, state.due_day, ctx.day) if state else "new",
         is_suspended=status is not None and status.is_suspended,
         is_leech=state is not None and state.lapses >= LEECH_LAPSES,
-        kind=kind,
+        source_kind=kind,
     )
 
 
-def describe_card_state(state: str, due: dt.date | None, day: dt.date) -> str:
+def describe_card_state(state: str, due_day: dt.date | None, today: dt.date) -> str:
     """Return the state of a card: being learned, or the study day it is due on.
 
     A step left unfinished on an earlier day is due, and an added card that was never reviewed is
     new, as the review queue counts them.
     """
-    if due is None:
+    if due_day is None:
         return "new"
-    days = (due - day).days
+    days = (due_day - today).days
     if state not in {"review", "new"} and days >= 0:
         return "being learned"
     if days <= 0 and state == "new":
         return "new"
     if days <= 0:
         return "due"
-    return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
+    return "due tomorrow" if days == 1 else f"due {format_date_with_year(due_day)}"
 
 
 CARDS_PER_PAGE = 50
@@ -183,12 +183,12 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
     words = split_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), is_truncated=False)
-    names = list(itertools.islice(_matching_card_names(ctx, words), CARDS_PER_PAGE + 1))
-    rows = tuple(_list_cards(ctx, names[:CARDS_PER_PAGE]))
+    names = list(itertools.islice(_yield_matching_card_ids(ctx, words), CARDS_PER_PAGE + 1))
+    rows = tuple(_yield_listed_cards(ctx, names[:CARDS_PER_PAGE]))
     return CardSearchResult(" ".join(query.split()), rows, is_truncated=len(names) > CARDS_PER_PAGE)
 
 
-def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]:
+def _yield_matching_card_ids(ctx: RequestContext, words: list[str]) -> Iterator[str]:
     db, learner, library = ctx.db, ctx.learner.id, ctx.library
     if learner:
         yield from added_cards.search_own_card_ids(db, learner, words)
@@ -218,18 +218,18 @@ def _contains_words(library: Library, card: str, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _list_cards(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
-    added_names = [name for name in names if is_added_card(name)]
-    added = added_cards.load_added_cards(ctx.db, ctx.learner.id, added_names)
-    course_names = [name for name in names if not is_added_card(name)]
-    statuses = queue.load_card_statuses(ctx.db, ctx.learner.id, course_names)
-    cards = resolve_cards_once_per_request(ctx, added_names)
-    for name in names:
+def _yield_listed_cards(ctx: RequestContext, card_ids: list[str]) -> Iterator[ListedCard]:
+    added_names = [name for name in card_ids if is_added_card_id(name)]
+    added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, added_names)
+    course_names = [name for name in card_ids if not is_added_card_id(name)]
+    statuses = queue.load_statuses_by_card(ctx.db, ctx.learner.id, course_names)
+    cards = resolve_cards_by_id(ctx, added_names)
+    for name in card_ids:
         if name in added:
             yield build_listed_card(ctx, added[name], cards.get(name))
         elif parse_card_id(name)[0] != OWN:
             topic = ctx.library.topics[ctx.library.cards[name].topic]
-            yield _list_course_card(ctx, name, statuses.get(name), topic.title)
+            yield _build_listed_course_card(ctx, name, statuses.get(name), topic.title)
 
 
 router = APIRouter()
@@ -241,15 +241,17 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     topics = [t for t in ctx.library.topics.values() if t.cards]
     chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
-    suspended = review_log.list_suspended(ctx.db, ctx.learner.id) if ctx.learner.id else ()
+    suspended = review_log.list_suspended_cards(ctx.db, ctx.learner.id) if ctx.learner.id else ()
     statuses = (
-        queue.load_card_statuses_of_topic(ctx.db, ctx.learner.id, topic.slug) if topic else {}
+        queue.load_statuses_of_topic_by_card(ctx.db, ctx.learner.id, topic.slug) if topic else {}
     )
     return ctx.page(
         "flashcards/deck.html",
         topics=topics,
         topic=topic,
-        rows=[_list_course_card(ctx, c, statuses.get(c)) for c in topic.cards] if topic else [],
+        rows=[_build_listed_course_card(ctx, c, statuses.get(c)) for c in topic.cards]
+        if topic
+        else [],
         own=build_added_cards_page(ctx, query.own),
         matches=search_cards(ctx, query.q),
         suspended_cards=[ctx.library.cards[c] for c in suspended if c in ctx.library.cards],
@@ -267,7 +269,7 @@ def add_or_decline_card(
             raise NotFoundError(f"There is no term “{name}”.")
         new_card = CardToAdd(card, find_topic_of_added_card(ctx.library, card))
         add_cards(ctx.db, ctx.learner.id, [new_card], ctx.day, ctx.now)
-    was_added = set_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
+    was_added = set_card_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not was_added and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return _respond_to_card_choice(ctx, card, wanted=chosen.wanted, back=chosen.back)
@@ -298,7 +300,7 @@ _RATING_NAMES = ("", "Again", "Hard", "Good", "Easy")
 class HistoryLine:
     """A log row in words: the study day, and what was done."""
 
-    day: str
+    day_text: str
     text: str
     is_undone: bool
 
@@ -307,7 +309,7 @@ class CardFigure(NamedTuple):
     """What is known of a card: a name, and a value in words."""
 
     name: str
-    value: str
+    value_text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -316,9 +318,9 @@ class CardDetails:
 
     card: Flashcard
     links: tuple[tuple[str, str], ...]
-    facts: tuple[CardFigure, ...]
-    log: tuple[HistoryLine, ...]
-    token: str
+    figures: tuple[CardFigure, ...]
+    history: tuple[HistoryLine, ...]
+    form_token: str
     is_suspended: bool
     is_own: bool
     undo_log_id: int
@@ -326,32 +328,32 @@ class CardDetails:
     last_settable_day: dt.date
 
 
-def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
+def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
     """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
-    resolved = find_card(ctx, name)
+    resolved = require_visible_card(ctx, card_id)
     db, learner = ctx.db, ctx.learner.id
-    record = review_log.load_card_record(db, learner, name)
-    last_undoable = find_last_undoable_row(db, learner, ctx.day) if learner else None
-    history = load_recent_history(db, learner, name)
+    record = review_log.load_card_record(db, learner, card_id)
+    last_undoable = find_last_row_if_undoable(db, learner, ctx.day) if learner else None
+    history = load_newest_log_rows(db, learner, card_id)
     return CardDetails(
         card=resolved.card,
         links=resolved.links,
-        facts=tuple(_card_figures(ctx, record, history)),
-        log=tuple(_history_line(ctx, row) for row in history),
-        token=showing_token(name, record.log_row_count),
-        is_suspended=record.suspended,
-        is_own=parse_card_id(name).kind == OWN,
-        undo_log_id=last_undoable.id if last_undoable and last_undoable.card == name else 0,
+        figures=tuple(_yield_card_figures(ctx, record, history)),
+        history=tuple(_describe_log_row(ctx, row) for row in history),
+        form_token=hash_showing_token(card_id, record.log_row_count),
+        is_suspended=record.is_suspended,
+        is_own=parse_card_id(card_id).source_kind == OWN,
+        undo_log_id=last_undoable.id if last_undoable and last_undoable.card == card_id else 0,
         today=ctx.day,
-        last_settable_day=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
+        last_settable_day=compute_last_settable_due_day(ctx.day, ctx.learner.exam_day),
     )
 
 
-def _card_figures(
+def _yield_card_figures(
     ctx: RequestContext, record: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
 ) -> Iterator[CardFigure]:
     state = record.card_state
-    yield CardFigure("State", "put aside" if record.suspended else _describe_state(ctx, record))
+    yield CardFigure("State", "put aside" if record.is_suspended else _describe_state(ctx, record))
     bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
     if state is None and bury_days and max(bury_days) > ctx.day.isoformat():
         day = dt.date.fromisoformat(max(bury_days))
@@ -359,7 +361,7 @@ def _card_figures(
     if state is None:
         return
     if state.state == "review":  # FSRS knows too little about a card that is still in its steps
-        recall_percent = f"{round(retrievability_on_day(state, ctx.day) * 100)}%"
+        recall_percent = f"{round(compute_retrievability_on_day(state, ctx.day) * 100)}%"
         yield CardFigure("Chance of recall today", recall_percent)
     yield CardFigure("Recall falls to 90% after", format_days(max(1, round(state.stability))))
     yield CardFigure("Last review", format_date_with_year(state.last_day))
@@ -368,14 +370,16 @@ def _card_figures(
 
 
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
-    if record.card_state is None and is_added_card(record.card):
-        added = added_cards.load_added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
+    if record.card_state is None and is_added_card_id(record.card_id):
+        added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, [record.card_id]).get(
+            record.card_id
+        )
         return describe_card_state("new", added.first_due_day if added else None, ctx.day)
     state = record.card_state
     return describe_card_state(state.state, state.due_day, ctx.day) if state else "new"
 
 
-def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
+def _describe_log_row(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
     day = format_date_with_year(ctx.learner.study_day(from_milliseconds(row.at)))
     until = format_date_with_year(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
     text_by_act = {
@@ -407,13 +411,13 @@ async def edit_card_state(
         return RedirectResponse(f"/flashcards/{card}/more?done={form.act}", 303)
     return await run_in_read_session(
         request,
-        lambda ctx: next_card_response(ctx, parse_review_filter(ctx, form), undo_log_id=log_id),
+        lambda ctx: respond_with_next_card(ctx, parse_review_filter(ctx, form), undo_log_id=log_id),
     )
 
 
 def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:
     """Save the manual edit; returns its log id, 0 if it was already saved."""
-    flashcard = find_card(ctx, card).card
+    flashcard = require_visible_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
     edit = _parse_manual_edit(ctx, form)
     log_id = record_manual_edit(

@@ -42,36 +42,36 @@ from app.spaced_repetition.card_content import (
     ResolvedCard,
     describe_origin_and_recall,
     is_card_visible,
-    resolve_cards_once_per_request,
+    resolve_cards_by_id,
 )
-from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import (
     OLDEST,
     CardState,
     ReviewEvent,
     clamp_review_time,
+    compute_last_settable_due_day,
     format_days,
     format_interval,
     format_wait,
     is_leech_warning_due,
     is_rating_too_old,
-    latest_allowed_due_day,
-    preview_ratings,
+    preview_states_by_rating,
 )
 from app.spaced_repetition.todays_queue import (
     CardsOnDayList,
     QueueCounter,
     TodaysQueue,
-    count_by_queue,
-    count_extra_new_cards,
+    count_cards_left_by_queue,
+    count_new_cards_begun_beyond_list,
     load_cards_until_tomorrow,
     load_todays_queue,
     take_first_unseen_cards,
 )
-from app.study_plan.cards import last_day_for_new_cards, planned_review_day
+from app.study_plan.cards import compute_last_day_for_new_cards, compute_planned_review_day
 from app.study_plan.facts import CardFact
-from app.study_plan.loader import DayListEnsured, load_cards_on_day_list, load_plan
+from app.study_plan.loader import DayListEnsured, load_cards_on_day_list, load_study_plan
 from app.web.dependencies import require_topic
 from app.web.render import is_htmx_request, render_page
 
@@ -88,10 +88,10 @@ class ReviewFilter:
     topic: str = ""
     extra_new_cards: int = 0
     task: CardTask = ""
-    card: str = ""
+    card_id: str = ""
 
     @property
-    def address(self) -> str:
+    def url_without_card(self) -> str:
         """The URL of the filter, without the single card."""
         return self.url_with({})
 
@@ -107,7 +107,7 @@ class GradeButton:
 
     rating: int
     label: str
-    interval: str
+    interval_text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,16 +115,16 @@ class CardView:
     """The card to review; its due date can be set from today on."""
 
     card: Flashcard
-    token: str
+    showing_token: str
     learner_key_hash: str
     shown_at_ms: int
-    note: str
+    origin_and_recall_text: str
     links: tuple[CardLink, ...]
-    question: str
+    question_url: str
     sources: tuple[CitedSource, ...]
     today: dt.date
     last_settable_day: dt.date
-    buttons: tuple[GradeButton, ...] = ()
+    grade_buttons: tuple[GradeButton, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,79 +156,90 @@ class NoCardsDueInfo:
 class ReviewPage:
     """The card to review or why there is none, and what is done of the day.
 
-    `saved_rating` is the name of the rating that was saved if the same showing was rated twice.
+    `saved_rating_name` is the name of the rating that was saved if the same showing was rated twice.
     """
 
-    done_today: int
-    total_today: int
+    cards_done_today: int
+    cards_due_today: int
     counters: tuple[QueueCounter, ...]
     card_view: CardView | None
     no_cards_due: NoCardsDueInfo | None
     undo_log_id: int
     leech: ResolvedCard | None
-    saved_rating: str
+    saved_rating_name: str
 
 
 def build_review_page(
     ctx: RequestContext,
     review_filter: ReviewFilter,
     *,
-    show: bool = False,
-    since: int = 0,
-    token: str = "",
+    show_answer_side: bool = False,
+    shown_at_ms: int = 0,
+    showing_token: str = "",
     undo_log_id: int = 0,
     leech: ResolvedCard | None = None,
     earlier_rating: int = 0,
 ) -> ReviewPage:
     """Build the page with the most urgent card, or the reason why there is none.
 
-    `token` identifies the showing of the card, if it was shown before. `undo_log_id` is that of the
-    review to undo, 0 for the last of this study day.
+    `hash_showing_token` identifies the showing of the card, if it was shown before. `undo_log_id`
+    is that of the review to undo, 0 for the last of this study day.
     """
     listed = load_cards_on_day_list(ctx)
     if listed is not None and review_filter.task:
         is_review = review_filter.task == "review"
         listed = (
-            CardsOnDayList(listed.review_cards, is_task=True)
+            CardsOnDayList(listed.review_cards, is_single_task=True)
             if is_review
-            else CardsOnDayList(new_cards=listed.new_cards, is_task=True)
+            else CardsOnDayList(new_cards=listed.new_cards, is_single_task=True)
         )
     todays_queue = load_todays_queue(
         ctx, listed, review_filter.topic, review_filter.extra_new_cards
     )
-    done, record = todays_queue.queue.finished, _next_card_to_show(ctx, review_filter, todays_queue)
-    cards_left = max(todays_queue.cards_left.cards, 1) if record else 0
+    done, record = (
+        todays_queue.queue.finished_count,
+        _choose_next_card(ctx, review_filter, todays_queue),
+    )
+    cards_left = max(todays_queue.cards_left.all_cards, 1) if record else 0
     return ReviewPage(
-        done_today=done,
-        total_today=done + cards_left,
-        counters=count_by_queue(
-            todays_queue.cards_left, _counter_of_card(record, todays_queue) if record else ""
+        cards_done_today=done,
+        cards_due_today=done + cards_left,
+        counters=count_cards_left_by_queue(
+            todays_queue.cards_left, _find_counter_of_card(record, todays_queue) if record else ""
         ),
         card_view=(
-            build_card_view(ctx, record, show=show, since=since, token=token) if record else None
+            build_card_view(
+                ctx,
+                record,
+                show_answer_side=show_answer_side,
+                shown_at_ms=shown_at_ms,
+                showing_token=showing_token,
+            )
+            if record
+            else None
         ),
         no_cards_due=None
         if record
         else _explain_no_cards_due(ctx, review_filter, todays_queue, listed),
         undo_log_id=undo_log_id or _find_undoable_review_today(ctx),
         leech=leech,
-        saved_rating=GRADES[earlier_rating - 1] if earlier_rating else "",
+        saved_rating_name=GRADES[earlier_rating - 1] if earlier_rating else "",
     )
 
 
-def _counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
+def _find_counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
     """Return the counter of a card; on the list, an older unfinished step counts as due."""
     first_record = queue.queue.first_card
     if record.card_state is None:
         return "new"
-    if first_record is not None and first_record.card == record.card:
+    if first_record is not None and first_record.card_id == record.card_id:
         return "due" if queue.queue.first_card_kind == "review" else "learning"
     return "due" if record.card_state.state == "review" else "learning"
 
 
-def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
+def require_visible_card(ctx: RequestContext, card: str) -> ResolvedCard:
     """Return the card; raises NotFoundError, or ConflictError during a mock exam with it."""
-    resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
+    resolved = resolve_cards_by_id(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
     if resolved.is_in_exam:
@@ -239,7 +250,7 @@ def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
     return resolved
 
 
-def showing_token(card: str, log_row_count: int) -> str:
+def hash_showing_token(card: str, log_row_count: int) -> str:
     """Return the token of one showing of a card, the same in every tab that shows it."""
     return f"{card}.{log_row_count}"
 
@@ -250,50 +261,57 @@ def hash_learner_key(learner: LearnerProfile) -> str:
 
 
 def build_card_view(
-    ctx: RequestContext, record: CardRecord, *, show: bool, since: int, token: str = ""
+    ctx: RequestContext,
+    record: CardRecord,
+    *,
+    show_answer_side: bool,
+    shown_at_ms: int,
+    showing_token: str = "",
 ) -> CardView:
     """Return a card for the review page, with rating buttons once its answer is shown."""
-    resolved = find_card(ctx, record.card)
+    resolved = require_visible_card(ctx, record.card_id)
     card, sources = resolved.card, ctx.library.sources
     return CardView(
         card=card,
-        token=token or showing_token(record.card, record.log_row_count),
+        showing_token=showing_token or hash_showing_token(record.card_id, record.log_row_count),
         learner_key_hash=hash_learner_key(ctx.learner),
-        shown_at_ms=since or to_milliseconds(ctx.now),
-        note=describe_origin_and_recall(record, ctx.day, resolved.origin),
+        shown_at_ms=shown_at_ms or to_milliseconds(ctx.now),
+        origin_and_recall_text=describe_origin_and_recall(
+            record, ctx.day, resolved.origin_sentence
+        ),
         links=resolved.links,
-        question=resolved.question,
+        question_url=resolved.question_url,
         sources=tuple(sources[k] for k in card.sources if k in sources),
         today=ctx.day,
-        last_settable_day=latest_allowed_due_day(ctx.day, ctx.learner.exam_day),
-        buttons=_grade_buttons(ctx, record) if show else (),
+        last_settable_day=compute_last_settable_due_day(ctx.day, ctx.learner.exam_day),
+        grade_buttons=_build_grade_buttons(ctx, record) if show_answer_side else (),
     )
 
 
-def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
+def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
     review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
-    outcomes = preview_ratings(record.card_state, review_event, record.card)
+    outcomes = preview_states_by_rating(record.card_state, review_event, record.card_id)
     calendar, exam = ctx.learner.plan_calendar(ctx.day), ctx.learner.exam_day
     is_exam_ahead, later_reviews = exam is not None and exam > ctx.day, 0
     if is_exam_ahead and record.card_state is not None:
-        days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card)
-        later_reviews = days.get(record.card, 0) - (record.card_state.last_day == ctx.day)
+        days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card_id)
+        later_reviews = days.get(record.card_id, 0) - (record.card_state.last_day == ctx.day)
 
     def interval(outcome: CardState) -> str:
         """Return when the plan asks for the card again, which is sooner than FSRS if it must be."""
         if outcome.state != "review" or exam is None or not is_exam_ahead:
             return format_interval(outcome, review_event)
         fact = CardFact(
-            card=record.card,
+            card=record.card_id,
             note="",
             page="",
             stability=outcome.stability,
             first_day=outcome.first_day,
             last_day=ctx.day,
-            due=outcome.due_day,
+            due_day=outcome.due_day,
             later_reviews=later_reviews,
         )
-        day = planned_review_day(fact, calendar)
+        day = compute_planned_review_day(fact, calendar)
         return format_days((day - ctx.day).days) if day < exam else "after the exam"
 
     return tuple(
@@ -302,12 +320,12 @@ def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton
     )
 
 
-def _next_card_to_show(
+def _choose_next_card(
     ctx: RequestContext, review_filter: ReviewFilter, todays_queue: TodaysQueue
 ) -> CardRecord | None:
     db, learner, queue = ctx.db, ctx.learner.id, todays_queue.queue
-    if review_filter.card:
-        return review_log.load_card_record(db, learner, review_filter.card)
+    if review_filter.card_id:
+        return review_log.load_card_record(db, learner, review_filter.card_id)
     if queue.first_card is not None and queue.first_card_kind != "waiting":
         return queue.first_card
     if todays_queue.startable_cards:
@@ -329,11 +347,11 @@ def _explain_no_cards_due(
     queue, scope = todays_queue.queue, todays_queue.scope
     next_due = store.find_next_due_day(ctx.db, ctx.learner.id, scope)
     state = queue.first_card.card_state if queue.first_card else None
-    unseen = store.count_unseen_by_topic(
+    unseen = store.count_unseen_cards_by_topic(
         ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
     )
     new = take_first_unseen_cards(ctx, scope, unseen, 1)
-    last_new = last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
+    last_new = compute_last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
     topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
     offered = (
         take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
@@ -341,12 +359,17 @@ def _explain_no_cards_due(
     more = len(offered)
     extra_new_count, next_task = 0, None
     if listed is not None and not review_filter.topic:
-        extra_new_count, plan = count_extra_new_cards(listed, queue), load_plan(ctx)
-        tasks = [t for t in plan.tasks if t.done + t.begun < t.total] if plan else []
+        extra_new_count, plan = (
+            count_new_cards_begun_beyond_list(listed, queue),
+            load_study_plan(ctx),
+        )
+        tasks = (
+            [t for t in plan.tasks if t.done_count + t.begun_count < t.total_count] if plan else []
+        )
         next_task = build_task_view(tasks[0], ctx.library) if tasks else None
     return NoCardsDueInfo(
         next_day=next_due.day if next_due else None,
-        cards_on_next_day=next_due.cards if next_due else 0,
+        cards_on_next_day=next_due.card_count if next_due else 0,
         wait_text=format_wait(state.due_at - ctx.now) if state else "",
         startable_new_cards=more,
         extra_new_cards_to_request=max(
@@ -370,7 +393,7 @@ def parse_review_filter(ctx: RequestContext, sent: ReviewScopeForm, card: str = 
     return ReviewFilter(sent.topic, sent.more, sent.task, visible_card)
 
 
-def next_card_response(
+def respond_with_next_card(
     ctx: RequestContext,
     review_filter: ReviewFilter,
     *,
@@ -381,7 +404,7 @@ def next_card_response(
     """Return the next card as a fragment, or a redirect to its page."""
     if not is_htmx_request(ctx.request):
         pairs = {
-            "card": review_filter.card,
+            "card": review_filter.card_id,
             "leech": leech.card.id if leech else "",
             "graded": earlier_rating,
         }
@@ -404,16 +427,16 @@ def _find_undoable_review_today(ctx: RequestContext) -> int:
     """Return the log id of the last review of this study day; 0 if there is none."""
     if not ctx.learner.id:
         return 0
-    last = review_log.find_last_undoable_row(ctx.db, ctx.learner.id, ctx.day)
+    last = review_log.find_last_row_if_undoable(ctx.db, ctx.learner.id, ctx.day)
     return last.id if last else 0
 
 
 _LONGEST_REVIEW = 10 * 60 * 1000
 
 
-def _require_same_learner(ctx: RequestContext, marker: str) -> None:
+def _require_same_learner(ctx: RequestContext, learner_key_hash: str) -> None:
     """Raise ConflictError if the rating was given by another learner of this browser."""
-    if marker and marker != hash_learner_key(ctx.learner):
+    if learner_key_hash and learner_key_hash != hash_learner_key(ctx.learner):
         raise ConflictError(
             "This grade was given before somebody else came to this browser, so it was not counted."
         )
@@ -425,7 +448,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -
     Raises InvalidInputError if it is too old, and ConflictError if the same showing already has
     another rating.
     """
-    card = find_card(ctx, card_id).card
+    card = require_visible_card(ctx, card_id).card
     _require_same_learner(ctx, graded.who)
     rated_at = from_milliseconds(graded.given)
     if is_rating_too_old(rated_at, ctx.now):
@@ -441,7 +464,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -
     review_event = ReviewEvent(
         graded.rating, review_time, ctx.learner.study_day(review_time), ctx.learner.retention
     )
-    milliseconds = _review_milliseconds(graded.since, graded.given)
+    milliseconds = _compute_review_milliseconds(graded.since, graded.given)
     saved = review_log.record_review(
         ctx.db, ctx.learner.id, card, review_event, graded.token, milliseconds
     )
@@ -455,7 +478,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -
     return Response(status_code=204)
 
 
-def _review_milliseconds(shown_at: int, rated_at: int) -> int | None:
+def _compute_review_milliseconds(shown_at: int, rated_at: int) -> int | None:
     """Return the milliseconds from showing a card to its rating; None if not plausible."""
     duration = rated_at - shown_at
     return duration if shown_at and 0 <= duration <= _LONGEST_REVIEW else None
@@ -470,22 +493,22 @@ def show_review(
 ) -> HTMLResponse:
     """The review page: the most urgent card, or the requested one."""
     if query.card:
-        find_card(ctx, query.card)
+        require_visible_card(ctx, query.card)
     earlier_rating = _find_earlier_rating(ctx, query.card, query.token)
     review_filter = parse_review_filter(ctx, query, "" if earlier_rating else query.card)
     show = query.show and not earlier_rating
-    token = query.token if review_filter.card else ""
+    token = query.token if review_filter.card_id else ""
     page = build_review_page(
         ctx,
         review_filter,
-        show=show,
-        since=query.since,
-        token=token,
-        leech=resolve_cards_once_per_request(ctx, [query.leech]).get(query.leech),
+        show_answer_side=show,
+        shown_at_ms=query.since,
+        showing_token=token,
+        leech=resolve_cards_by_id(ctx, [query.leech]).get(query.leech),
         earlier_rating=earlier_rating or query.graded,
     )
     has_due = page.no_cards_due and page.no_cards_due.next_day
-    has_cards = ctx.library.cards or page.card_view or page.done_today or has_due
+    has_cards = ctx.library.cards or page.card_view or page.cards_done_today or has_due
     return ctx.page(
         "flashcards/index.html", table=page, review_filter=review_filter, empty=not has_cards
     )
@@ -494,15 +517,17 @@ def show_review(
 @router.get("/{card}/answer")
 def show_answer(ctx: ReadContext, card: str, query: ReviewFilterQuery) -> Response:
     """The card with its answer and the four ratings, as a fragment."""
-    name = find_card(ctx, card).card.id
+    name = require_visible_card(ctx, card).card.id
     if graded := _find_earlier_rating(ctx, name, query.token):
-        return next_card_response(ctx, parse_review_filter(ctx, query), earlier_rating=graded)
+        return respond_with_next_card(ctx, parse_review_filter(ctx, query), earlier_rating=graded)
     record = review_log.load_card_record(ctx.db, ctx.learner.id, name)
     token, since = query.token, query.since
     return render_page(
         ctx.request,
         "flashcards/_card.html",
-        card_view=build_card_view(ctx, record, show=True, since=since, token=token),
+        card_view=build_card_view(
+            ctx, record, show_answer_side=True, shown_at_ms=since, showing_token=token
+        ),
         review_filter=ReviewFilter(query.topic, query.more, query.task),
     )
 
@@ -539,18 +564,20 @@ def _save_rating(
     ctx: RequestContext, card: str, graded: GradeForm
 ) -> Callable[[RequestContext], Response]:
     """Save a rating; returns the function that makes the response after the commit."""
-    resolved = find_card(ctx, card)
+    resolved = require_visible_card(ctx, card)
     _require_same_learner(ctx, graded.who)
-    respond = functools.partial(next_card_response, review_filter=parse_review_filter(ctx, graded))
+    respond = functools.partial(
+        respond_with_next_card, review_filter=parse_review_filter(ctx, graded)
+    )
     review_event = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
-    milliseconds = _review_milliseconds(graded.since, to_milliseconds(ctx.now))
+    milliseconds = _compute_review_milliseconds(graded.since, to_milliseconds(ctx.now))
     saved = review_log.record_review(
         ctx.db, ctx.learner.id, resolved.card, review_event, graded.token, milliseconds
     )
     if saved is None:
         earlier = _find_earlier_rating(ctx, resolved.card.id, graded.token)
         return functools.partial(respond, earlier_rating=earlier)
-    leech = saved.lapsed and is_leech_warning_due(saved.card_state.lapses)
+    leech = saved.is_lapse and is_leech_warning_due(saved.card_state.lapses)
     return functools.partial(respond, undo_log_id=saved.log_id, leech=resolved if leech else None)
 
 
@@ -559,14 +586,14 @@ async def undo_last_review(request: Request, undone: Annotated[UndoForm, Form()]
     """Undo the last review or manual edit; its card is rendered after the commit."""
     card = await run_in_write_transaction(request, lambda ctx: _undo_and_get_card(ctx, undone))
     return await run_in_read_session(
-        request, lambda ctx: next_card_response(ctx, parse_review_filter(ctx, undone, card))
+        request, lambda ctx: respond_with_next_card(ctx, parse_review_filter(ctx, undone, card))
     )
 
 
 def _undo_and_get_card(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
     parse_review_filter(ctx, undone)  # validate before anything is written
-    undone_card = review_log.undo_log_row(
+    undone_card = review_log.undo_log_row_if_last(
         ctx.db, ctx.learner.id, undone.review, ctx.now, ctx.day, ctx.library.cards
     )
     return undone_card or ""
@@ -580,16 +607,16 @@ async def suspend_card(
         request, lambda ctx: _suspend_and_get_topic(ctx, card, form)
     )
     if form.deck:
-        fragment_or_query = "#own" if is_added_card(card) else f"?topic={topic}"
+        fragment_or_query = "#own" if is_added_card_id(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{fragment_or_query}", 303)
     return await run_in_read_session(
-        request, lambda ctx: next_card_response(ctx, parse_review_filter(ctx, form))
+        request, lambda ctx: respond_with_next_card(ctx, parse_review_filter(ctx, form))
     )
 
 
 def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
     """Suspend or unsuspend the card, and return its topic."""
-    flashcard = find_card(ctx, card).card
+    flashcard = require_visible_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
     review_log.set_suspended(ctx.db, ctx.learner.id, flashcard, ctx.now, suspended=form.aside)
     return flashcard.topic
@@ -600,23 +627,23 @@ _MAX_OFFLINE_CARDS = 100
 
 class OfflineCard(NamedTuple):
     card: Flashcard
-    token: str
+    showing_token: str
 
 
 @router.get("/offline")
 def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
     """At most 100 cards for the browser to cache: today's in order, then those due by tomorrow."""
     cards = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
-    todays_ids = [record.card for record in cards.today]
-    later = [record for record in cards.due_by_tomorrow if record.card not in todays_ids]
-    ids = [*todays_ids, *(record.card for record in later)]
-    resolved = resolve_cards_once_per_request(ctx, ids[:_MAX_OFFLINE_CARDS])
+    todays_ids = [record.card_id for record in cards.today]
+    later = [record for record in cards.due_by_tomorrow if record.card_id not in todays_ids]
+    ids = [*todays_ids, *(record.card_id for record in later)]
+    resolved = resolve_cards_by_id(ctx, ids[:_MAX_OFFLINE_CARDS])
 
     def list_offline_cards(records: Sequence[CardRecord]) -> list[OfflineCard]:
         return [
-            OfflineCard(found.card, showing_token(record.card, record.log_row_count))
+            OfflineCard(found.card, hash_showing_token(record.card_id, record.log_row_count))
             for record in records
-            if (found := resolved.get(record.card)) and not found.is_in_exam
+            if (found := resolved.get(record.card_id)) and not found.is_in_exam
         ]
 
     return ctx.page(

@@ -42,7 +42,7 @@ from app.import_export.card_export import (
     write_learner_cards,
 )
 from app.import_export.import_store import ImportedCard
-from app.spaced_repetition.card_ids import question_card_id
+from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import delete_empty_days
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
@@ -299,4 +299,6 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
 
 
 def _cards_in_running_exam(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
-    return {question_card_id(item) for item in list_questions_in_running_exam(db, learner.id, now)}
+    return {
+        build_question_card_id(item) for item in list_questions_in_running_exam(db, learner.id, now)
+    }

@@ -38,12 +38,12 @@ from app.spaced_repetition.card_ids import (
     LONGEST_FACE,
     OWN,
     PICTURES,
+    build_question_card_id,
+    build_term_card_id,
     find_topic_of_added_card,
-    is_added_card,
+    is_added_card_id,
     is_usable_as_card,
     parse_card_id,
-    question_card_id,
-    term_card_id,
 )
 from app.web.request_limits import FairSlots
 
@@ -96,7 +96,7 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
         content = _OwnContent()
         reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
         try:
-            if not reason and parse_card_id(card_id).kind == OWN:
+            if not reason and parse_card_id(card_id).source_kind == OWN:
                 content = _read_own_card(card, stored_names)
         except ItemSkippedError as error:
             reason = str(error)
@@ -116,7 +116,7 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
             suspended=card.suspended,
             retention=card.retention,
             seed=card.added_info.seed,
-            due_since_ms=card.added_info.due_since_ms if is_added_card(card_id) else None,
+            due_since_ms=card.added_info.due_since_ms if is_added_card_id(card_id) else None,
         )
     return MatchedPackage(tuple(cards.values()), skipped_cards, skipped_log_rows, lost_media_count)
 
@@ -129,8 +129,8 @@ def _list_cards_by_guid(library: Library) -> dict[str, tuple[str, ...]]:
         if card.id <= (card.sibling or card.id)
     ]
     questions = filter(is_usable_as_card, library.questions.values())
-    notes += [(question_card_id(question.id),) for question in questions]
-    notes += [(term_card_id(anchor),) for anchor in library.glossary]
+    notes += [(build_question_card_id(question.id),) for question in questions]
+    notes += [(build_term_card_id(anchor),) for anchor in library.glossary]
     return {make_note_guid(cards[0]): cards for cards in notes}
 
 

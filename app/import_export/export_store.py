@@ -18,7 +18,7 @@ from app.clock import from_milliseconds
 from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
 from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
-from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.review_log import drop_undone_rows, manual_edit_from_row, review_from_row
 
@@ -119,7 +119,7 @@ class LearnerCards:
             {
                 row.card: dt.date.fromisoformat(row.due_day)
                 for row in due
-                if is_added_card(row.card)
+                if is_added_card_id(row.card)
             },
             {row[0]: OwnCardText(*row[1:]) for row in own},
         )

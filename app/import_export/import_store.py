@@ -45,12 +45,12 @@ from app.import_export.export_store import (
     OwnCardText,
 )
 from app.import_export.import_progress_store import ImportCounts
-from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
+from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import DayCounts, count_new_cards_left
 from app.spaced_repetition.review_log import (
-    bump_manual_edit_counter,
-    columns_of_replayed_card,
+    build_columns_of_replayed_card,
+    increment_manual_edit_counter,
     load_added_card_starts,
     replace_in_day_totals,
     replay_card,
@@ -91,7 +91,9 @@ def rebuild_card_states(
     for card in rebuilt:
         log, start, placement = logs.get(card, ()), added.get(card), placements[card]
         replayed = replay_card(card, log, start)
-        values = columns_of_replayed_card(replayed, len(log), start, suspended=card in suspended)
+        values = build_columns_of_replayed_card(
+            replayed, len(log), start, suspended=card in suspended
+        )
         if values is not None:
             rows.append({"learner_id": learner_id, "card": card, **placement._asdict(), **values})
     connection.execute(delete(MEMORY).where(_is_of_cards(MEMORY, learner_id, rebuilt)))
@@ -250,7 +252,7 @@ def import_cards(
     if rows:
         db.connection().execute(insert(LOG), rows)
     if any(row["act"] for row in rows):
-        bump_manual_edit_counter(db, learner.id)
+        increment_manual_edit_counter(db, learner.id)
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
     new_cards = _select_gained_cards(cards, existing, first_reviews)
     waiting_cards = _schedule_added_cards(
@@ -362,7 +364,7 @@ def _select_gained_cards(
         card
         for card in cards
         if card.card not in existing.begun_card_ids | existing.added_ids
-        and (card.card in reviewed or is_added_card(card.card) or card.suspended)
+        and (card.card in reviewed or is_added_card_id(card.card) or card.suspended)
     ]
 
 
@@ -383,7 +385,7 @@ def _schedule_added_cards(
     waiting_before = already_waiting
     rows = []
     for card in cards:
-        if not is_added_card(card.card):
+        if not is_added_card_id(card.card):
             continue
         if card.due_since_ms is not None:
             starts_at = min(card.due_since_ms, now + _LATEST_START)
@@ -392,7 +394,7 @@ def _schedule_added_cards(
         else:
             starts_at = now + already_waiting // cards_per_day * _DAY_MS
             already_waiting += 1
-        is_question = parse_card_id(card.card).kind == QUESTION
+        is_question = parse_card_id(card.card).source_kind == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
         row = {"learner_id": learner.id, "card": card.card, "seed": seed}
         rows.append({**row, "declined": False, "at": starts_at})

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -40,9 +40,9 @@ from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
 from app.study_plan.loader import (
     DayListEnsured,
-    build_next_list,
-    load_todays_list,
-    planned_route,
+    build_next_day_list,
+    find_planned_route,
+    load_stored_day_list,
 )
 from app.study_plan.score import ScoreEstimate
 from app.web.dependencies import CurrentLibrary, require_topic
@@ -56,13 +56,13 @@ class ObjectiveProgress:
     """An objective with its state.
 
     `chance_percent` is that of a right answer, None if the objective isn't begun or little is known.
-    `page` is the address of its first unread page, or of its first page if all are read.
+    `page_url` is the address of its first unread page, or of its first page if all are read.
     """
 
     objective: Objective
     state: ObjectiveState
     chance_percent: int | None
-    page: str
+    page_url: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,32 +72,32 @@ class DomainProgress:
     domain: Domain
     objectives: tuple[ObjectiveProgress, ...]
 
-    def count(self, state: ObjectiveState) -> int:
+    def count_objectives_in_state(self, state: ObjectiveState) -> int:
         return sum(objective.state == state for objective in self.objectives)
 
     @property
-    def width(self) -> int:
+    def bar_width_percent(self) -> int:
         """The share of the exam in steps of 5%, which the style sheet turns into a width."""
         return max(5, round(self.domain.weight * 20) * 5)
 
 
-def domain_progress(
+def build_domain_progress(
     library: Library,
-    ready: Collection[str],
+    ready_objectives: Collection[str],
     estimate: ScoreEstimate | None,
     opened_pages: Collection[str],
     read_pages: Collection[str],
-    answered: Collection[str],
+    answered_questions: Collection[str],
 ) -> tuple[DomainProgress, ...]:
     """Return all domains with their objectives.
 
-    `ready` are the objectives that were ready once, `opened_pages` and `read_pages` the pages that
-    are begun and those read to the end, `answered` at least the questions answered since the
+    `ready_objectives` are the objectives that were ready once, `opened_pages` and `read_pages` the pages that
+    are begun and those read to the end, `answered_questions` at least the questions answered since the
     estimate.
     """
     answered_objectives = {
         number
-        for item in answered
+        for item in answered_questions
         if item in library.questions
         for number in library.questions[item].objectives
     }
@@ -107,7 +107,7 @@ def domain_progress(
         pages = [topic.slug for topic in topics if objective.number in topic.objectives]
         estimated = estimate.objectives.get(objective.number) if estimate else None
         state: ObjectiveState = "new"
-        if objective.number in ready:
+        if objective.number in ready_objectives:
             state = "ready"
         elif (
             (estimated and estimated.answers)
@@ -119,8 +119,8 @@ def domain_progress(
         return ObjectiveProgress(
             objective=objective,
             state=state,
-            chance_percent=estimated.percent if estimated and state != "new" else None,
-            page=f"/concepts/{page}" if page else "",
+            chance_percent=estimated.chance_percent if estimated and state != "new" else None,
+            page_url=f"/concepts/{page}" if page else "",
         )
 
     return tuple(
@@ -133,36 +133,33 @@ def domain_progress(
 class OutlineObjective:
     """An objective and its pages, in reading order.
 
-    Each page is listed at one objective, the first that it names; at others it is in `also`.
+    Each page is listed at one objective, the first that it names; at others it is in
+    `topics_listed_elsewhere`.
     """
 
     objective: Objective
-    topics: tuple[Topic, ...]
-    also: tuple[Topic, ...] = ()
+    topics_listed_here: tuple[Topic, ...]
+    topics_listed_elsewhere: tuple[Topic, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutlineDomain:
     domain: Domain
-    goals: tuple[OutlineObjective, ...]
+    objectives: tuple[OutlineObjective, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PageRouteProgress:
+class RouteReadingProgress:
     """What a route asks of a page: minutes, sections, and how many of them were read."""
 
     minutes: float
-    sections: int
-    read: int
-
-    @property
-    def finished(self) -> bool:
-        return self.read >= self.sections
+    section_count: int
+    read_section_count: int
 
 
 def measure_progress_if_on_route(
     topic: Topic, route: Route, read_anchors: Collection[str]
-) -> PageRouteProgress | None:
+) -> RouteReadingProgress | None:
     """Return the progress on a page from the anchors that were read; None if skipped.
 
     A page without headings is one section with an empty anchor.
@@ -171,7 +168,7 @@ def measure_progress_if_on_route(
     if not sections:
         return None
     anchors = {s.anchor for s in sections if s.anchor} or {""}
-    return PageRouteProgress(
+    return RouteReadingProgress(
         reading_minutes_on_route(topic, route),
         len(anchors),
         len(anchors.intersection(read_anchors)),
@@ -202,8 +199,8 @@ def build_outline(library: Library) -> tuple[OutlineDomain, ...]:
 class SeeAlsoLink:
     """The target of a “see” reference."""
 
-    words: str
-    address: str
+    text: str
+    url: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -212,15 +209,15 @@ class GlossaryEntry:
 
     term: GlossaryTerm
     initial: str
-    see: tuple[SeeAlsoLink, ...]
+    see_also_links: tuple[SeeAlsoLink, ...]
 
 
-def sorted_glossary_entries(library: Library) -> list[GlossaryEntry]:
+def sort_glossary_entries(library: Library) -> list[GlossaryEntry]:
     """Return every term in alphabetical order."""
     terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
     pages = {slug: topic.title for slug, topic in library.topics.items()}
     return [
-        GlossaryEntry(t, _initial_letter(t.name), _see_also_links(t, library.glossary, pages))
+        GlossaryEntry(t, _initial_letter(t.name), _build_see_also_links(t, library.glossary, pages))
         for t in terms
     ]
 
@@ -230,22 +227,22 @@ def _initial_letter(name: str) -> str:
     return first if first.isalpha() else "#"
 
 
-def _see_also_links(
+def _build_see_also_links(
     term: GlossaryTerm, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
 ) -> tuple[SeeAlsoLink, ...]:
-    links = (_see_also_link(see, glossary, pages) for see in term.see_also)
-    return tuple(x for x in links if f'href="{x.address}' not in term.meaning.html)
+    links = (_build_see_also_link(see, glossary, pages) for see in term.see_also)
+    return tuple(x for x in links if f'href="{x.url}' not in term.meaning.html)
 
 
-def _see_also_link(
-    see: str, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
+def _build_see_also_link(
+    reference: str, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
 ) -> SeeAlsoLink:
-    if see in glossary:
-        return SeeAlsoLink(glossary[see].name, f"#{see}")
-    slug = see.removeprefix("/concepts/").split("#")[0]
+    if reference in glossary:
+        return SeeAlsoLink(glossary[reference].name, f"#{reference}")
+    slug = reference.removeprefix("/concepts/").split("#")[0]
     if slug in pages:
         return SeeAlsoLink(pages[slug], f"/concepts/{slug}")
-    return SeeAlsoLink(see.removeprefix("https://"), see)
+    return SeeAlsoLink(reference.removeprefix("https://"), reference)
 
 
 router = APIRouter(include_in_schema=False)
@@ -263,7 +260,7 @@ async def require_rendered_page(
     """
     page_cache: RenderedPageCache = request.app.state.sheets[request.state.course]
     page_topic = require_topic(library, topic)
-    page = page_cache.find_rendered(library, page_topic, route)
+    page = page_cache.get_if_rendered(library, page_topic, route)
     if page is None:
         page = await run_in_threadpool(page_cache.get_or_render, library, page_topic, route)
     return page
@@ -273,15 +270,15 @@ async def require_rendered_page(
 class NextPage:
     """The page to read next; `topic` is None if none is left.
 
-    `is_listed` says that the list of the day names pages, so that no other page comes next.
+    `is_on_day_list` says that the list of the day names pages, so that no other page comes next.
     """
 
     topic: Topic | None
     route: Route
-    is_listed: bool
+    is_on_day_list: bool
 
     @property
-    def address(self) -> str:
+    def url(self) -> str:
         """The address of the page, or of Today if none is left."""
         if self.topic is None:
             return "/"
@@ -289,36 +286,49 @@ class NextPage:
 
 
 def find_next_page(
-    library: Library, todays: DayList | None, read: Collection[str], route: Route
+    library: Library,
+    todays: DayList | None,
+    sections_read: Mapping[str, Collection[str]],
+    route: Route,
+    left_page: str = "",
 ) -> NextPage:
-    """Return the first page not `read` of today's list, or of the course if it names none."""
+    """Return the first unread page of today's list, or of the course if it names none.
+
+    The `left_page` counts as read. A listed page is read once all is that the list asks for, a page
+    of the course once its essential sections are.
+    """
     pages = [page for task in todays.tasks for page in task.pages] if todays else []
-    page_by_slug = {page.slug: page for page in pages if page.slug in library.topics}
-    order: Iterable[str] = page_by_slug or cached_course_facts(library).pages
-    slug = next((slug for slug in order if slug not in read), "")
-    if slug in page_by_slug:
-        route = "short" if page_by_slug[slug].short else "full"
-    return NextPage(library.topics.get(slug), route, bool(page_by_slug))
+    routes: dict[str, Route] = {page.slug: "short" if page.short else "full" for page in pages}
+    listed = [slug for slug in routes if slug in library.topics]
+    for slug in listed or cached_course_facts(library).pages:
+        topic, anchors = library.topics[slug], sections_read.get(slug, ())
+        is_read = has_essentials_read(topic, anchors)
+        if routes.get(slug) == "full":
+            is_read = all(not s.anchor or s.anchor in anchors for s in topic.sections)
+        page_route = routes.get(slug, route)
+        if not is_read and slug != left_page and sections_on_route(topic, page_route):
+            return NextPage(topic, page_route, bool(listed))
+    return NextPage(None, route, bool(listed))
 
 
-def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> NextPage:
+def load_next_page(ctx: RequestContext, route: Route) -> NextPage:
     """Return the page to read next, on this day or the next one with pages.
 
     It is the first unread page of today's list, then the first one of the next list if that were
     made now, with or without an exam day. If neither has pages, it is the first unread page of the
     course.
     """
-    library, todays = ctx.library, load_todays_list(ctx)
+    library, todays = ctx.library, load_stored_day_list(ctx)
+    sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     if todays is not None:
-        listed = find_next_page(library, todays.day_list, read, route)
-        if listed.is_listed and listed.topic:
+        listed = find_next_page(library, todays.day_list, sections_read, route)
+        if listed.is_on_day_list and listed.topic:
             return listed
-        if (coming := build_next_list(ctx)) is not None:
-            following = find_next_page(library, coming, (), route)
-            if following.is_listed:
+        if (coming := build_next_day_list(ctx)) is not None:
+            following = find_next_page(library, coming, sections_read, route)
+            if following.is_on_day_list:
                 return following
-    left_out = {s for s, topic in library.topics.items() if not sections_on_route(topic, route)}
-    return find_next_page(library, None, left_out.union(read), route)
+    return find_next_page(library, None, sections_read, route)
 
 
 def _find_page_after(
@@ -329,14 +339,16 @@ def _find_page_after(
     A list without pages leads to none. Before the first list, and without an exam day, it is the
     next unread page of the course.
     """
-    todays = load_todays_list(ctx)
-    read = _pages_read(ctx.library, sections_read) | {slug}
-    following = find_next_page(ctx.library, todays.day_list if todays else None, read, route)
+    todays = load_stored_day_list(ctx)
+    day_list = todays.day_list if todays else None
+    following = find_next_page(ctx.library, day_list, sections_read, route, left_page=slug)
     has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam_day is not None
-    return following if following.is_listed or not has_plan else NextPage(None, route, False)
+    return following if following.is_on_day_list or not has_plan else NextPage(None, route, False)
 
 
-def _pages_read(library: Library, sections_read: Mapping[str, Collection[str]]) -> set[str]:
+def _list_pages_with_essentials_read(
+    library: Library, sections_read: Mapping[str, Collection[str]]
+) -> set[str]:
     """Return the pages of which every essential section is read."""
     return {
         slug
@@ -359,17 +371,17 @@ def show_course(
     A page counts as read once its essential sections are.
     """
     library = ctx.library
-    todays_list, estimate, _ = load_todays_list(ctx) or (None, None, False)
-    sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
-    route = route or planned_route(ctx)
+    todays_list, estimate, _ = load_stored_day_list(ctx) or (None, None, False)
+    sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+    route = route or find_planned_route(ctx)
     pages = {
         slug: page
         for slug, topic in library.topics.items()
         if (page := measure_progress_if_on_route(topic, route, sections_read.get(slug, ())))
     }
-    every_read = _pages_read(library, sections_read)
+    every_read = _list_pages_with_essentials_read(library, sections_read)
     read = every_read & pages.keys()
-    progress = domain_progress(
+    progress = build_domain_progress(
         library,
         todays_list.ready if todays_list else (),
         estimate,
@@ -386,10 +398,12 @@ def show_course(
             for domain in progress
             for objective in domain.objectives
         },
-        ready={domain.domain.number: domain.count("ready") for domain in progress},
+        ready={
+            domain.domain.number: domain.count_objectives_in_state("ready") for domain in progress
+        },
         progress=pages,
         read=read,
-        next=load_next_page(ctx, every_read, route),
+        next=load_next_page(ctx, route),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
         minutes={
@@ -407,19 +421,21 @@ def show_course(
 def show_lesson(
     page: Annotated[RenderedPage, Depends(require_rendered_page)], ctx: ReadContext
 ) -> HTMLResponse:
-    earlier_seeds = store.load_attempt_seeds(ctx.db, ctx.learner.id, page.embedded_question_ids)
+    earlier_seeds = store.load_attempt_seeds_by_question(
+        ctx.db, ctx.learner.id, page.embedded_question_ids
+    )
     library, slug = ctx.library, page.topic.slug
-    sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
-    read = _pages_read(library, sections_read)
+    sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+    read = _list_pages_with_essentials_read(library, sections_read)
     return ctx.page(
         "lessons/show.html",
-        open_questions=_open_page_questions(ctx.library, page, ctx.learner.key, earlier_seeds),
-        labs=_lab_headings_by_url(ctx.library, page),
+        open_questions=_open_questions_by_id(ctx.library, page, ctx.learner.key, earlier_seeds),
+        labs=_find_lab_headings_by_url(ctx.library, page),
         past=earlier_seeds,
-        missed_questions=store.questions_missed_last_time(
+        missed_questions=store.list_questions_missed_last_time(
             ctx.db, ctx.learner.id, page.embedded_question_ids
         ),
-        flagged=store.load_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
+        flagged=store.filter_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
         notes=store.load_notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
         before=[
             library.topics[slug_before]
@@ -432,7 +448,7 @@ def show_lesson(
 
 
 @router.post("/concepts/{topic}/readings")
-def add_reading(
+def record_sections_read(
     page: Annotated[RenderedPage, Depends(require_rendered_page)],
     ctx: WriteContext,
     section: Annotated[str, Form()] = "",
@@ -447,24 +463,24 @@ def add_reading(
     short = page.route == "short"
     if section and section not in anchors:
         raise InvalidInputError(f"This page has no section “{section}”.", "section")
-    anchors_on_route = [s.anchor for s in page.titled_sections if not s.folded] or [""]
+    anchors_on_route = [s.anchor for s in page.titled_sections if not s.is_skipped_on_route] or [""]
     sections_to_mark = [section] if section else anchors_on_route
     store.mark_sections_read(ctx.db, ctx.learner.id, slug, sections_to_mark, ctx.now)
     ctx.db.flush()
     address = "/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end"
     if then == "next":
-        sections_read = store.load_sections_read_by_topic(ctx.db, ctx.learner.id)
-        address = _find_page_after(ctx, slug, sections_read, page.route).address
+        sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+        address = _find_page_after(ctx, slug, sections_read, page.route).url
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_toc.html",
         redirect_url=address,
-        **_section_list_context(page, store.load_sections_read(ctx.db, ctx.learner.id, slug)),
+        **_section_list_context(page, store.load_anchors_read(ctx.db, ctx.learner.id, slug)),
     )
 
 
 @router.get("/concepts/{topic}/files/{name:path}")
-def lesson_picture(
+def serve_lesson_picture(
     request: Request, topic: str, name: str, library: CurrentLibrary
 ) -> FileResponse:
     slug = require_topic(library, topic).slug
@@ -479,7 +495,7 @@ def lesson_picture(
 
 
 @router.get("/cheatsheets")
-def cheat_sheets(
+def list_cheat_sheets(
     request: Request, library: CurrentLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
     domains = library.syllabus.domains
@@ -493,7 +509,7 @@ def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
     slugs = [topic.slug for topic in list_pages_by_home_domain(ctx.library, domain)]
-    notes = store.list_own_notes(ctx.db, ctx.learner.id, slugs)
+    notes = store.list_note_texts(ctx.db, ctx.learner.id, slugs)
     return ctx.page(
         "lessons/cheatsheet.html",
         syllabus=ctx.library.syllabus,
@@ -509,10 +525,10 @@ def show_glossary(
     """Every term; with `cards`, each with a button that makes it a card."""
     return ctx.page(
         "lessons/glossary.html",
-        terms=sorted_glossary_entries(ctx.library),
+        terms=sort_glossary_entries(ctx.library),
         choosing=choosing,
         cards={
-            parse_card_id(card).name
+            parse_card_id(card).source_id
             for card in list_undeclined_cards_of_kind(ctx.db, ctx.learner.id, TERM)
         },
     )
@@ -546,7 +562,7 @@ def show_sources(
     )
 
 
-def _open_page_questions(
+def _open_questions_by_id(
     library: Library,
     page: RenderedPage,
     learner_key: str,
@@ -566,7 +582,7 @@ def _open_page_questions(
     }
 
 
-def _lab_headings_by_url(library: Library, page: RenderedPage) -> dict[str, str]:
+def _find_lab_headings_by_url(library: Library, page: RenderedPage) -> dict[str, str]:
     """Return the headings of the labs of the page's topic, by URL."""
     questions = (
         library.questions[item] for item in page.topic.questions if item in library.questions
@@ -575,20 +591,22 @@ def _lab_headings_by_url(library: Library, page: RenderedPage) -> dict[str, str]
     return {f"/quiz/{lab.topic}/{lab.id}": excerpt_first_line(lab) for lab in labs}
 
 
-def _section_list_context(page: RenderedPage, read: frozenset[str]) -> dict[str, Any]:
+def _section_list_context(page: RenderedPage, read_anchors: frozenset[str]) -> dict[str, Any]:
     """Return the template variables of the section list: what the learner has read."""
     return {
         "page": page,
         "topic": page.topic,
-        "read": read,
-        "minutes": _minutes_of_read_sections(page, read),
+        "read": read_anchors,
+        "minutes": _sum_minutes_of_read_sections(page, read_anchors),
     }
 
 
-def _minutes_of_read_sections(page: RenderedPage, read: frozenset[str]) -> int:
+def _sum_minutes_of_read_sections(page: RenderedPage, read_anchors: frozenset[str]) -> int:
     """Return the minutes of the page already read, rounded."""
     minutes_of_opening = sum(s.minutes for s in page.sections if not s.anchor)
     minutes_of_titled = sum(
-        s.minutes for s in page.titled_sections if s.anchor in read and not s.folded
+        s.minutes
+        for s in page.titled_sections
+        if s.anchor in read_anchors and not s.is_skipped_on_route
     )
-    return round(minutes_of_titled + (minutes_of_opening if read else 0))
+    return round(minutes_of_titled + (minutes_of_opening if read_anchors else 0))

@@ -23,10 +23,10 @@ from app.web.render import render_fragment_or_redirect, render_page
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NotedSection:
-    """A section with the learner's note; `address` is the URL of the section."""
+    """A section with the learner's note; `url` is the URL of the section."""
 
     title: str
-    address: str
+    url: str
     note: SavedNote
 
 
@@ -34,7 +34,7 @@ class NotedSection:
 class NotesPage:
     slug: str
     title: str
-    places: tuple[NotedSection, ...]
+    sections: tuple[NotedSection, ...]
 
 
 def pair_sections_with_notes(
@@ -44,14 +44,15 @@ def pair_sections_with_notes(
 
     Their addresses are on `route`.
     """
-    by_section = {note.section: note for note in saved_notes}
+    by_section = {note.section_anchor: note for note in saved_notes}
     titled_sections = [s for s in topic.sections if s.anchor]
     current_sections = [
-        _noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None), route)
+        _build_noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None), route)
         for s in titled_sections
     ]
     removed_sections = [
-        _noted_section(topic, anchor, anchor, note, route) for anchor, note in by_section.items()
+        _build_noted_section(topic, anchor, anchor, note, route)
+        for anchor, note in by_section.items()
     ]
     return tuple(current_sections + removed_sections)
 
@@ -73,15 +74,15 @@ def filter_notes(pages: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...
     for page in pages:
         matching_sections = tuple(
             section
-            for section in page.places
-            if _contains_words(f"{page.title} {section.title} {section.note.words}", words)
+            for section in page.sections
+            if _contains_all_words(f"{page.title} {section.title} {section.note.text}", words)
         )
         if matching_sections:
-            matching_pages.append(dataclasses.replace(page, places=matching_sections))
+            matching_pages.append(dataclasses.replace(page, sections=matching_sections))
     return tuple(matching_pages)
 
 
-def _contains_words(text: str, words: Sequence[str]) -> bool:
+def _contains_all_words(text: str, words: Sequence[str]) -> bool:
     folded = normalize_search_text(text)
     return all(word in folded for word in words)
 
@@ -91,10 +92,10 @@ def format_notes_as_markdown(pages: Sequence[NotesPage], base_url: str) -> str:
     parts = ["# Notes"]
     for page in pages:
         parts.append(f"## {page.title}")
-        for section in page.places:
-            bookmark_label = " (bookmark)" if section.note.marked else ""
-            parts.append(f"### [{section.title}]({base_url}{section.address}){bookmark_label}")
-            parts += [section.note.words] if section.note.words else []
+        for section in page.sections:
+            bookmark_label = " (bookmark)" if section.note.is_bookmarked else ""
+            parts.append(f"### [{section.title}]({base_url}{section.url}){bookmark_label}")
+            parts += [section.note.text] if section.note.text else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -103,23 +104,25 @@ def _build_notes_page(
 ) -> NotesPage:
     topic = topics.get(slug)
     if topic is None:
-        sections = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in saved_notes)
+        sections = tuple(
+            NotedSection(n.section_anchor, f"/concepts/{slug}", n) for n in saved_notes
+        )
         return NotesPage(slug, slug, sections)
-    noted_anchors = {note.section for note in saved_notes}
+    noted_anchors = {note.section_anchor for note in saved_notes}
     all_sections = pair_sections_with_notes(topic, saved_notes)
     return NotesPage(
-        slug, topic.title, tuple(p for p in all_sections if p.note.section in noted_anchors)
+        slug, topic.title, tuple(p for p in all_sections if p.note.section_anchor in noted_anchors)
     )
 
 
-def _noted_section(
+def _build_noted_section(
     topic: Topic, anchor: str, title: str, note: SavedNote | None, route: Route
 ) -> NotedSection:
-    address = f"/concepts/{topic.slug}{_route_query(route)}#{anchor}"
+    address = f"/concepts/{topic.slug}{_format_route_query(route)}#{anchor}"
     return NotedSection(title, address, note or SavedNote(topic.slug, anchor))
 
 
-def _route_query(route: Route) -> str:
+def _format_route_query(route: Route) -> str:
     return "?route=short" if route == "short" else ""
 
 
@@ -193,9 +196,9 @@ def _render_section_note(
     return render_fragment_or_redirect(
         request,
         "lessons/_section_notes.html",
-        redirect_url=f"{noted_section.address.partition('#')[0]}#n-{noted_section.note.section}",
+        redirect_url=f"{noted_section.url.partition('#')[0]}#n-{noted_section.note.section_anchor}",
         slug=topic.slug,
-        anchor=noted_section.note.section,
+        anchor=noted_section.note.section_anchor,
         title=noted_section.title,
         note=noted_section.note,
         route=route,
@@ -232,16 +235,17 @@ def save_section_note(
     ctx: WriteContext,
 ) -> Response:
     saved_texts = {
-        n.section: n.words for n in store.load_saved_notes(ctx.db, ctx.learner.id, page_topic.slug)
+        n.section_anchor: n.text
+        for n in store.load_saved_notes(ctx.db, ctx.learner.id, page_topic.slug)
     }
     note = form.merge_with_saved_text(page_topic.slug, saved_texts.get(form.section, ""))
     known_anchors = {*saved_texts}
     known_anchors |= {s.anchor for s in page_topic.sections if s.anchor}
-    if note.section not in known_anchors:
-        raise InvalidInputError(f"This page has no section “{note.section}”.", "section")
-    if len(note.words) > MAX_NOTE_LENGTH:
+    if note.section_anchor not in known_anchors:
+        raise InvalidInputError(f"This page has no section “{note.section_anchor}”.", "section")
+    if len(note.text) > MAX_NOTE_LENGTH:
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
-        raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
+        raise InvalidInputError(message.format(f"{len(note.text):,}"), "words")
     store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
     sections = pair_sections_with_notes(page_topic, [note], form.route)
     if form.beside:
@@ -251,10 +255,10 @@ def save_section_note(
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_note.html",
-        redirect_url=f"/concepts/{page_topic.slug}/notes{_route_query(form.route)}#n-{note.section}",
+        redirect_url=f"/concepts/{page_topic.slug}/notes{_format_route_query(form.route)}#n-{note.section_anchor}",
         topic=page_topic,
         route=form.route,
         longest=MAX_NOTE_LENGTH,
-        place=next(p for p in sections if p.note.section == note.section),
+        place=next(p for p in sections if p.note.section_anchor == note.section_anchor),
         saved=True,
     )

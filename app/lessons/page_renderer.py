@@ -39,7 +39,7 @@ _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
 class RenderedSection:
     """A section with rendered parts; its questions are rendered per learner.
 
-    `folded` is whether the route of the page skips it.
+    `is_skipped_on_route` is whether the route of the page skips it.
     """
 
     anchor: str
@@ -47,7 +47,7 @@ class RenderedSection:
     number: int
     minutes: float
     parts: tuple[RenderedPart, ...]
-    folded: bool = False
+    is_skipped_on_route: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class RenderedPage:
 
     topic: Topic
     route: Route
-    head: Markup
+    head_html: Markup
     sections: tuple[RenderedSection, ...]
-    foot: Markup
-    calculators: int
+    foot_html: Markup
+    calculator_count: int
 
     @property
     def embedded_question_ids(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class RenderedPageCache:
         self._version = ""
         self._made: dict[tuple[str, Route], RenderedPage] = {}
 
-    def find_rendered(self, library: Library, topic: Topic, route: Route) -> RenderedPage | None:
+    def get_if_rendered(self, library: Library, topic: Topic, route: Route) -> RenderedPage | None:
         """Return the page of a topic for this course version, if it is already rendered."""
         if library.version != self._version:
             return None
@@ -103,8 +103,8 @@ class RenderedPageCache:
 
     def _render_page(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
         head_context, foot_context = (
-            _head_context(library, topic, route),
-            _sources_and_navigation_context(library, topic, route),
+            _build_head_context(library, topic, route),
+            _build_sources_and_navigation_context(library, topic, route),
         )
         sections = tuple(
             self._render_section(library, section, index)
@@ -112,16 +112,18 @@ class RenderedPageCache:
         )
         if route == "short":
             sections = tuple(
-                dataclasses.replace(rendered, folded=bool(s.anchor) and not s.essential)
+                dataclasses.replace(
+                    rendered, is_skipped_on_route=bool(s.anchor) and not s.essential
+                )
                 for rendered, s in zip(sections, topic.sections, strict=True)
             )
         return RenderedPage(
             topic=topic,
             route=route,
-            head=self._render(library, "lessons/_head.html", **head_context),
+            head_html=self._render(library, "lessons/_head.html", **head_context),
             sections=sections,
-            foot=self._render(library, "lessons/_foot.html", **foot_context),
-            calculators=sum(
+            foot_html=self._render(library, "lessons/_foot.html", **foot_context),
+            calculator_count=sum(
                 isinstance(piece, CalculatorBlock)
                 for section in topic.sections
                 for piece in section.pieces
@@ -181,7 +183,7 @@ def _join_finished_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPart, .
     return tuple(joined)
 
 
-def _head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
+def _build_head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
     domain_by_objective = {
         objective.number: domain
         for domain in library.syllabus.domains
@@ -201,7 +203,9 @@ def _head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any
     }
 
 
-def _sources_and_navigation_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
+def _build_sources_and_navigation_context(
+    library: Library, topic: Topic, route: Route
+) -> dict[str, Any]:
     order = [
         slug
         for slug in library.syllabus.topics
@@ -256,10 +260,10 @@ class CheatSheetEntry:
 
     slug: str
     title: str
-    objectives: str
-    hooks: tuple[Markup, ...]
-    tested: tuple[Markup, ...]
-    errors: tuple[str, ...] = ()
+    objectives_text: str
+    hooks_html: tuple[Markup, ...]
+    tested_html: tuple[Markup, ...]
+    common_errors: tuple[str, ...] = ()
     terms: tuple[TermSentence, ...] = ()
 
 
@@ -267,56 +271,60 @@ class CoveringDomain(NamedTuple):
     """Another domain whose sheet has pages for this one, and the objectives that they cover."""
 
     domain: Domain
-    objectives: str
+    objectives_text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheatSheet:
-    """A domain with its pages; `own` are first lines of the learner's notes.
+    """A domain with its pages; `note_lines` are first lines of the learner's notes.
 
-    `elsewhere` are other domains whose sheets contain pages for this one.
+    `domains_covering_it_too` are other domains whose sheets contain pages for this one.
     """
 
     domain: Domain
     entries: tuple[CheatSheetEntry, ...]
-    own: tuple[str, ...] = ()
-    elsewhere: tuple[CoveringDomain, ...] = ()
+    note_lines: tuple[str, ...] = ()
+    domains_covering_it_too: tuple[CoveringDomain, ...] = ()
 
     @property
-    def length(self) -> int:
+    def letter_count(self) -> int:
         """The length in letters, headings included."""
         reference_letters = sum(
             _LINE + len(domain.title) + len(objective_numbers)
-            for domain, objective_numbers in self.elsewhere
+            for domain, objective_numbers in self.domains_covering_it_too
         )
         return (
-            sum(map(_length_of_entry, self.entries)) + sum(map(len, self.own)) + reference_letters
+            sum(map(_count_letters_of_entry, self.entries))
+            + sum(map(len, self.note_lines))
+            + reference_letters
         )
 
 
 def build_cheat_sheet(
-    library: Library, domain: Domain, notes: Sequence[str] = (), letter_limit: int = LETTERS
+    library: Library, domain: Domain, note_texts: Sequence[str] = (), letter_limit: int = LETTERS
 ) -> CheatSheet:
     """Return the sheet of a domain. Hooks and what is tested come first.
 
     If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
-    own_lines = tuple(_cut_first_line(line) for line in notes if line.strip())[:_OWN]
+    own_lines = tuple(_cut_first_line(line) for line in note_texts if line.strip())[:_OWN]
     topics = list_pages_by_home_domain(library, domain)
-    entries = [_entry_without_errors_and_terms(topic) for topic in topics]
-    elsewhere = tuple(_other_domains_covering(library, domain))
-    letters_left = letter_limit - CheatSheet(domain, tuple(entries), own_lines, elsewhere).length
+    entries = [_build_entry_without_errors_and_terms(topic) for topic in topics]
+    elsewhere = tuple(_yield_other_domains_covering(library, domain))
+    letters_left = (
+        letter_limit - CheatSheet(domain, tuple(entries), own_lines, elsewhere).letter_count
+    )
     if letters_left < 0:
         entries, letters_left = _cut_tested_to_fit(entries, letters_left)
     errors, letters_left = _fill_room_in_turn(
-        [_common_error_sentences(topic) for topic in topics], letters_left
+        [_list_common_error_sentences(topic) for topic in topics], letters_left
     )
     terms, _ = _fill_room_in_turn(
-        [_introduced_terms(library, topic) for topic in topics], letters_left
+        [_list_introduced_terms(library, topic) for topic in topics], letters_left
     )
     filled = (
-        dataclasses.replace(entry, errors=error_sentences, terms=term_pairs)
+        dataclasses.replace(entry, common_errors=error_sentences, terms=term_pairs)
         for entry, error_sentences, term_pairs in zip(entries, errors, terms, strict=True)
     )
     return CheatSheet(domain, tuple(filled), own_lines, elsewhere)
@@ -332,11 +340,12 @@ def list_pages_by_home_domain(library: Library, domain: Domain) -> list[Topic]:
     return [
         topic
         for topic in order
-        if not topic.level and _home_domain_number(library.syllabus.domains, topic) == domain.number
+        if not topic.level
+        and _find_home_domain_number(library.syllabus.domains, topic) == domain.number
     ]
 
 
-def _other_domains_covering(library: Library, domain: Domain) -> Iterator[CoveringDomain]:
+def _yield_other_domains_covering(library: Library, domain: Domain) -> Iterator[CoveringDomain]:
     """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
         covered_numbers = {
@@ -347,7 +356,7 @@ def _other_domains_covering(library: Library, domain: Domain) -> Iterator[Coveri
             yield CoveringDomain(other, ", ".join(shared_numbers))
 
 
-def _home_domain_number(domains: Iterable[Domain], topic: Topic) -> str:
+def _find_home_domain_number(domains: Iterable[Domain], topic: Topic) -> str:
     best_number, best_count = "", 0
     for domain in domains:
         shared_objectives = {o.number for o in domain.objectives}.intersection(topic.objectives)
@@ -356,27 +365,27 @@ def _home_domain_number(domains: Iterable[Domain], topic: Topic) -> str:
     return best_number
 
 
-def _entry_without_errors_and_terms(topic: Topic) -> CheatSheetEntry:
-    html = _topic_html(topic)
+def _build_entry_without_errors_and_terms(topic: Topic) -> CheatSheetEntry:
+    html = _join_topic_html(topic)
     return CheatSheetEntry(
         slug=topic.slug,
         title=topic.title,
-        objectives=", ".join(topic.objectives),
-        hooks=tuple(_strip_links_and_sources(match) for match in _HOOK.findall(html)),
-        tested=tuple(_strip_links_and_sources(match) for match in _BOX.findall(html)),
+        objectives_text=", ".join(topic.objectives),
+        hooks_html=tuple(_strip_links_and_sources(match) for match in _HOOK.findall(html)),
+        tested_html=tuple(_strip_links_and_sources(match) for match in _BOX.findall(html)),
     )
 
 
-def _common_error_sentences(topic: Topic) -> list[str]:
+def _list_common_error_sentences(topic: Topic) -> list[str]:
     """Return the first sentence of each common error, as text."""
     texts = (
         _text_of_html(_strip_links_and_sources(match))
-        for match in _ERROR.findall(_topic_html(topic))
+        for match in _ERROR.findall(_join_topic_html(topic))
     )
     return [sentence for text in texts if (sentence := _first_sentence_if_short(text))]
 
 
-def _introduced_terms(library: Library, topic: Topic) -> list[TermSentence]:
+def _list_introduced_terms(library: Library, topic: Topic) -> list[TermSentence]:
     """Return the terms that this page introduces, with the first sentence of each definition."""
     earlier: set[str] = set()
     for slug in library.syllabus.topics:
@@ -398,7 +407,7 @@ def _cut_tested_to_fit(
     entries: Sequence[CheatSheetEntry], letters_left: int
 ) -> tuple[list[CheatSheetEntry], int]:
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
-    texts = [" ".join(map(_text_of_html, entry.tested)) for entry in entries]
+    texts = [" ".join(map(_text_of_html, entry.tested_html)) for entry in entries]
     matches = [_SENTENCE.findall(text) for text in texts]
     fitting_sentences, letters_left = _fill_room_in_turn(
         matches, letters_left + sum(map(len, texts))
@@ -407,7 +416,9 @@ def _cut_tested_to_fit(
         tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in fitting_sentences
     ]
     pairs = zip(entries, cut_texts, strict=True)
-    return [dataclasses.replace(entry, tested=cut_text) for entry, cut_text in pairs], letters_left
+    return [
+        dataclasses.replace(entry, tested_html=cut_text) for entry, cut_text in pairs
+    ], letters_left
 
 
 def _fill_room_in_turn(
@@ -423,28 +434,28 @@ def _fill_room_in_turn(
             list_index for list_index, items in enumerate(lists) if item_index < len(items)
         ]
         for list_index in sorted(
-            lists_with_item, key=lambda at: _text_length(lists[at][item_index])
+            lists_with_item, key=lambda at: _count_letters(lists[at][item_index])
         ):
-            size = _text_length(lists[list_index][item_index])
+            size = _count_letters(lists[list_index][item_index])
             if size and size <= letters_left:
                 taken_items[list_index].append(lists[list_index][item_index])
                 letters_left -= size
     return [tuple(items) for items in taken_items], letters_left
 
 
-def _text_length(value: object) -> int:
+def _count_letters(value: object) -> int:
     return sum(map(len, value)) if isinstance(value, tuple) else len(str(value))
 
 
-def _length_of_entry(entry: CheatSheetEntry) -> int:
-    texts = (*entry.hooks, *entry.tested, *entry.errors)
+def _count_letters_of_entry(entry: CheatSheetEntry) -> int:
+    texts = (*entry.hooks_html, *entry.tested_html, *entry.common_errors)
     letter_count = sum(len(_text_of_html(text)) for text in texts) + sum(
-        map(_text_length, entry.terms)
+        map(_count_letters, entry.terms)
     )
     return _HEAD + len(entry.title) + letter_count
 
 
-def _topic_html(topic: Topic) -> str:
+def _join_topic_html(topic: Topic) -> str:
     pieces = (piece for section in topic.sections for piece in section.pieces)
     return "".join(piece.html for piece in pieces if isinstance(piece, HtmlBlock))
 

@@ -34,22 +34,22 @@ Kind = Literal["page", "term", "card", "calculator", "part", "place"]
 class SearchDocument:
     """One searchable document: title, text, and URL.
 
-    `where` names the page it belongs to, or is empty.
+    `page_title` names the page it belongs to, or is empty.
     """
 
     kind: Kind
     title: str
     body: str
-    address: str
-    where: str = ""
+    url: str
+    page_title: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HighlightPiece:
-    """A run of text; `hit` if it matched the query."""
+    """A run of text; `is_match` if it matched the query."""
 
     text: str
-    hit: bool = False
+    is_match: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,24 +57,24 @@ class SearchHit:
     """A matching document, with its title and an excerpt in pieces."""
 
     kind: Kind
-    address: str
-    where: str
+    url: str
+    page_title: str
     title: tuple[HighlightPiece, ...]
     excerpt: tuple[HighlightPiece, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SearchResults:
-    """The best hits, best first; `count` is the number of all hits.
+    """The best hits, best first; `hit_count` is the number of all hits.
 
-    `meant` is the corrected query, if nothing matched the words as typed. `some` says that the hits
-    match only some of the words.
+    `corrected_query` is the corrected query, if nothing matched the words as typed.
+    `match_only_some_words` says that the hits match only some of the words.
     """
 
     hits: tuple[SearchHit, ...] = ()
-    count: int = 0
-    meant: str = ""
-    some: bool = False
+    hit_count: int = 0
+    corrected_query: str = ""
+    match_only_some_words: bool = False
 
 
 _PLACES = (
@@ -132,18 +132,22 @@ def list_search_documents(
     Questions are left out, because their options and explanations give away the answer. Reversed
     cards are left out, because their front is the answer of the other card.
     """
-    documents = [*_section_documents(library), *_term_documents(library), *_card_documents(library)]
+    documents = [
+        *_yield_section_documents(library),
+        *_yield_term_documents(library),
+        *_yield_card_documents(library),
+    ]
     if not library.syllabus.calculators:
-        return [*(p for p in _PLACES if p.address != "/hardware"), *documents]
+        return [*(p for p in _PLACES if p.url != "/hardware"), *documents]
     return [
         *_PLACES,
         *documents,
-        *_calculator_documents(calculators),
-        *map(_hardware_document, list_parts()),
+        *_yield_calculator_documents(calculators),
+        *map(_build_hardware_document, list_parts()),
     ]
 
 
-def _section_documents(library: Library) -> Iterator[SearchDocument]:
+def _yield_section_documents(library: Library) -> Iterator[SearchDocument]:
     for topic in library.topics.values():
         cards = [library.cards[c] for c in topic.cards if c in library.cards]
         for section in topic.sections:
@@ -152,10 +156,10 @@ def _section_documents(library: Library) -> Iterator[SearchDocument]:
                 address = f"/concepts/{topic.slug}#{section.anchor}"
                 yield SearchDocument("page", section.title, body, address, topic.title)
             else:
-                yield _page_opening_document(topic, body)
+                yield _build_page_opening_document(topic, body)
 
 
-def _page_opening_document(topic: Topic, body: str) -> SearchDocument:
+def _build_page_opening_document(topic: Topic, body: str) -> SearchDocument:
     text = f"{topic.summary} {body}".strip()
     return SearchDocument("page", topic.title, text, f"/concepts/{topic.slug}")
 
@@ -169,13 +173,13 @@ def _remove_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
     return plain
 
 
-def _term_documents(library: Library) -> Iterator[SearchDocument]:
+def _yield_term_documents(library: Library) -> Iterator[SearchDocument]:
     for term in library.glossary.values():
         body = _POINTER.sub("", _to_one_line(term.meaning.plain))
         yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
-def _card_documents(library: Library) -> Iterator[SearchDocument]:
+def _yield_card_documents(library: Library) -> Iterator[SearchDocument]:
     for card in library.cards.values():
         if card.is_reverse:
             continue
@@ -184,7 +188,7 @@ def _card_documents(library: Library) -> Iterator[SearchDocument]:
         yield SearchDocument("card", front, "", f"/flashcards?card={card.id}", where)
 
 
-def _calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
+def _yield_calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
     for entry in calculators:
         figures = ", ".join(output.label for output in entry.outputs)
         body = f"{entry.summary} {figures}"
@@ -196,7 +200,7 @@ def _calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator[Searc
         )
 
 
-def _hardware_document(part: CatalogPart) -> SearchDocument:
+def _build_hardware_document(part: CatalogPart) -> SearchDocument:
     """Return a part with its maker, its other names, and the values people search for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     value_texts = ", ".join(
@@ -271,7 +275,7 @@ _MAX_QUERY_WORDS = 8
 _MAX_QUERY_LENGTH = 100
 
 
-def split_search_words(typed: str) -> tuple[str, ...]:
+def split_search_words(query: str) -> tuple[str, ...]:
     """Return the words of a query in lower case, at most eight.
 
     Filler words are left out if other words remain.
@@ -279,7 +283,7 @@ def split_search_words(typed: str) -> tuple[str, ...]:
     >>> split_search_words("What is the difference between GPU and CPU?"), split_search_words("What is")
     (('gpu', 'cpu'), ('what', 'is'))
     """
-    visible_text = remove_invisible_characters(typed[:_MAX_QUERY_LENGTH])
+    visible_text = remove_invisible_characters(query[:_MAX_QUERY_LENGTH])
     terms = [w.casefold() for w in _WORD.findall(visible_text)]
     content_words = [word for word in terms if word not in _FILLERS]
     return tuple(content_words or terms)[:_MAX_QUERY_WORDS]
@@ -313,10 +317,10 @@ def list_singular_and_spelling_variants(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
+def list_unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
     """Return all pairs of neighboring letters, where a word may be several without spaces.
 
-    >>> unspaced_letter_pairs(["缓存大", "gpu"])
+    >>> list_unspaced_letter_pairs(["缓存大", "gpu"])
     ['缓存', '存大']
     """
     parts = [
@@ -327,7 +331,7 @@ def unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
     return [a + b for part in parts for a, b in itertools.pairwise(filter(None, part))]
 
 
-def fts_match_expression(words: Sequence[str], operator: str = "AND") -> str:
+def build_fts_match_expression(words: Sequence[str], operator: str = "AND") -> str:
     """Return an FTS expression: every word as a prefix, in any order."""
     return f" {operator} ".join(
         "("
@@ -340,16 +344,18 @@ def fts_match_expression(words: Sequence[str], operator: str = "AND") -> str:
     )
 
 
-def begins_known_word(word: str, known: Collection[str]) -> bool:
+def is_beginning_of_known_word(word: str, known_words: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
     starts = [
         re.split(r"\W", mark_unspaced_letters(form).lstrip(BOUNDARY))[0]
         for form in list_singular_and_spelling_variants(word)
     ]
-    return any(k.startswith(start) for start in starts for k in known)
+    return any(k.startswith(start) for start in starts for k in known_words)
 
 
-def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
+def correct_spelling(
+    words: Sequence[str], occurrences_by_word: Mapping[str, int]
+) -> tuple[str, ...]:
     """Replace each unknown word by the likeliest known one.
 
     A word that begins a known one, or is similar to none, stays as it is. So does one of fewer than
@@ -358,50 +364,64 @@ def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[st
     >>> correct_spelling(["datacenter", "colling"], {"data": 9, "center": 4, "cooling": 7})
     ('data', 'center', 'cooling')
     """
-    return tuple(part for word in words for part in _corrected_word(word, known).split())
+    return tuple(
+        part for word in words for part in _correct_word(word, occurrences_by_word).split()
+    )
 
 
-def _corrected_word(word: str, known: Mapping[str, int]) -> str:
-    if len(word) < _SHORTEST or begins_known_word(word, known):
+def _correct_word(word: str, occurrences_by_word: Mapping[str, int]) -> str:
+    if len(word) < _SHORTEST or is_beginning_of_known_word(word, occurrences_by_word):
         return word
-    splits = _split_into_known_words(word, known)
+    splits = _split_into_known_words(word, occurrences_by_word)
     if splits:
         return splits
     similar_words = difflib.get_close_matches(
-        word, _words_of_similar_length(word, known), n=5, cutoff=0.7
+        word, _list_words_of_similar_length(word, occurrences_by_word), n=5, cutoff=0.7
     )
     if not similar_words:
         return word
-    best_similarity = _word_similarity(word, similar_words[0])
-    closest_words = [c for c in similar_words if best_similarity - _word_similarity(word, c) < 0.02]
-    return max(closest_words, key=lambda rival: known[rival])
+    best_similarity = _compute_word_similarity(word, similar_words[0])
+    closest_words = [
+        c for c in similar_words if best_similarity - _compute_word_similarity(word, c) < 0.02
+    ]
+    return max(closest_words, key=lambda rival: occurrences_by_word[rival])
 
 
-def _split_into_known_words(word: str, known: Mapping[str, int]) -> str:
+def _split_into_known_words(word: str, occurrences_by_word: Mapping[str, int]) -> str:
     """Split a word into the two most common known words; empty if impossible."""
     split_points = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     pairs = [(word[:split_at], word[split_at:]) for split_at in split_points]
     splits = [
         pair
         for pair in pairs
-        if all(set(list_singular_and_spelling_variants(part)) & known.keys() for part in pair)
+        if all(
+            set(list_singular_and_spelling_variants(part)) & occurrences_by_word.keys()
+            for part in pair
+        )
     ]
 
     if not splits:
         return ""
-    return " ".join(max(splits, key=lambda pair: min(_occurrences_of_word(p, known) for p in pair)))
+    return " ".join(
+        max(
+            splits,
+            key=lambda pair: min(_count_occurrences_of_word(p, occurrences_by_word) for p in pair),
+        )
+    )
 
 
-def _occurrences_of_word(word: str, known: Mapping[str, int]) -> int:
-    return max(known.get(form, 0) for form in list_singular_and_spelling_variants(word))
+def _count_occurrences_of_word(word: str, occurrences_by_word: Mapping[str, int]) -> int:
+    return max(
+        occurrences_by_word.get(form, 0) for form in list_singular_and_spelling_variants(word)
+    )
 
 
-def _words_of_similar_length(word: str, known: Collection[str]) -> list[str]:
+def _list_words_of_similar_length(word: str, known_words: Collection[str]) -> list[str]:
     """Return known words close enough in length to be worth comparing."""
-    return [k for k in known if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
+    return [k for k in known_words if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
 
 
-def _word_similarity(word: str, other: str) -> float:
+def _compute_word_similarity(word: str, other: str) -> float:
     return difflib.SequenceMatcher(None, other, word).ratio()
 
 
@@ -419,7 +439,7 @@ _WORD_AND_GAP = re.compile(
 )
 
 
-def build_excerpt(marked: str) -> str:
+def build_excerpt(marked_text: str) -> str:
     r"""Return the part of a marked text that holds most of the matched words.
 
     It begins with a sentence or a table row, and ends with one if it can. `…` marks omitted text.
@@ -428,9 +448,9 @@ def build_excerpt(marked: str) -> str:
     >>> build_excerpt("Kind, Use; CPU, for all. A \x02GPU\x03 computes; it is fast.")
     '…A \x02GPU\x03 computes; it is fast.'
     """
-    words = _WORD_AND_GAP.findall(marked)
-    begin = _excerpt_start(words)
-    end = _excerpt_end(words, begin)
+    words = _WORD_AND_GAP.findall(marked_text)
+    begin = _find_excerpt_start(words)
+    end = _find_excerpt_end(words, begin)
     shown = "".join(words[begin:end]).rstrip()
     leading_ellipsis = "…" if begin else ""
     if end == len(words) or (_END.search(shown) and not shown.endswith(";")):
@@ -438,31 +458,31 @@ def build_excerpt(marked: str) -> str:
     return f"{leading_ellipsis}{shown.rstrip(';')}…"
 
 
-def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
+def split_highlights(marked_text: str) -> tuple[HighlightPiece, ...]:
     pieces = []
-    for part in marked.replace(BOUNDARY, "").split(OPEN):
+    for part in marked_text.replace(BOUNDARY, "").split(OPEN):
         hit, closing_mark, rest = part.partition(CLOSE)
         pieces += (
-            [HighlightPiece(hit, hit=True), HighlightPiece(rest)]
+            [HighlightPiece(hit, is_match=True), HighlightPiece(rest)]
             if closing_mark
             else [HighlightPiece(part)]
         )
     return tuple(piece for piece in pieces if piece.text)
 
 
-def _excerpt_start(words: Sequence[str]) -> int:
+def _find_excerpt_start(words: Sequence[str]) -> int:
     """Return where the excerpt begins: the first place that shows most matches."""
     hits = [index for index, word in enumerate(words) if OPEN in word]
-    starts = dict.fromkeys(_sentence_start(words, hit) for hit in hits)
+    starts = dict.fromkeys(_find_sentence_start(words, hit) for hit in hits)
     return max(starts, key=lambda start: _count_distinct_hits(words, start), default=0)
 
 
-def _sentence_start(words: Sequence[str], hit: int) -> int:
+def _find_sentence_start(words: Sequence[str], match_index: int) -> int:
     """Return the nearest place before a match where a sentence or a row begins."""
-    for index in range(hit, max(-1, hit - _FAR), -1):
+    for index in range(match_index, max(-1, match_index - _FAR), -1):
         if not index or _END.search(words[index - 1]):
             return index
-    return hit - _BEFORE
+    return match_index - _BEFORE
 
 
 def _count_distinct_hits(words: Sequence[str], excerpt_start: int) -> int:
@@ -471,11 +491,13 @@ def _count_distinct_hits(words: Sequence[str], excerpt_start: int) -> int:
     return len({hit.casefold() for hit in _HIT.findall(text)})
 
 
-def _excerpt_end(words: Sequence[str], begin: int) -> int:
+def _find_excerpt_end(words: Sequence[str], excerpt_start: int) -> int:
     """Return the end of the first sentence that covers all matches the excerpt can show."""
-    longest_end = min(begin + _MAX_EXCERPT_WORDS, len(words))
-    last_hit = max((p for p in range(begin, longest_end) if OPEN in words[p]), default=begin)
-    for index in range(max(last_hit, begin + _FEW), longest_end):
+    longest_end = min(excerpt_start + _MAX_EXCERPT_WORDS, len(words))
+    last_hit = max(
+        (p for p in range(excerpt_start, longest_end) if OPEN in words[p]), default=excerpt_start
+    )
+    for index in range(max(last_hit, excerpt_start + _FEW), longest_end):
         if _END.search(words[index]):
             return index + 1
     return longest_end
@@ -545,26 +567,32 @@ class _SearchIndex:
 
     def search(self, words: Sequence[str], limit_per_kind: int) -> SearchResults:
         """Return the results for words in lower case."""
-        rows = self._query_rows(fts_match_expression(words))
+        rows = self._query_rows(build_fts_match_expression(words))
         if rows:
             return self._rank_rows(rows, words, limit_per_kind)
         corrected_words = [
-            w for w in correct_spelling(words, self._known) if begins_known_word(w, self._known)
+            w
+            for w in correct_spelling(words, self._known)
+            if is_beginning_of_known_word(w, self._known)
         ]
         for operator, query_words in (
             ("AND", corrected_words),
             ("OR", corrected_words),
-            ("OR", unspaced_letter_pairs(words)),
+            ("OR", list_unspaced_letter_pairs(words)),
         ):
             rows = (
-                self._query_rows(fts_match_expression(query_words, operator)) if query_words else []
+                self._query_rows(build_fts_match_expression(query_words, operator))
+                if query_words
+                else []
             )
             if rows:
                 results = self._rank_rows(rows, query_words, limit_per_kind)
                 corrected_query = (
                     " ".join(corrected_words) if query_words is corrected_words else ""
                 )
-                return dataclasses.replace(results, meant=corrected_query, some=operator == "OR")
+                return dataclasses.replace(
+                    results, corrected_query=corrected_query, match_only_some_words=operator == "OR"
+                )
         return SearchResults()
 
     def _query_rows(self, match_expression: str) -> list[Any]:
@@ -582,7 +610,7 @@ class _SearchIndex:
             document = self._documents[document_index]
             count_by_kind[document.kind] = count_by_kind.get(document.kind, 0) + 1
             if count_by_kind[document.kind] <= limit_per_kind:
-                hits.append(_search_hit(document, title, body))
+                hits.append(_build_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 
     def _rank_key(
@@ -597,7 +625,7 @@ class _SearchIndex:
         matches = len(set(_HIT.findall(marked_title.casefold())))
         if document.kind == "card":
             group = 6
-        elif document.kind == "place" or query in _names_in_title(title):
+        elif document.kind == "place" or query in _list_names_in_title(title):
             group = 0
         elif document.kind == "part" and set(query.split()) >= set(title.split()):
             group = 1
@@ -608,10 +636,10 @@ class _SearchIndex:
         return group, -matches, not title.startswith(query)
 
 
-def _names_in_title(title: str) -> set[str]:
+def _list_names_in_title(title: str) -> set[str]:
     """Return what a title calls its subject.
 
-    >>> sorted(_names_in_title("Multi-Instance GPU (MIG)"))
+    >>> sorted(_list_names_in_title("Multi-Instance GPU (MIG)"))
     ['mig', 'multi-instance gpu', 'multi-instance gpu (mig)']
     """
     whole = title.casefold()
@@ -627,21 +655,23 @@ def _clean_document(document: SearchDocument) -> SearchDocument:
     return dataclasses.replace(document, title=title, body=body)
 
 
-def _search_hit(document: SearchDocument, title: str, body: str) -> SearchHit:
+def _build_search_hit(document: SearchDocument, marked_title: str, marked_body: str) -> SearchHit:
     return SearchHit(
         document.kind,
-        document.address,
-        document.where,
-        split_highlights(title),
+        document.url,
+        document.page_title,
+        split_highlights(marked_title),
         split_highlights(
-            _cut_to_whole_sentences(body) if document.kind == "term" else build_excerpt(body)
+            _cut_to_whole_sentences(marked_body)
+            if document.kind == "term"
+            else build_excerpt(marked_body)
         ),
     )
 
 
-def _cut_to_whole_sentences(marked: str) -> str:
+def _cut_to_whole_sentences(marked_text: str) -> str:
     """Return the beginning of a meaning, with whole sentences if it can."""
-    words = _WORD_AND_GAP.findall(marked)
+    words = _WORD_AND_GAP.findall(marked_text)
     shown_words = words[:_MAX_EXCERPT_WORDS]
     ends = [index + 1 for index, word in enumerate(shown_words) if _END.search(word)]
     return "".join(words[: ends[-1]]).rstrip() if ends else f"{''.join(shown_words).rstrip()}…"

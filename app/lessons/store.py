@@ -12,7 +12,7 @@ from app.database.engine import ATTEMPT, GRADED, SCORE
 from app.database.tables import Attempt, Note, QuestionFlag, SectionRead
 
 
-def load_sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
+def load_anchors_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
     """Return the anchors of the sections of one page that this learner has read."""
     rows = db.execute(
         select(col(SectionRead.section)).where(
@@ -22,7 +22,7 @@ def load_sections_read(db: Session, learner_id: int, topic: str) -> frozenset[st
     return frozenset(section for (section,) in rows)
 
 
-def load_sections_read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
+def load_anchors_read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
     """Return the anchors of the sections of each page that this learner has read."""
     anchors: dict[str, set[str]] = {}
     of_learner = col(SectionRead.learner_id) == learner_id
@@ -33,7 +33,7 @@ def load_sections_read_by_topic(db: Session, learner_id: int) -> dict[str, set[s
     return anchors
 
 
-def load_attempt_seeds(
+def load_attempt_seeds_by_question(
     db: Session, learner_id: int, items: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
     """Return the seeds of a learner's attempts at the given questions, newest first."""
@@ -56,7 +56,7 @@ def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
     return frozenset(db.scalars(select(col(Attempt.item)).distinct().where(of_learner)))
 
 
-def questions_missed_last_time(
+def list_questions_missed_last_time(
     db: Session, learner_id: int, items: Sequence[str]
 ) -> frozenset[str]:
     """Return which of the given questions were not fully right when last answered."""
@@ -72,7 +72,7 @@ def questions_missed_last_time(
     return frozenset(item for item, score in last.items() if score < 1)
 
 
-def load_flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
+def filter_flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
     if not (items and learner_id):
         return frozenset()
     of_learner = col(QuestionFlag.learner_id) == learner_id
@@ -84,8 +84,8 @@ def load_flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -
 class SectionNote:
     """A learner's note on a section, and whether they bookmarked it."""
 
-    words: str
-    marked: bool
+    text: str
+    is_bookmarked: bool
 
 
 def load_notes_by_section(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
@@ -100,7 +100,7 @@ def load_notes_by_section(db: Session, learner_id: int, topic: str) -> dict[str,
     return {section: SectionNote(words, marked) for section, words, marked in rows}
 
 
-def list_own_notes(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
+def list_note_texts(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
     """Return a learner's notes on the given pages, bookmarked ones first."""
     if not (learner_id and topics):
         return []
@@ -116,7 +116,7 @@ def mark_sections_read(
     db: Session, learner_id: int, topic: str, sections: Iterable[str], now: dt.datetime
 ) -> None:
     """Mark sections as read; a section that was read before keeps its time."""
-    sections_read = load_sections_read(db, learner_id, topic)
+    sections_read = load_anchors_read(db, learner_id, topic)
     db.add_all(
         SectionRead(learner_id=learner_id, topic=topic, section=section, at=to_milliseconds(now))
         for section in sections
@@ -129,9 +129,9 @@ class SavedNote:
     """A note: its page and section, text, and bookmark."""
 
     topic: str
-    section: str
-    words: str = ""
-    marked: bool = False
+    section_anchor: str
+    text: str = ""
+    is_bookmarked: bool = False
 
 
 def load_saved_notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
@@ -150,17 +150,17 @@ def save_note(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -
         delete(Note).where(
             col(Note.learner_id) == learner_id,
             col(Note.topic) == note.topic,
-            col(Note.section) == note.section,
+            col(Note.section) == note.section_anchor,
         )
     )
-    if note.words or note.marked:
+    if note.text or note.is_bookmarked:
         db.add(
             Note(
                 learner_id=learner_id,
                 topic=note.topic,
-                section=note.section,
-                words=note.words,
-                marked=note.marked,
+                section=note.section_anchor,
+                words=note.text,
+                marked=note.is_bookmarked,
                 at=to_milliseconds(now),
             )
         )

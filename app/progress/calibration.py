@@ -26,79 +26,94 @@ ENOUGH = 5  # with fewer answers, a confidence level has no share
 _SMALL, _LARGE = 4.0, 10.0
 _MANY = 150
 
-Look = Literal["below", "within", "above"]
+ComparisonWithTarget = Literal["below", "within", "above"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalibrationRow:
-    """A confidence level: the share it should have (`least` to `most`, 0..1), and what it has."""
+    """A confidence level: the share it should have (`min_share` to `max_share`, 0..1), and what it has."""
 
-    word: str
-    stands_for: str
-    least: float
-    most: float
-    answers: int
-    right: int
+    label: str
+    target_text: str
+    min_share: float
+    max_share: float
+    answer_count: int
+    right_count: int
 
     @property
     def has_enough_answers(self) -> bool:
         """Whether there are enough answers to show a share."""
-        return self.answers >= ENOUGH
+        return self.answer_count >= ENOUGH
 
     @property
-    def share(self) -> float:
+    def right_share(self) -> float:
         """The share of right answers, 0..1."""
-        return self.right / (self.answers or 1)
+        return self.right_count / (self.answer_count or 1)
 
     @property
-    def range(self) -> tuple[float, float]:
+    def right_share_interval(self) -> tuple[float, float]:
         """The 90% interval of the share."""
-        return wilson_interval(self.right, self.answers)
+        return wilson_interval(self.right_count, self.answer_count)
 
     @property
-    def words(self) -> str:
-        return format_percent(self.share)
+    def right_share_text(self) -> str:
+        return format_percent(self.right_share)
 
     @property
-    def look(self) -> Look:
+    def comparison_with_target(self) -> ComparisonWithTarget:
         """Whether the share is below, within or above what the level should have."""
-        low, high = self.range
-        if self.has_enough_answers and high < self.least:
+        low, high = self.right_share_interval
+        if self.has_enough_answers and high < self.min_share:
             return "below"
-        return "above" if self.has_enough_answers and low > self.most else "within"
+        return "above" if self.has_enough_answers and low > self.max_share else "within"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalibrationChart:
-    """All confidence levels; `answers` counts those given with a confidence.
+    """All confidence levels; `answer_count` counts those given with a confidence.
 
     `svg` is empty if no level has enough answers.
     """
 
     levels: tuple[CalibrationRow, ...]
-    answers: int
+    answer_count: int
     sentences: tuple[str, ...]
     svg: Markup
 
 
-def build_calibration_chart(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
-    """Return the calibration chart; `counts` are answers by level (1 to 3) and by being right."""
+def build_calibration_chart(
+    counts_by_level_and_right: Mapping[tuple[int, bool], int],
+) -> CalibrationChart:
+    """Return the calibration chart.
+
+    `counts_by_level_and_right` are answers by level (1 to 3) and by being right.
+    """
     levels = tuple(
-        _calibration_row(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
+        _build_calibration_row(
+            n,
+            counts_by_level_and_right.get((n, True), 0),
+            counts_by_level_and_right.get((n, False), 0),
+        )
+        for n in (1, 2, 3)
     )
     told = [level for level in levels if level.has_enough_answers]
     return CalibrationChart(
         levels=levels,
-        answers=sum(level.answers for level in levels),
-        sentences=_calibration_sentences(levels),
+        answer_count=sum(level.answer_count for level in levels),
+        sentences=_describe_calibration(levels),
         svg=_draw_calibration(levels, told) if told else Markup(),
     )
 
 
-def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
-    said = LEVELS[number - 1]
+def _build_calibration_row(level_number: int, right_count: int, wrong_count: int) -> CalibrationRow:
+    said = LEVELS[level_number - 1]
     return CalibrationRow(
-        said.label, said.target_text, said.min_share, said.max_share, right + wrong, right
+        said.label,
+        said.target_text,
+        said.min_share,
+        said.max_share,
+        right_count + wrong_count,
+        right_count,
     )
 
 
@@ -114,48 +129,50 @@ def _draw_calibration(
         draw_text("think so", 72, _NAMES, "m"),
         draw_text("sure", 100, _NAMES, "e"),
     ]
-    said = "; ".join(f"{level.word}: right {level.words}" for level in levels_with_share)
+    said = "; ".join(
+        f"{level.label}: right {level.right_share_text}" for level in levels_with_share
+    )
     return build_svg_element(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
 def _draw_target_range(level: CalibrationRow) -> str:
     """Return the box of the shares that a level should have."""
-    top, foot = _PLANE.y_pixels(level.most), _PLANE.y_pixels(level.least)
-    left, right = level.least * 100, level.most * 100
+    top, foot = _PLANE.y_pixels(level.max_share), _PLANE.y_pixels(level.min_share)
+    left, right = level.min_share * 100, level.max_share * 100
     return draw_rect_in_percent("band", left, top, right - left, foot - top)
 
 
 def _draw_share_with_range(level: CalibrationRow) -> list[str]:
     """Return the share with its range; the dot is larger with more answers."""
-    x, at = (level.least + level.most) / 2 * 100, _PLANE.y_pixels(level.share)
-    low, high = level.range
-    grown = min(1.0, math.sqrt(level.answers / _MANY))
+    x, at = (level.min_share + level.max_share) / 2 * 100, _PLANE.y_pixels(level.right_share)
+    low, high = level.right_share_interval
+    grown = min(1.0, math.sqrt(level.answer_count / _MANY))
     return [
         draw_line("edge", x, _PLANE.y_pixels(high), x, _PLANE.y_pixels(low)),
         draw_dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
-        draw_text(level.words, x - 4, at + 4, "b e halo"),
+        draw_text(level.right_share_text, x - 4, at + 4, "b e halo"),
     ]
 
 
-def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
+def _describe_calibration(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
     guess, thought, sure = levels
     said = []
     if sure.has_enough_answers:
-        wrong = sure.answers - sure.right
-        found = f"When you were sure, you were right {sure.words} of the time"
+        wrong = sure.answer_count - sure.right_count
+        found = f"When you were sure, you were right {sure.right_share_text} of the time"
         them = format_count_with_noun(wrong, "answer")
         said.append(
             f"{found}; {them} you were sure of {'was' if wrong == 1 else 'were'} wrong."
             if wrong
-            else f"{found}, in {format_count_with_noun(sure.answers, 'answer')}."
+            else f"{found}, in {format_count_with_noun(sure.answer_count, 'answer')}."
         )
     said += [
-        f"“{level.word}” was right {level.words} of the time."
+        f"“{level.label}” was right {level.right_share_text} of the time."
         for level in (thought, guess)
-        if level.has_enough_answers and level.look == "below"
+        if level.has_enough_answers and level.comparison_with_target == "below"
     ]
-    if guess.has_enough_answers and guess.look == "above":
+    if guess.has_enough_answers and guess.comparison_with_target == "above":
         said.append(
-            f"Your guesses were right {guess.words} of the time: you know more than you think."
+            f"Your guesses were right {guess.right_share_text} of the time: you know more than you think."
         )
     return tuple(said)

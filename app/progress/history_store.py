@@ -19,12 +19,12 @@ _READING = TABLES["reading"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OpenSitting:
+class RunningExam:
     """A mock exam in progress, and the minutes left on its clock."""
 
-    number: int
-    title: str
-    minutes: float
+    sitting_id: int
+    title_or_slug: str
+    minutes_left: float
 
 
 _RUNNING = (
@@ -39,26 +39,26 @@ _RUNNING = (
 )
 
 
-def find_running_exam(db: Session, learner_id: int, now: int) -> OpenSitting | None:
+def find_running_exam(db: Session, learner_id: int, now_ms: int) -> RunningExam | None:
     """Return the mock exam in progress, with the slug of its blueprint, or None."""
-    values = {"learner": learner_id, "now": now}
+    values = {"learner": learner_id, "now": now_ms}
     row = db.connection().execute(_RUNNING, values).first()
     if row is None:
         return None
-    return OpenSitting(row[0], row[1], (row[2] - now) / 60_000)
+    return RunningExam(row[0], row[1], (row[2] - now_ms) / 60_000)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyHistory:
-    """The totals of recent days by ISO date, and the `first` of all days with work."""
+    """The totals of recent days by ISO date, and the `first_study_day` of all days with work."""
 
     totals_by_day: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
-    first: dt.date | None = None
+    first_study_day: dt.date | None = None
 
     @property
-    def counts(self) -> dict[str, int]:
+    def answers_and_reviews_by_day(self) -> dict[str, int]:
         """Answers and reviews by ISO date."""
-        return {day: sums.answers_and_reviews for day, sums in self.totals_by_day.items()}
+        return {day: sums.count_of_answers_and_reviews for day, sums in self.totals_by_day.items()}
 
 
 _DAY = TABLES["study_day"]
@@ -79,7 +79,7 @@ def load_daily_study_history(db: Session, learner_id: int, since: dt.date) -> St
     rows = db.connection().execute(_RECENT, values)
     return StudyHistory(
         totals_by_day={day: DayTotals(*rest) for day, *rest in rows},
-        first=dt.date.fromisoformat(first) if first else None,
+        first_study_day=dt.date.fromisoformat(first) if first else None,
     )
 
 
@@ -100,8 +100,8 @@ class OpenedPage:
     """A page that was opened: when each section was read, and when the last one was, in ms."""
 
     topic: str
-    sections: Mapping[str, int]
-    at: int
+    read_ms_by_section: Mapping[str, int]
+    last_read_ms: int
 
 
 def _parse_section_read_times(text: str) -> dict[str, int]:
@@ -126,7 +126,9 @@ _SURE = (
 )
 
 
-def count_first_answers_by_certainty(db: Session, learner_id: int) -> dict[tuple[int, bool], int]:
+def count_first_answers_by_level_and_right(
+    db: Session, learner_id: int
+) -> dict[tuple[int, bool], int]:
     """Count first answers per certainty (0 for none), fully right or not."""
     rows = db.connection().execute(_SURE, {"learner": learner_id})
     return {(certainty or 0, bool(right)): count for certainty, right, count in rows}

@@ -21,19 +21,24 @@ from app.accounts.current_learner import (
 from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
 from app.accounts.settings_page import build_settings_form, render_settings_page
-from app.clock import Now, round_minutes
+from app.clock import Now
 from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.content.reading_routes import Route
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
-from app.progress.study_record import DayState, StudyRecord, load_study_record, plan_state_of_day
-from app.quiz.next_steps import view_plan
-from app.study_plan.cards import last_day_for_new_cards
-from app.study_plan.day_list import TaskProgress, reading_minutes_before_exam
-from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan, planned_route
-from app.study_plan.store import load_newest_list
+from app.progress.study_record import DayState, StudyRecord, find_day_state, load_study_record
+from app.quiz.next_steps import build_task_views
+from app.study_plan.cards import compute_last_day_for_new_cards
+from app.study_plan.day_list import (
+    TaskProgress,
+    compute_reading_minutes_after_today,
+    list_unread_pages,
+)
+from app.study_plan.facts import LearnerFacts
+from app.study_plan.loader import DayListEnsured, StudyPlan, find_planned_route, load_study_plan
+from app.study_plan.store import load_learner_facts, load_newest_list
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
@@ -43,7 +48,7 @@ _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 def describe_task(task: TaskProgress, library: Library) -> str:
     """Return what a task asks for, in a few words."""
-    count = task.total
+    count = task.total_count
     if task.kind == "review":
         return format_count_with_noun(count, "card") + " to review"
     if task.kind == "new":
@@ -66,7 +71,7 @@ class CalendarEvent(NamedTuple):
 
 
 def format_icalendar(
-    ctx: RequestContext, plan: StudyPlan | None, exam: str, event_id_seed: str
+    ctx: RequestContext, plan: StudyPlan | None, exam_title: str, event_id_seed: str
 ) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
@@ -80,11 +85,11 @@ def format_icalendar(
         "PRODID:-//Headroom//Study plan//EN",
         "CALSCALE:GREGORIAN",
         "METHOD:PUBLISH",
-        f"X-WR-CALNAME:{escape_ical(f'Study for {exam}')}",
+        f"X-WR-CALNAME:{escape_ical(f'Study for {exam_title}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
     calendar = ctx.learner.plan_calendar(ctx.day)
-    events = list(_calendar_entries(ctx, plan, exam))
+    events = list(_yield_calendar_events(ctx, plan, exam_title))
     for day, title, parts in events or [CalendarEvent(now.date(), "Headroom: no exam day ahead")]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mock_exam_days else None
         lines += _format_all_day_event(day, title, parts, event_id_seed, now, hour)
@@ -92,8 +97,8 @@ def format_icalendar(
     return "".join(f"{fold_ical_line(line)}\r\n" for line in lines)
 
 
-def _calendar_entries(
-    ctx: RequestContext, plan: StudyPlan | None, exam: str
+def _yield_calendar_events(
+    ctx: RequestContext, plan: StudyPlan | None, exam_title: str
 ) -> Iterator[CalendarEvent]:
     calendar = ctx.learner.plan_calendar(ctx.day)
     if plan is not None and plan.tasks:
@@ -105,7 +110,7 @@ def _calendar_entries(
         if mock >= ctx.day and mock not in days_with_tasks and calendar.exam_day:
             yield CalendarEvent(mock, "Headroom: Mock exam")
     if calendar.exam_day:
-        yield CalendarEvent(calendar.exam_day, f"Exam: {exam}")
+        yield CalendarEvent(calendar.exam_day, f"Exam: {exam_title}")
 
 
 def escape_ical(text: str) -> str:
@@ -171,11 +176,11 @@ class PlanDay:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanWeeks:
-    """The weeks from this one on, and the one of the exam; `skipped` lie between them."""
+    """The weeks from this one on, and the one of the exam; `skipped_week_count` lie between them."""
 
     weeks: Sequence[Sequence[PlanDay]]
-    skipped: int = 0
-    last: Sequence[PlanDay] = ()
+    skipped_week_count: int = 0
+    exam_week: Sequence[PlanDay] = ()
 
 
 def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
@@ -187,7 +192,7 @@ def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyR
 
     def week(number: int) -> Sequence[PlanDay]:
         days = (monday + (7 * number + n) * _DAY for n in range(7))
-        return [_plan_day(ctx.learner, d, calendar, record) for d in days]
+        return [_build_plan_day(ctx.learner, d, calendar, record) for d in days]
 
     return PlanWeeks(
         [week(n) for n in range(shown_count)],
@@ -196,69 +201,74 @@ def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyR
     )
 
 
-def _plan_day(
+def _build_plan_day(
     learner: LearnerProfile, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
-    state = plan_state_of_day(day, calendar, record)
+    state = find_day_state(day, calendar, record)
     return PlanDay(day, state, 0 if state in {"off", "exam"} else learner.minutes_if_studying(day))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """Whether the unread pages fit: how many there are, their minutes, the minutes for reading.
+    """Whether what is unread fits: how many pages, the minutes for it, the minutes for reading.
 
-    The pages take `needed_minutes` on the route of the plan, on which they are read.
+    It takes `needed_minutes` on the route of the plan, with the rest of the begun pages, which
+    are read but for what is not essential.
     """
 
-    pages: int
+    unread_page_count: int
+    begun_page_count: int
     route: Route
     needed_minutes: int
-    available_minutes: int
+    available_minutes: float
 
     @property
-    def fits(self) -> bool:
+    def does_reading_fit(self) -> bool:
         return self.needed_minutes <= self.available_minutes
 
 
 def compare_unread_pages_with_time(
-    ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
+    ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    available = reading_minutes_before_exam(
-        calendar, ctx.day, ctx.learner.minutes_if_studying(ctx.day)
-    )
-    if available is None or calendar.days_left(ctx.day) <= 0:
+    if calendar.exam_day is None or calendar.exam_day <= ctx.day:
         return None
-    route, pages = planned_route(ctx), cached_course_facts(ctx.library).pages.values()
-    needed = [
-        round_minutes(page.short_minutes if route == "short" else page.minutes)
-        for page in pages
-        if page.slug not in record.read
-    ]
-    return PlanVerdict(len(needed), route, sum(needed), round(available))
+    learner, facts, route = ctx.learner, LearnerFacts(ctx.day), find_planned_route(ctx)
+    if learner.id:
+        facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.day)
+    unread = list_unread_pages(cached_course_facts(ctx.library), facts, route)
+    begun_count = sum(page.is_rest for page in unread)
+    minutes = learner.minutes_if_studying(ctx.day)
+    later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
+    today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
+    needed = round(sum(page.minutes for page in unread))
+    return PlanVerdict(len(unread) - begun_count, begun_count, route, needed, today + later)
 
 
 router = APIRouter()
 
 
 @router.get("/plan")
-def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
+def show_plan(
+    request: Request, ctx: ReadContext, _ensured: DayListEnsured, kept: str = ""
+) -> HTMLResponse:
     learner, day = ctx.learner, ctx.day
-    plan, calendar = load_plan(ctx), learner.plan_calendar(day)
+    plan, calendar = load_study_plan(ctx), learner.plan_calendar(day)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.page(
         "progress/plan.html",
+        saved=kept == "yes",
         exam=main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
         weeks=build_plan_weeks(ctx, calendar, record),
-        verdict=compare_unread_pages_with_time(ctx, calendar, record),
+        verdict=compare_unread_pages_with_time(ctx, calendar, plan),
         plan=plan,
-        tasks=view_plan(plan, ctx.library),
+        tasks=build_task_views(plan, ctx.library),
         latest=calendar.exam_day - _DAY if calendar.exam_day else None,
-        last_new=last_day_for_new_cards(calendar),
+        last_new=compute_last_day_for_new_cards(calendar),
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
     )
 
@@ -281,7 +291,7 @@ def save_plan_settings(
         return render_settings_page(ctx, typed, parsed.problems)
     change_settings(ctx.db, ctx.learner.id, parsed.values)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day) is not None
-    return RedirectResponse("/plan" if has_list and exam_day else "/", 303)
+    return RedirectResponse("/plan?kept=yes" if has_list and exam_day else "/", 303)
 
 
 @router.post("/plan/mock")
@@ -314,12 +324,12 @@ def serve_calendar_feed(
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
     ctx = RequestContext(request, library, learner, db, now)
     # Calendar programs poll. The plan changes only if one of these values does.
-    cache_key = f"{key} {feed.changes} {ctx.day} {library.version}"
+    cache_key = f"{key} {feed.change_count} {ctx.day} {library.version}"
     etag = f'W/"{hashlib.sha256(cache_key.encode()).hexdigest()[:32]}"'
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
     exam_name = library.syllabus.exam or library.syllabus.title
-    text = format_icalendar(ctx, load_plan(ctx), exam_name, learner.key)
+    text = format_icalendar(ctx, load_study_plan(ctx), exam_name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": etag})
 
 

@@ -32,27 +32,30 @@ _LEAST_SPAN = 8.0  # points between the lowest and the highest line
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScorePrediction:
-    """The forecast shown to a learner on a study day for an exam; `at` in ms."""
+    """The forecast shown to a learner on a study day for an exam; `shown_at_ms` in ms."""
 
     exam: str
     day: dt.date
-    at: int
-    questions: int
-    expected: float
+    shown_at_ms: int
+    question_count: int
+    expected_right_answers: float
     low: int
     high: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamResult:
-    """The result of a closed sitting: score out of `questions`, of which `answered` were answered."""
+    """The result of a closed sitting.
 
-    number: int
+    Score out of `question_count`, of which `answered_count` were answered.
+    """
+
+    sitting_id: int
     exam: str
-    started: int
+    started_at_ms: int
     score: float
-    questions: int
-    answered: int
+    question_count: int
+    answered_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,27 +67,35 @@ class PredictionOutcome:
     """
 
     result: ExamResult
-    predicted: ScorePrediction | None
+    last_prediction_before: ScorePrediction | None
 
     @property
     def is_comparable(self) -> bool:
         """Whether it can be compared: there was a prediction, and enough questions were answered."""
-        enough = has_enough_answers(self.result.answered, self.result.questions)
-        return self.predicted is not None and enough
+        enough = has_enough_answers(self.result.answered_count, self.result.question_count)
+        return self.last_prediction_before is not None and enough
 
     @property
     def scaled_score(self) -> float:
         """Right answers, scaled to the number of questions in the prediction."""
-        if self.predicted is None or not self.result.questions:
+        if self.last_prediction_before is None or not self.result.question_count:
             return self.result.score
-        return self.result.score * self.predicted.questions / self.result.questions
+        return (
+            self.result.score
+            * self.last_prediction_before.question_count
+            / self.result.question_count
+        )
 
     @property
     def is_inside_range(self) -> bool:
         """Whether the result is within the predicted range. Partial points are rounded."""
-        if self.predicted is None:
+        if self.last_prediction_before is None:
             return False
-        return self.predicted.low <= round(self.scaled_score) <= self.predicted.high
+        return (
+            self.last_prediction_before.low
+            <= round(self.scaled_score)
+            <= self.last_prediction_before.high
+        )
 
 
 def pair_results_with_predictions(
@@ -92,16 +103,18 @@ def pair_results_with_predictions(
 ) -> tuple[PredictionOutcome, ...]:
     """Return every result, oldest first, with the newest prediction made before it."""
     return tuple(
-        PredictionOutcome(result, _last_prediction_before(predictions, result))
-        for result in sorted(results, key=lambda r: r.started)
+        PredictionOutcome(result, _find_last_prediction_before(predictions, result))
+        for result in sorted(results, key=lambda r: r.started_at_ms)
     )
 
 
-def _last_prediction_before(
+def _find_last_prediction_before(
     predictions: Iterable[ScorePrediction], result: ExamResult
 ) -> ScorePrediction | None:
-    earlier = [p for p in predictions if p.exam == result.exam and p.at <= result.started]
-    return max(earlier, key=lambda p: p.at, default=None)
+    earlier = [
+        p for p in predictions if p.exam == result.exam and p.shown_at_ms <= result.started_at_ms
+    ]
+    return max(earlier, key=lambda p: p.shown_at_ms, default=None)
 
 
 def describe_share_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
@@ -124,31 +137,33 @@ class ScoreChange(NamedTuple):
     """By how many points the score rose (fell, if negative), and since which day; "" for none yet."""
 
     points: int = 0
-    since: str = ""
+    since_text: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreTrend:
     """The scores that were shown, oldest first; the last one is today's."""
 
-    scores: tuple[ScorePrediction, ...]
+    predictions_by_day: tuple[ScorePrediction, ...]
 
     def change_since_first(self) -> ScoreChange:
         """Return the change since the first score, with which the drawn line begins, too."""
-        if len(self.scores) < 2:
+        if len(self.predictions_by_day) < 2:
             return ScoreChange()
-        first, today = self.scores[0], self.scores[-1]
-        points = round(today.expected) - round(first.expected)
+        first, today = self.predictions_by_day[0], self.predictions_by_day[-1]
+        points = round(today.expected_right_answers) - round(first.expected_right_answers)
         return ScoreChange(points, f"since {format_short_date(first.day)}")
 
 
 def build_score_trend(
-    scores: Sequence[ScorePrediction], exam: str, estimate: ScoreEstimate | None
+    predictions: Sequence[ScorePrediction], exam: str, estimate: ScoreEstimate | None
 ) -> ScoreTrend:
     """Return the scores shown for an exam of the same length."""
     if estimate is None:
         return ScoreTrend(())
-    comparable = (s for s in scores if s.exam == exam and s.questions == estimate.questions)
+    comparable = (
+        s for s in predictions if s.exam == exam and s.question_count == estimate.questions
+    )
     return ScoreTrend(tuple(sorted(comparable, key=lambda score: score.day)))
 
 
@@ -159,12 +174,12 @@ def draw_score_trend(
 
     Below 100 pixels only the line is drawn.
     """
-    scores = trend.scores
+    scores = trend.predictions_by_day
     if len(scores) < 2:
         return Markup()
     has_range = height >= 100
-    upper = [score.high if has_range else score.expected for score in scores]
-    lower = [score.low if has_range else score.expected for score in scores]
+    upper = [score.high if has_range else score.expected_right_answers for score in scores]
+    lower = [score.low if has_range else score.expected_right_answers for score in scores]
     high, low = max([*upper, target_questions or 0] if has_range else upper), min(lower)
     middle, span = (high + low) / 2, max(high - low, _LEAST_SPAN)
     first, days = scores[0].day, (scores[-1].day - scores[0].day).days
@@ -178,7 +193,7 @@ def draw_score_trend(
             for score, value in zip(scores, values, strict=True)
         ]
 
-    expected = [score.expected for score in scores]
+    expected = [score.expected_right_answers for score in scores]
     shapes = [draw_band([*to_points(upper), *reversed(to_points(lower))])] if has_range else []
     shapes.append(draw_polyline("ln", to_points(expected)))
     marks = [draw_in_stretched_box(shapes, Box(_FROM, _TOP, _TO - _FROM, height))]

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.accounts.current_learner import ReadContext, RequestContext
 from app.clock import from_milliseconds
 from app.content.course_facts import cached_course_facts
-from app.lessons.course_pages import domain_progress
+from app.lessons.course_pages import build_domain_progress
 from app.progress import history_store as history
 from app.progress import store
 from app.progress.calibration import build_calibration_chart
@@ -23,8 +23,8 @@ from app.progress.predictions import (
     pair_results_with_predictions,
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
-from app.progress.today_page import target_in_questions
-from app.study_plan.loader import DayListEnsured, load_plan
+from app.progress.today_page import compute_target_right_answers
+from app.study_plan.loader import DayListEnsured, load_study_plan
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_percent, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
@@ -43,12 +43,10 @@ from app.widgets.svg import (
 def draw_score_estimate(estimate: ScoreEstimate, target_questions: int | None) -> Markup:
     """Draw the expected score and its range; `target` is in questions."""
     question_count = estimate.questions
-    alt_text = (
-        f"About {estimate.expected} of {question_count}, likely {estimate.low} to {estimate.high}"
-    )
+    alt_text = f"About {estimate.shown_score} of {question_count}, likely {estimate.low} to {estimate.high}"
     target_label = f"your target, {target_questions}" if target_questions else ""
     score = ScoreRange(
-        score=estimate.expected,
+        score=estimate.shown_score,
         low=estimate.low,
         high=estimate.high,
         max_score=question_count,
@@ -81,7 +79,9 @@ def describe_chance_of_target(estimate: ScoreEstimate | None, target_percent: in
     """Return the chance of reaching a target (percent), to the nearest tenth; "" without one."""
     if estimate is None or target_percent is None:
         return ""
-    return _TENTHS[round(10 * min(max(estimate.chance_of_share(target_percent / 100), 0.0), 1.0))]
+    return _TENTHS[
+        round(10 * min(max(estimate.chance_of_scoring_at_least(target_percent / 100), 0.0), 1.0))
+    ]
 
 
 MAX_PREDICTIONS = 12
@@ -92,7 +92,7 @@ _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 class PredictionRow:
     """One exam as a table row, in words."""
 
-    number: int
+    sitting_id: int
     day: str
     predicted: str
     told: str
@@ -104,43 +104,47 @@ class PredictionRow:
 class PredictionChart:
     """All exams as a table and a chart; `sentence` counts the results inside the range."""
 
-    lines: tuple[PredictionRow, ...]
+    rows: tuple[PredictionRow, ...]
     svg: Markup
     sentence: str
 
 
 def build_prediction_chart(
-    outcomes: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
+    outcomes: Sequence[PredictionOutcome], study_day_of_ms: Callable[[int], dt.date]
 ) -> PredictionChart:
-    """Return the last exams; `day_of` maps a moment in ms to the learner's study day."""
+    """Return the last exams; `study_day_of_ms` maps a moment in ms to the learner's study day."""
     sentence = describe_share_in_range(outcomes)
     caption = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
-        lines=tuple(_prediction_row(outcome, day_of) for outcome in reversed(outcomes)),
+        rows=tuple(
+            _build_prediction_row(outcome, study_day_of_ms) for outcome in reversed(outcomes)
+        ),
         svg=_draw_predictions(
-            outcomes[-MAX_PREDICTIONS:], day_of, f"{caption} The table has each."
+            outcomes[-MAX_PREDICTIONS:], study_day_of_ms, f"{caption} The table has each."
         ),
         sentence=sentence,
     )
 
 
 def _draw_predictions(
-    last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], alt_text: str
+    last_outcomes: Sequence[PredictionOutcome],
+    study_day_of_ms: Callable[[int], dt.date],
+    alt_text: str,
 ) -> Markup:
     marks = _PLANE.draw_ticks(format_percent)
-    for index, outcome in enumerate(last):
-        x = _PLANE.box.width * (index + 0.5) / len(last)
+    for index, outcome in enumerate(last_outcomes):
+        x = _PLANE.box.width * (index + 0.5) / len(last_outcomes)
         marks += _draw_prediction(outcome, x)
-        if outcome in (last[0], last[-1]):
-            day = format_short_date(day_of(outcome.result.started))
+        if outcome in (last_outcomes[0], last_outcomes[-1]):
+            day = format_short_date(study_day_of_ms(outcome.result.started_at_ms))
             marks.append(draw_text(day, x, 146, "m"))
     return build_svg_element(marks, 150, alt_text)
 
 
 def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
     """Draw the predicted range, the expected score in it, and the result."""
-    prediction, result = outcome.predicted, outcome.result
-    questions = (prediction.questions if prediction else result.questions) or 1
+    prediction, result = outcome.last_prediction_before, outcome.result
+    questions = (prediction.question_count if prediction else result.question_count) or 1
     marks = []
     if prediction is not None:
         low, high = (_PLANE.y_pixels(n / questions) for n in (prediction.low, prediction.high))
@@ -148,35 +152,39 @@ def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
             draw_line("thin", x, high, x, low),
             draw_short_horizontal_line("thin", x, high),
             draw_short_horizontal_line("thin", x, low),
-            draw_short_horizontal_line("edge", x, _PLANE.y_pixels(prediction.expected / questions)),
+            draw_short_horizontal_line(
+                "edge", x, _PLANE.y_pixels(prediction.expected_right_answers / questions)
+            ),
         ]
     dot_class = "ink" if outcome.is_inside_range else "hole"
     return [*marks, draw_dot(dot_class, x, _PLANE.y_pixels(outcome.scaled_score / questions), 5)]
 
 
-def _prediction_row(outcome: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:
-    prediction, result = outcome.predicted, outcome.result
+def _build_prediction_row(
+    outcome: PredictionOutcome, study_day_of_ms: Callable[[int], dt.date]
+) -> PredictionRow:
+    prediction, result = outcome.last_prediction_before, outcome.result
     return PredictionRow(
-        number=result.number,
-        day=format_short_date(day_of(result.started)),
-        predicted=f"{prediction.expected:.0f}, {prediction.low} to {prediction.high}"
+        sitting_id=result.sitting_id,
+        day=format_short_date(study_day_of_ms(result.started_at_ms)),
+        predicted=f"{prediction.expected_right_answers:.0f}, {prediction.low} to {prediction.high}"
         if prediction
         else "",
         told=format_short_date(prediction.day) if prediction else "",
-        result=f"{result.score:.3g} of {result.questions}",
-        verdict=_prediction_verdict(outcome),
+        result=f"{result.score:.3g} of {result.question_count}",
+        verdict=_compare_result_with_prediction(outcome),
     )
 
 
-def _prediction_verdict(outcome: PredictionOutcome) -> str:
-    if outcome.predicted is None:
+def _compare_result_with_prediction(outcome: PredictionOutcome) -> str:
+    if outcome.last_prediction_before is None:
         return "nothing predicted before"
     if not outcome.is_comparable:
-        open_count = outcome.result.questions - outcome.result.answered
+        open_count = outcome.result.question_count - outcome.result.answered_count
         return f"not counted, {open_count} unanswered"
     if outcome.is_inside_range:
         return "inside"
-    return "above" if outcome.scaled_score > outcome.predicted.high else "below"
+    return "above" if outcome.scaled_score > outcome.last_prediction_before.high else "below"
 
 
 _SITTINGS = 40
@@ -203,15 +211,15 @@ router = APIRouter()
 @router.get("/progress")
 def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     learner = ctx.learner
-    plan, record = load_plan(ctx), load_study_record(ctx)
+    plan, record = load_study_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
     predictions = store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
     trend = build_score_trend(predictions, cached_course_facts(ctx.library).exam, estimate)
-    target = target_in_questions(plan, learner.target)
+    target = compute_target_right_answers(plan, learner.target)
     first_answer_counts = (
-        history.count_first_answers_by_certainty(ctx.db, learner.id) if learner.id else {}
+        history.count_first_answers_by_level_and_right(ctx.db, learner.id) if learner.id else {}
     )
-    first_day = record.first or ctx.day
+    first_day = record.first_study_day or ctx.day
     return ctx.page(
         "progress/index.html",
         estimate=estimate,
@@ -222,15 +230,17 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         target_questions=target,
         guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
         progress=plan,
-        domains=domain_progress(
+        domains=build_domain_progress(
             ctx.library,
-            plan.ready if plan else (),
+            plan.ready_objectives if plan else (),
             estimate,
             record.opened_topics,
-            record.read,
-            plan.answered if plan else (),
+            record.read_day_by_topic,
+            plan.questions_answered_today if plan else (),
         ),
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),
-        log=build_study_heatmap(record.counts, ctx.day, first_day) if learner.calendar else None,
+        log=build_study_heatmap(record.activity_by_day, ctx.day, first_day)
+        if learner.calendar
+        else None,
     )

@@ -65,31 +65,31 @@ def load_feed_key(db: Session, learner_id: int) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalendarFeedOwner:
-    """The learner of a calendar feed; `changes` grows with every write of that person."""
+    """The learner of a calendar feed; `change_count` grows with every write of that person."""
 
     learner_id: int
-    changes: int
+    change_count: int
 
 
-def find_feed_owner(db: Session, key: str) -> CalendarFeedOwner | None:
+def find_feed_owner(db: Session, feed_key: str) -> CalendarFeedOwner | None:
     """Return the feed with this key; None if there is none."""
     writer = aliased(Learner)
     changes = select(func.sum(col(writer.changes))).where(col(writer.person) == col(Learner.person))
     query = (
         select(col(Learner.id), changes.scalar_subquery())
         .join_from(CalendarFeed, Learner, col(Learner.id) == CalendarFeed.learner_id)
-        .where(col(CalendarFeed.key) == key)
+        .where(col(CalendarFeed.key) == feed_key)
     )
     row = db.execute(query).first()
     return CalendarFeedOwner(row[0], row[1]) if row else None
 
 
-def replace_feed_key(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:
-    """Replace the learner's feed key by `key`; an empty one only ends the feed."""
+def replace_feed_key(db: Session, learner_id: int, new_key_or_empty: str, now: dt.datetime) -> None:
+    """Replace the learner's feed key by `new_key_or_empty`; an empty one only ends the feed."""
     is_own = col(CalendarFeed.learner_id) == learner_id
     db.execute(delete(CalendarFeed).where(is_own))
-    if key:
-        row = {"learner_id": learner_id, "key": key, "at": to_milliseconds(now)}
+    if new_key_or_empty:
+        row = {"learner_id": learner_id, "key": new_key_or_empty, "at": to_milliseconds(now)}
         db.execute(insert(CalendarFeed).values(**row))
 
 
@@ -99,7 +99,7 @@ class MailSubscription:
 
     learner_id: int
     address: str
-    key: str
+    link_key: str
     confirmed: bool
     last_mail_day: str
 
@@ -117,11 +117,11 @@ def list_mail_subscriptions(db: Session) -> tuple[MailSubscription, ...]:
     )
 
 
-def find_mail_subscription(db: Session, key: str) -> MailSubscription | None:
-    """Return the address whose mails link to `key`; None if there is none."""
+def find_mail_subscription(db: Session, link_key: str) -> MailSubscription | None:
+    """Return the address whose mails link to `link_key`; None if there is none."""
     row = (
-        db.connection().execute(_SUBSCRIPTION.where(col(Learner.mail_key) == key)).first()
-        if key
+        db.connection().execute(_SUBSCRIPTION.where(col(Learner.mail_key) == link_key)).first()
+        if link_key
         else None
     )
     return MailSubscription(*row) if row else None
@@ -131,7 +131,7 @@ def claim_mail_delivery(db: Session, subscription: MailSubscription, day: dt.dat
     """Record that a mail goes out; False if another process did so or the subscription changed."""
     is_subscriber = (
         col(Learner.id) == subscription.learner_id,
-        col(Learner.mail_key) == subscription.key,
+        col(Learner.mail_key) == subscription.link_key,
     )
     is_unchanged = col(Learner.mailed) == subscription.last_mail_day
     result = db.execute(

@@ -30,38 +30,41 @@ _LAST_DAYS = 7
 class StudyRecord:
     """What was done on which study day.
 
-    `first` is the first of all days, `counts` the answers, reviews and sections read by ISO date
-    since the first day of the heat map, `questions` the answers alone. `opened` pages have a read
-    section, `read` pages have no unread one; their last sections were read on the days given.
+    `first_study_day` is the first of all days, `activity_by_day` the answers, reviews and sections
+    read by ISO date since the first day of the heat map, `answers_by_day` the answers alone.
+    `opened` pages have a read section, `read_day_by_topic` pages have no unread one; their last
+    sections were read on the days given.
     """
 
-    first: dt.date | None
-    counts: Mapping[str, int]
-    questions: Mapping[str, int]
+    first_study_day: dt.date | None
+    activity_by_day: Mapping[str, int]
+    answers_by_day: Mapping[str, int]
     opened_topics: Collection[str]
-    read: Mapping[str, dt.date]
+    read_day_by_topic: Mapping[str, dt.date]
 
 
 def load_study_record(ctx: RequestContext) -> StudyRecord:
     """Return what the learner did."""
     learner = ctx.learner
     pages = history.load_opened_pages(ctx.db, learner.id) if learner.id else ()
-    first_day = first_heatmap_day(ctx.day)
+    first_day = compute_first_heatmap_day(ctx.day)
     days = history.load_daily_study_history(ctx.db, learner.id, first_day)
     sections = collections.Counter(
         learner.study_day(from_milliseconds(read_at))
         for page in pages
-        for read_at in page.sections.values()
+        for read_at in page.read_ms_by_section.values()
     )
-    counts = collections.Counter(days.counts)
+    counts = collections.Counter(days.answers_and_reviews_by_day)
     counts.update({day.isoformat(): n for day, n in sections.items() if day >= first_day})
     return StudyRecord(
-        first=min((day for day in (days.first, *sections) if day), default=None),
-        counts=counts,
-        questions={day: totals.answers for day, totals in days.totals_by_day.items()},
+        first_study_day=min(
+            (day for day in (days.first_study_day, *sections) if day), default=None
+        ),
+        activity_by_day=counts,
+        answers_by_day={day: totals.answers for day, totals in days.totals_by_day.items()},
         opened_topics={page.topic for page in pages},
-        read={
-            page.topic: learner.study_day(from_milliseconds(page.at))
+        read_day_by_topic={
+            page.topic: learner.study_day(from_milliseconds(page.last_read_ms))
             for page in pages
             if has_page_essentials_read(ctx.library, page)
         },
@@ -71,7 +74,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
 def has_page_essentials_read(library: Library, page: OpenedPage) -> bool:
     """Return whether every essential section of a page is read."""
     topic = library.topics.get(page.topic)
-    return topic is not None and has_essentials_read(topic, page.sections)
+    return topic is not None and has_essentials_read(topic, page.read_ms_by_section)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,11 +86,11 @@ class WeekDay:
     is_today: bool
 
 
-def plan_state_of_day(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
+def find_day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
     """Return what a day is or was in the plan."""
     if day == calendar.exam_day:
         return "exam"
-    if record.counts.get(day.isoformat()):
+    if record.activity_by_day.get(day.isoformat()):
         return "studied"
     if day in calendar.mock_exam_days:
         return "mock"
@@ -102,11 +105,11 @@ def build_week_days(
     Until it is done, `day` does not count as studied.
     """
     if not is_list_done:
-        counts = {name: n for name, n in record.counts.items() if name != day.isoformat()}
-        record = dataclasses.replace(record, counts=counts)
+        counts = {name: n for name, n in record.activity_by_day.items() if name != day.isoformat()}
+        record = dataclasses.replace(record, activity_by_day=counts)
     monday = day - day.weekday() * _DAY
     days = (monday + n * _DAY for n in range(_LAST_DAYS))
-    return [WeekDay(d, plan_state_of_day(d, calendar, record), d == day) for d in days]
+    return [WeekDay(d, find_day_state(d, calendar, record), d == day) for d in days]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,10 +119,10 @@ class LastSevenDaysSummary:
     A card is known once it was recalled on a later day.
     """
 
-    days: int
-    pages: int
-    questions: int
-    cards: int
+    days_studied: int
+    pages_read: int
+    questions_answered: int
+    cards_newly_known: int
 
 
 def load_last_seven_days_summary(
@@ -131,10 +134,13 @@ def load_last_seven_days_summary(
     earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
-        days=sum(record.counts.get(day, 0) > 0 for day in iso_days),
-        pages=sum(slug in course.pages and day in days for slug, day in record.read.items()),
-        questions=sum(record.questions.get(day, 0) for day in iso_days),
-        cards=plan.cards_known - (earlier_list.day_list.known_cards if earlier_list else 0),
+        days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
+        pages_read=sum(
+            slug in course.pages and day in days for slug, day in record.read_day_by_topic.items()
+        ),
+        questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),
+        cards_newly_known=plan.known_card_count
+        - (earlier_list.day_list.known_cards if earlier_list else 0),
     )
 
 
@@ -155,66 +161,66 @@ class HeatmapWeek:
     """The counts of a week from Monday on; the current week ends today."""
 
     monday: dt.date
-    counts: tuple[int, ...]
+    counts_by_weekday: tuple[int, ...]
 
     @property
-    def name(self) -> str:
+    def monday_text(self) -> str:
         """The week's Monday, e.g. “Mar 16”."""
         return format_short_date(self.monday)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyHeatmap:
-    """The last weeks; on `studied` of the `days` from `since` on the learner studied.
+    """The last weeks; on `days_studied` of the `days_counted` from `since_text` on the learner studied.
 
-    `since` is the learner's first study day as text, empty if it is before the heat map. `key` is
+    `since_text` is the learner's first study day as text, empty if it is before the heat map. `legend_svg` is
     the legend of the colors in `svg`.
     """
 
     svg: Markup
-    key: Markup
-    rows: tuple[HeatmapWeek, ...]
-    studied: int
-    days: int
-    since: str
+    legend_svg: Markup
+    weeks: tuple[HeatmapWeek, ...]
+    days_studied: int
+    days_counted: int
+    since_text: str
 
 
-def first_heatmap_day(today: dt.date) -> dt.date:
+def compute_first_heatmap_day(today: dt.date) -> dt.date:
     """Return the Monday with which the heat map starts."""
     return today - dt.timedelta(days=today.weekday(), weeks=_HEATMAP_WEEKS - 1)
 
 
 def build_study_heatmap(
-    counts: Mapping[str, int], today: dt.date, counted_from: dt.date | None = None
+    activity_by_day: Mapping[str, int], today: dt.date, first_study_day: dt.date | None = None
 ) -> StudyHeatmap:
-    """Return the heat map up to `today`; `counts` are answers and reviews by ISO date.
+    """Return the heat map up to `today`; `activity_by_day` are answers and reviews by ISO date.
 
-    Days before `counted_from`, the first study day, are drawn but not counted.
+    Days before `first_study_day`, the first study day, are drawn but not counted.
     """
-    first = first_heatmap_day(today)
-    start = max(first, min(counted_from or first, today))
+    first = compute_first_heatmap_day(today)
+    start = max(first, min(first_study_day or first, today))
     skipped = (start - first).days // 7 * 7
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
-    daily_counts = [counts.get(day.isoformat(), 0) for day in days]
+    daily_counts = [activity_by_day.get(day.isoformat(), 0) for day in days]
     studied = sum(count > 0 for count in daily_counts)
     counted_days = (today - start).days + 1
     caption = f"Days with answers or reviews since {format_date_with_weekday(start)}"
     return StudyHeatmap(
         svg=_draw_heatmap(first, daily_counts, f"{caption}: {studied} of {counted_days}."),
-        key=_heatmap_legend(),
-        rows=tuple(
+        legend_svg=_heatmap_legend(),
+        weeks=tuple(
             HeatmapWeek(days[n], tuple(daily_counts[n : n + 7]))
             for n in range(skipped, len(days), 7)
         ),
-        studied=studied,
-        days=counted_days,
-        since=format_date(start) if start > first else "",
+        days_studied=studied,
+        days_counted=counted_days,
+        since_text=format_date(start) if start > first else "",
     )
 
 
-def _draw_heatmap(first: dt.date, daily_counts: Sequence[int], alt_text: str) -> Markup:
+def _draw_heatmap(first_monday: dt.date, daily_counts: Sequence[int], alt_text: str) -> Markup:
     """Draw one column per week; the last square is today."""
-    marks = [draw_text_in_pixels(label, x, 12) for x, label in _month_labels(first)]
+    marks = [draw_text_in_pixels(label, x, 12) for x, label in _place_month_labels(first_monday)]
     marks += [
         draw_text_in_pixels(name, 0, _HEATMAP_TOP + n * _HEATMAP_STEP + 13)
         for n, name in _WEEKDAY_LABELS
@@ -245,9 +251,9 @@ def _heatmap_legend() -> Markup:
     return build_svg_element(marks, 13, "", "g heat", 17 * len(_LEVEL_CLASSES))
 
 
-def _month_labels(first: dt.date) -> list[tuple[int, str]]:
+def _place_month_labels(first_monday: dt.date) -> list[tuple[int, str]]:
     """Return each month with the x position of its first week in pixels."""
-    mondays = [first + dt.timedelta(weeks=n) for n in range(_HEATMAP_WEEKS)]
+    mondays = [first_monday + dt.timedelta(weeks=n) for n in range(_HEATMAP_WEEKS)]
     starts = [n for n, day in enumerate(mondays) if n == 0 or day.month != mondays[n - 1].month]
     # A first month of few weeks has no label, which would overlap the next one.
     if len(starts) > 1 and starts[1] - starts[0] < _FEW_WEEKS_OF_MONTH:

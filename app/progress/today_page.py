@@ -17,11 +17,11 @@ from app.content.course_facts import cached_course_facts, main_exam
 from app.content.library import Library
 from app.content.reading_routes import Route, reading_minutes_on_route
 from app.errors import ConflictError
-from app.lessons.course_pages import domain_progress, load_next_page
+from app.lessons.course_pages import build_domain_progress, load_next_page
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
-from app.progress.history_store import OpenSitting
+from app.progress.history_store import RunningExam
 from app.progress.predictions import ScoreChange, build_score_trend, draw_score_trend
 from app.progress.study_record import (
     StudyRecord,
@@ -30,7 +30,7 @@ from app.progress.study_record import (
     load_study_record,
 )
 from app.questions.question_form import new_submission_token
-from app.quiz.next_steps import view_plan
+from app.quiz.next_steps import build_task_views
 from app.quiz.selection import PLACEMENT_HELPS_BELOW, draw_placement_test
 from app.quiz.store import find_placement_test
 from app.spaced_repetition.todays_queue import load_todays_queue
@@ -38,9 +38,9 @@ from app.study_plan.day_list import PLACEMENT_QUESTION_MINUTES
 from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,
+    find_planned_route,
     load_cards_on_day_list,
-    load_plan,
-    planned_route,
+    load_study_plan,
 )
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
@@ -50,17 +50,17 @@ _MINUTE = dt.timedelta(minutes=1)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstVisitOffer:
-    """What a new learner is offered: `placement` questions in `minutes`, or the `first` page.
+    """What a new learner is offered: a placement test, or the first page.
 
-    `route` is that of the plan, on which the page takes `first_minutes`.
+    `route` is that of the plan, on which the page takes `first_page_minutes`.
     """
 
     exam: ExamBlueprint | None
-    placement: int
-    minutes: float
-    first: Topic | None
+    placement_questions: int
+    placement_minutes: float
+    first_page: Topic | None
     route: Route
-    first_minutes: float
+    first_page_minutes: float
 
 
 def build_first_visit_offer(
@@ -74,11 +74,11 @@ def build_first_visit_offer(
     first_topic = topics[0] if topics else None
     return FirstVisitOffer(
         exam=exam,
-        placement=len(placement),
-        minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
-        first=first_topic,
+        placement_questions=len(placement),
+        placement_minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
+        first_page=first_topic,
         route=route,
-        first_minutes=reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
+        first_page_minutes=reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
     )
 
 
@@ -100,7 +100,7 @@ def draw_task_minutes(plan: StudyPlan) -> Markup:
     return build_svg_element(marks, 10, label, "g cells")
 
 
-def has_long_page(plan: StudyPlan, minutes: int) -> bool:
+def has_page_longer_than(plan: StudyPlan, minutes: int) -> bool:
     """Return whether a page on the list takes longer than the minutes of the day."""
     return any(page.minutes > minutes for task in plan.tasks for page in task.task.pages)
 
@@ -115,7 +115,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
     if learner.id:
         running = _find_running_exam(ctx)
         placement = find_placement_test(ctx.db, learner.id, library.questions)
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
         "learner": learner,
@@ -125,7 +125,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "days_left": (exam - ctx.day).days if exam else None,
         "plan": plan,
         "running": running,
-        "placement_test": placement if placement and placement.left else None,
+        "placement_test": placement if placement and placement.unanswered_count else None,
         "offers_placement": placement is None
         and bool(plan and plan.estimate and plan.estimate.answers < PLACEMENT_HELPS_BELOW),
         "exam": main_exam(library),
@@ -136,11 +136,11 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
     }
     if plan is None and running is None:
         welcome = build_first_visit_offer(
-            library, main_exam(library), learner.key, planned_route(ctx)
+            library, main_exam(library), learner.key, find_planned_route(ctx)
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
-    tasks = view_plan(plan, library)
+    tasks = build_task_views(plan, library)
     if plan is not None:
         context |= _progress_context(ctx, plan, record)
     return render_page(
@@ -149,12 +149,10 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         tasks=tasks,
         minutes_drawn=draw_task_minutes(plan) if plan else "",
         has_long_page=plan is not None
-        and has_long_page(plan, learner.minutes_if_studying(ctx.day)),
+        and has_page_longer_than(plan, learner.minutes_if_studying(ctx.day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        further=load_next_page(ctx, record.read, planned_route(ctx))
-        if plan and plan.is_done
-        else None,
-        target_questions=target_in_questions(plan, learner.target),
+        further=load_next_page(ctx, find_planned_route(ctx)) if plan and plan.is_done else None,
+        target_questions=compute_target_right_answers(plan, learner.target),
         **context,
     )
 
@@ -174,18 +172,18 @@ def _progress_context(
             is_list_done=plan.is_done,
         ),
         "summary": load_last_seven_days_summary(ctx, plan, record),
-        "domains": domain_progress(
+        "domains": build_domain_progress(
             ctx.library,
-            plan.ready,
+            plan.ready_objectives,
             plan.estimate,
             record.opened_topics,
-            record.read,
-            plan.answered,
+            record.read_day_by_topic,
+            plan.questions_answered_today,
         ),
     }
 
 
-def target_in_questions(plan: StudyPlan | None, target_percent: int | None) -> int | None:
+def compute_target_right_answers(plan: StudyPlan | None, target_percent: int | None) -> int | None:
     """Return how many right answers reach the learner's target (percent)."""
     if plan is None or plan.estimate is None or target_percent is None:
         return None
@@ -197,15 +195,15 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
     if plan is None or not plan.is_done:
         return 0
     remaining = load_todays_queue(ctx, load_cards_on_day_list(ctx)).cards_left
-    return 0 if remaining.due or remaining.new else remaining.waiting
+    return 0 if remaining.due_now or remaining.new_cards else remaining.waiting_for_step
 
 
-def _find_running_exam(ctx: RequestContext) -> OpenSitting | None:
+def _find_running_exam(ctx: RequestContext) -> RunningExam | None:
     running = history.find_running_exam(ctx.db, ctx.learner.id, to_milliseconds(ctx.now))
     if running is None:
         return None
-    exam = ctx.library.exams.get(running.title)
-    return dataclasses.replace(running, title=exam.title if exam else "Mock exam")
+    exam = ctx.library.exams.get(running.title_or_slug)
+    return dataclasses.replace(running, title_or_slug=exam.title if exam else "Mock exam")
 
 
 @router.post("/exam-result")

@@ -35,7 +35,7 @@ from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
 from app.progress.study_record import load_last_seven_days_summary, load_study_record
-from app.study_plan.loader import load_plan
+from app.study_plan.loader import load_study_plan
 from app.web.formatting import NBSP, format_count_with_noun, format_date_with_weekday
 from app.web.render import render_page
 
@@ -47,9 +47,9 @@ _log = logging.getLogger("headroom")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MailServer:
-    """Where mails are sent from. `url` is smtp://user:password@host:port, or smtps:// for TLS."""
+    """Where mails are sent from. `smtp_url` is smtp://user:password@host:port, or smtps:// for TLS."""
 
-    url: str
+    smtp_url: str
     sender: str
     base_url: str
 
@@ -59,7 +59,7 @@ class MailServer:
         message["From"], message["To"], message["Subject"] = self.sender, recipient, subject
         message["List-Unsubscribe"] = f"<{unsubscribe_url}>"
         message.set_content(text)
-        parts = urlsplit(self.url)
+        parts = urlsplit(self.smtp_url)
         secure = parts.scheme == "smtps"
         connect = smtplib.SMTP_SSL if secure else smtplib.SMTP
         port = parts.port or (465 if secure else 25)
@@ -80,27 +80,29 @@ class MailText(NamedTuple):
 
 def write_weekly_summary(ctx: RequestContext) -> MailText | None:
     """Return the weekly summary of a learner; None without a plan."""
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     if plan is None:
         return None
     week = load_last_seven_days_summary(ctx, plan, load_study_record(ctx))
     done_text = (
-        f"{format_count_with_noun(week.days, 'day')} of study, {format_count_with_noun(week.pages, 'page')}, "
-        f"{format_count_with_noun(week.questions, 'answer')}, {format_count_with_noun(week.cards, 'card')} newly known"
+        f"{format_count_with_noun(week.days_studied, 'day')} of study, "
+        f"{format_count_with_noun(week.pages_read, 'page')}, "
+        f"{format_count_with_noun(week.questions_answered, 'answer')}, "
+        f"{format_count_with_noun(week.cards_newly_known, 'card')} newly known"
     )
     lines = [f"Your last seven days: {done_text}."]
     if plan.estimate:
         estimate = plan.estimate
         lines.append(
-            f"About {estimate.expected} of {estimate.questions} today, likely {estimate.low} to "
+            f"About {estimate.shown_score} of {estimate.questions} today, likely {estimate.low} to "
             f"{estimate.high}."
         )
-    lines.append(f"{len(plan.ready)} of {plan.objectives} objectives are ready.")
+    lines.append(f"{len(plan.ready_objectives)} of {plan.objective_count} objectives are ready.")
     exam = ctx.learner.exam_day
     if exam is not None and exam >= ctx.day:
         days_left = format_count_with_noun((exam - ctx.day).days, "day")
         lines.append(f"{days_left} to your exam on {format_date_with_weekday(exam)}.")
-    subject = f"Your week: {format_count_with_noun(week.days, 'day')} of study"
+    subject = f"Your week: {format_count_with_noun(week.days_studied, 'day')} of study"
     return MailText(subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " "))
 
 
@@ -113,7 +115,7 @@ If it wasn't you, do nothing: you'll get no other email."""
 
 def send_due_mails(
     engine: Engine,
-    libraries: dict[str, Library],
+    libraries_by_course: dict[str, Library],
     server: MailServer,
     now: dt.datetime,
     send: Callable[[str, str, str, str], None],
@@ -129,7 +131,7 @@ def send_due_mails(
     for subscription in subscriptions:
         with Session(engine) as db:
             learner = load_learner_by_id(db, subscription.learner_id)
-            if learner is None or learner.course not in libraries:
+            if learner is None or learner.course not in libraries_by_course:
                 continue
             day = learner.study_day(now)
             monday = day - dt.timedelta(days=day.weekday())
@@ -141,10 +143,10 @@ def send_due_mails(
                 continue
             course = f"/courses/{learner.course}" if learner.course else ""
             base_url = server.base_url.rstrip("/") + course
-            mail_url = f"{base_url}/mail/{subscription.key}"
+            mail_url = f"{base_url}/mail/{subscription.link_key}"
             if subscription.confirmed:
                 request = Request({"type": "http"})  # only rendering a page needs more
-                ctx = RequestContext(request, libraries[learner.course], learner, db, now)
+                ctx = RequestContext(request, libraries_by_course[learner.course], learner, db, now)
                 summary = write_weekly_summary(ctx)
                 if summary is None:
                     continue
@@ -168,7 +170,7 @@ async def run_weekly_mails(
     engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
     """Send mails while the server runs; nothing without a mail server and a public address."""
-    if not (server.url and server.base_url):
+    if not (server.smtp_url and server.base_url):
         yield
         return
     mail_task = asyncio.create_task(_send_mails_in_loop(engine, courses, server, clock))

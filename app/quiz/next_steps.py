@@ -21,10 +21,10 @@ from app.web.formatting import NBSP, format_count_with_noun
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicResult:
-    """A topic of which `count` questions were asked, and all were fully right."""
+    """A topic of which `question_count` questions were asked, and all were fully right."""
 
     title: str
-    count: int
+    question_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,66 +33,71 @@ class DomainResult:
 
     title: str
     weight: float
-    right: int
-    count: int
+    right_count: int
+    question_count: int
 
     @property
     def exam_share_at_risk(self) -> float:
         """The share of the exam that is lost if all of the domain goes like this."""
-        return self.weight * (self.count - self.right) / self.count
+        return self.weight * (self.question_count - self.right_count) / self.question_count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MissedQuestion:
     """A question that was not fully right, with its place in the run or paper, from 1."""
 
-    place: int
-    topic: str
+    place_in_run: int
+    topic_title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunSummary:
-    """How a run went; `missed` is in its order.
+    """How a run went; `missed_questions` is in its order.
 
     `costliest_domain` is that whose misses cost most in the exam, None if nothing was missed.
     """
 
     topics_without_miss: tuple[TopicResult, ...]
-    missed: tuple[MissedQuestion, ...]
+    missed_questions: tuple[MissedQuestion, ...]
     costliest_domain: DomainResult | None = None
 
 
 def summarize_run(
     library: Library,
-    scores: Mapping[str, float],
-    items: list[str],
+    scores_by_question: Mapping[str, float],
+    questions_in_order: list[str],
 ) -> RunSummary:
-    """Return the summary; `scores` has the answered questions, `items` all in their order."""
+    """Return the summary.
+
+    `scores_by_question` has the answered questions, `questions_in_order` all in their order.
+    """
     scores_by_topic: dict[str, list[float]] = collections.defaultdict(list)
-    for item in sort_in_course_order(library, scores):
-        scores_by_topic[library.questions[item].topic].append(scores[item])
+    for item in sort_in_course_order(library, scores_by_question):
+        scores_by_topic[library.questions[item].topic].append(scores_by_question[item])
     return RunSummary(
         topics_without_miss=tuple(
             TopicResult(library.topics[slug].title, len(topic_scores))
             for slug, topic_scores in scores_by_topic.items()
             if min(topic_scores) >= 1
         ),
-        missed=tuple(
+        missed_questions=tuple(
             MissedQuestion(place, library.topics[library.questions[item].topic].title)
-            for place, item in enumerate(items, 1)
-            if scores.get(item, 1) < 1
+            for place, item in enumerate(questions_in_order, 1)
+            if scores_by_question.get(item, 1) < 1
         ),
-        costliest_domain=_costliest_domain(library, scores),
+        costliest_domain=_find_costliest_domain(library, scores_by_question),
     )
 
 
-def _costliest_domain(library: Library, scores: Mapping[str, float]) -> DomainResult | None:
+def _find_costliest_domain(
+    library: Library, scores_by_question: Mapping[str, float]
+) -> DomainResult | None:
     domain_of = domain_by_objective(library)
     results = []
     for domain in library.syllabus.domains:
         domain_scores = [
             score
-            for item, score in scores.items()
+            for item, score in scores_by_question.items()
             if library.questions[item].domain(domain_of) == domain.number
         ]
         if domain_scores:
@@ -102,10 +107,10 @@ def _costliest_domain(library: Library, scores: Mapping[str, float]) -> DomainRe
     return costliest if costliest and costliest.exam_share_at_risk else None
 
 
-def sort_in_course_order(library: Library, items: Iterable[str]) -> list[str]:
+def sort_in_course_order(library: Library, questions: Iterable[str]) -> list[str]:
     """Return the questions in the order in which the course teaches their topics."""
-    known = [item for item in items if item in library.questions]
-    return sorted(known, key=lambda item: _learning_position(library, item))
+    known = [item for item in questions if item in library.questions]
+    return sorted(known, key=lambda item: _find_learning_position(library, item))
 
 
 class LearningPosition(NamedTuple):
@@ -116,7 +121,7 @@ class LearningPosition(NamedTuple):
     question_index: int
 
 
-def _learning_position(library: Library, item: str) -> LearningPosition:
+def _find_learning_position(library: Library, item: str) -> LearningPosition:
     topics, slug = library.syllabus.topics, library.questions[item].topic
     questions = library.topics[slug].questions
     topic_index = topics.index(slug) if slug in topics else len(topics)
@@ -140,7 +145,7 @@ class PageSentence:
     text: str
 
     @property
-    def fragment(self) -> str:
+    def url_fragment(self) -> str:
         """The end of a URL: a browser marks the sentence, or else goes to its section."""
         text = self.text
         if text.endswith(";"):  # the row of a table: a browser finds only text within one cell
@@ -153,7 +158,7 @@ class PageSentence:
         return f"#{self.anchor}:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
 
 
-def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> PageSentence | None:
+def find_sentence_answering_question(topic: Topic, stem: str, answer: str) -> PageSentence | None:
     """Return the sentence that shares the rarest words with a question; None if none does.
 
     The words of the right `answer` and its explanation count twice as much as those of the stem.
@@ -164,12 +169,12 @@ def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> PageSent
         if section.anchor
         for sentence in _SENTENCE_END.split(section.plain)
     ]
-    stems_by_sentence = [_distinct_word_stems(passage.text) for passage in passages]
+    stems_by_sentence = [_list_distinct_word_stems(passage.text) for passage in passages]
     sentences_with = collections.Counter(
         word for sentence in stems_by_sentence for word in sentence
     )
-    weights = dict.fromkeys(_distinct_word_stems(stem), 1) | dict.fromkeys(
-        _distinct_word_stems(answer), 2
+    weights = dict.fromkeys(_list_distinct_word_stems(stem), 1) | dict.fromkeys(
+        _list_distinct_word_stems(answer), 2
     )
     best, closest = 0.0, None
     for passage, sentence in zip(passages, stems_by_sentence, strict=True):
@@ -183,7 +188,7 @@ def find_most_related_sentence(topic: Topic, stem: str, answer: str) -> PageSent
     return closest
 
 
-def _distinct_word_stems(text: str) -> frozenset[str]:
+def _list_distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of a text without the endings of plurals, or pairs of letters."""
     parts = mark_unspaced_letters(text.lower()).split(BOUNDARY)
     pairs = (a + b for a, b in itertools.pairwise(filter(None, parts)) if len(a + b) == 2)
@@ -193,21 +198,21 @@ def _distinct_word_stems(text: str) -> frozenset[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskView:
-    """A task of the list in words. `names` are titles of the course.
+    """A task of the list in words. `course_titles` are titles of the course.
 
-    They follow the title, except of several pages, which are named below it. `address` is empty
+    They follow the title, except of several pages, which are named below it. `url` is empty
     for practice, which a form starts. The title and `minutes` are about what is left, or about the
     whole task once it is done.
     """
 
     kind: str
     title: str
-    button: str
+    button_text: str
     minutes: int
     is_done: bool
-    names: tuple[str, ...] = ()
+    course_titles: tuple[str, ...] = ()
     detail: str = ""
-    address: str = ""
+    url: str = ""
 
 
 _REASONS = {
@@ -221,24 +226,14 @@ _REASONS = {
 def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
     reason = _REASONS[page.reason]
     if reason and page.required_by in library.topics:
-        title = library.topics[page.required_by].title
-        missed = f"where you missed a question {page.reason.removeprefix('missed ')}"
-        why = "which you started" if page.reason == "begun" else missed
-        reason = f"Needed for “{title}”, {why}"
-    parts = [reason, "Essentials only" if page.short else ""]
-    parts += [f"{task.done} of {task.total} pages read"] if task.done else []
+        why = "started" if page.reason == "begun" else "missed a question on"
+        reason = f"Needed for a page you {why}"
+    parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
+    parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []
     return f"{NBSP}· ".join(filter(None, parts))
 
 
-def _describe_where(task: TaskProgress) -> str:
-    """Return what to add to the count of questions that are done, if some were met on pages."""
-    if not task.on_pages:
-        return ""
-    counted = f"{task.on_pages} of them " if task.on_pages < task.done else ""
-    return f", {counted}{'on its page' if task.on_pages == 1 else 'on their pages'}"
-
-
-def view_plan(plan: StudyPlan | None, library: Library) -> list[TaskView]:
+def build_task_views(plan: StudyPlan | None, library: Library) -> list[TaskView]:
     """Return the tasks of the day; a placement test that was taken before them leads."""
     if plan is None:
         return []
@@ -253,14 +248,17 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     is_done = task.is_done
     minutes = round_minutes(task.task.minutes if is_done else task.minutes_left)
     if task.kind == "read":
-        pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
+        pages = [
+            page for page in task.unread_pages or task.task.pages if page.slug in library.topics
+        ]
         short = bool(pages) and pages[0].short
-        if is_done and task.total > 1:
-            title = f"{format_count_with_noun(task.total, 'page')} read"
+        verb = "Read the rest of" if pages and pages[0].is_rest else "Read"
+        if is_done and task.total_count > 1:
+            title = f"{format_count_with_noun(task.total_count, 'page')} read"
             return TaskView("read", title, "", minutes, is_done)
         return TaskView(
             "read",
-            f"Read {format_count_with_noun(len(pages), 'page')}" if len(pages) > 1 else "Read",
+            f"{verb} {format_count_with_noun(len(pages), 'page')}" if len(pages) > 1 else verb,
             "Read",
             minutes,
             is_done,
@@ -279,12 +277,12 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
             "mock", title, "Take", minutes, is_done, names, detail, f"/exams/{task.task.exam}"
         )
     progress_text = ", ".join(
-        [f"{task.done} of {task.total} done{_describe_where(task)}"] * (task.done > 0)
-        + [f"{task.begun} of {task.total} started"] * (task.begun > 0)
+        [f"{task.done_count} of {task.total_count} done"] * (task.done_count > 0)
+        + [f"{task.begun_count} of {task.total_count} started"] * (task.begun_count > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
-    count_text = format_count_with_noun(task.total, noun)
-    left_text = format_count_with_noun(task.total - task.done, noun)
+    count_text = format_count_with_noun(task.total_count, noun)
+    left_text = format_count_with_noun(task.total_count - task.done_count, noun)
     title, done_title, detail = {
         "practice": (
             "Answer {}",
@@ -301,9 +299,9 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
     return TaskView(
         kind=task.kind,
         title=done_title.format(count_text) if is_done else title.format(left_text),
-        button=title.format(left_text),
+        button_text=title.format(left_text),
         minutes=minutes,
         is_done=is_done,
         detail="" if is_done else progress_text or detail,
-        address="" if task.kind == "practice" else f"/flashcards?task={task.kind}",
+        url="" if task.kind == "practice" else f"/flashcards?task={task.kind}",
     )

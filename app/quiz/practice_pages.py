@@ -23,8 +23,9 @@ from app.content.course_facts import (
     unmet_exam_only_questions,
 )
 from app.content.library import Library
-from app.content.reading_routes import ESSENTIAL_SHARE
+from app.content.reading_routes import ESSENTIAL_SHARE, has_essentials_read
 from app.errors import ConflictError, NotFoundError
+from app.lessons.store import load_anchors_read_by_topic
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import (
@@ -35,12 +36,12 @@ from app.questions.question_form import (
 )
 from app.quiz import store
 from app.quiz.forms import PostedRunRequest, PracticeForm, QueriedSubmission, QuestionSubmission
-from app.quiz.next_steps import summarize_run, view_plan
+from app.quiz.next_steps import build_task_views, summarize_run
 from app.quiz.question_page import (
     build_recorded_feedback,
     build_run_frame,
+    list_questions_excluded_from_practice,
     open_question,
-    questions_excluded_from_practice,
     refuse_if_excluded_from_practice,
     render_question_page,
 )
@@ -48,18 +49,18 @@ from app.quiz.selection import (
     PLACEMENT_HELPS_BELOW,
     PastAttempts,
     PracticeRequest,
+    choose_practice_questions,
     draw_placement_test,
-    load_objective_estimates,
-    load_todays_questions,
-    objectives_by_exam_gain,
-    select_questions,
+    list_objectives_by_exam_gain,
+    load_estimates_by_objective,
+    load_questions_on_day_list,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
-from app.spaced_repetition.added_cards import load_added_cards
-from app.spaced_repetition.card_ids import question_card_id
+from app.spaced_repetition.added_cards import load_added_card_records
+from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task
 from app.study_plan.facts import ReadingFact
-from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_list, load_plan
+from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_day_list, load_study_plan
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
@@ -67,33 +68,33 @@ Count = Annotated[int, Query(ge=1, le=100)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class QuestionCount:
+class QuestionCounts:
     """Question counts: all, answered at least once, last answered correctly."""
 
-    total: int
-    answered: int
-    right: int
+    all_count: int
+    answered_count: int
+    last_right_count: int
 
     @property
-    def missed(self) -> int:
+    def last_missed_count(self) -> int:
         """How many were last answered wrong or only partly right."""
-        return self.answered - self.right
+        return self.answered_count - self.last_right_count
 
     @property
-    def unseen(self) -> int:
-        return self.total - self.answered
+    def unseen_count(self) -> int:
+        return self.all_count - self.answered_count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectivePractice:
     """An objective, the counts of its questions, and the chance of a right answer in percent.
 
-    `percent` is None while little is known.
+    `chance_percent` is None while little is known.
     """
 
     objective: Objective
-    tally: QuestionCount
-    percent: int | None
+    counts: QuestionCounts
+    chance_percent: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,46 +102,50 @@ class DomainPractice:
     """A domain with its objectives; a question of two objectives counts once."""
 
     domain: Domain
-    goals: tuple[ObjectivePractice, ...]
-    tally: QuestionCount
+    objectives: tuple[ObjectivePractice, ...]
+    counts: QuestionCounts
 
 
 class TopicPractice(NamedTuple):
     slug: str
     title: str
-    tally: QuestionCount
+    counts: QuestionCounts
 
 
 @router.get("")
 def show_practice(ctx: ReadContext) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
-    past = store.load_past_attempts(ctx.db, ctx.learner.id)
+    past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id)
     questions = list(ctx.library.questions.values())
-    kept = _questions_reserved_for_exams(ctx)
+    kept = _list_questions_reserved_for_exams(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
-    order = objectives_by_exam_gain(ctx)
-    known = load_objective_estimates(ctx)
+    order = list_objectives_by_exam_gain(ctx)
+    known = load_estimates_by_objective(ctx)
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
     placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.library.questions)
     tally = _count_questions(questions, past)
     return ctx.page(
         "quiz/index.html",
         all=tally,
-        offers_placement=placement is None and tally.answered < PLACEMENT_HELPS_BELOW,
+        offers_placement=placement is None and tally.answered_count < PLACEMENT_HELPS_BELOW,
         reserved_count=len(kept),
         new_count=sum(q.id not in past and q.id not in kept for q in questions),
-        topics=_topic_counts(ctx, past),
+        topics=_list_topic_practices(ctx, past),
         topics_beyond_exam=sum(
             bool(topic.level) for topic in ctx.library.topics.values() if topic.questions
         ),
-        domains=_domain_practices(ctx, past),
+        domains=_list_domain_practices(ctx, past),
         labs=[
-            _question_row(q, excerpt_first_line(q), past) for q in questions if q.type == "console"
+            _build_question_row(q, excerpt_first_line(q), past)
+            for q in questions
+            if q.type == "console"
         ],
         weakest=names[order[0]] if order and past else None,
-        weakest_percent=known[order[0]].percent if order and order[0] in known else None,
-        run=build_run_frame(newest, 0) if newest and newest.is_open else None,
-        flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
+        weakest_percent=known[order[0]].chance_percent if order and order[0] in known else None,
+        run=build_run_frame(newest, 0) if newest and newest.has_unanswered_question else None,
+        flagged=len(
+            store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()
+        ),
         token=new_submission_token(),
     )
 
@@ -170,10 +175,13 @@ def _render_practice_offer(
 ) -> HTMLResponse:
     """The page with questions and results; a run of `count` of them starts with `run_source`."""
     mode, _, scope = run_source.partition(":")
-    past = store.load_past_attempts(ctx.db, ctx.learner.id)
-    kept, hidden = _questions_reserved_for_exams(ctx), questions_excluded_from_practice(ctx)
+    past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id)
+    kept, hidden = (
+        _list_questions_reserved_for_exams(ctx),
+        list_questions_excluded_from_practice(ctx),
+    )
     rows = [
-        _question_row(q, _title_as_asked(ctx, q, use_last_seed=False), past)
+        _build_question_row(q, _format_title_as_asked(ctx, q, use_last_seed=False), past)
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
@@ -190,20 +198,20 @@ def _render_practice_offer(
     )
 
 
-def _question_row(
-    question: Question, title: str, past: Mapping[str, PastAttempts]
+def _build_question_row(
+    question: Question, title: str, past_by_question: Mapping[str, PastAttempts]
 ) -> dict[str, Any]:
     """Return a question as a row of a list: URL, title, last result."""
     address = f"/quiz/{question.topic}/{question.id}"
-    last = past.get(question.id)
+    last = past_by_question.get(question.id)
     return {"address": address, "words": title, "past": last, "level": question.level}
 
 
-def _title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: bool) -> str:
+def _format_title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: bool) -> str:
     """Return the title with the numbers that its page shows: of the last answer, or the next."""
     if question.computed is None:
         return question_title(question)
-    before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
+    before = store.load_seeds_newest_first(ctx.db, ctx.learner.id, question.id)
     seed = (
         before[0]
         if use_last_seed and before
@@ -212,50 +220,52 @@ def _title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: b
     return question_title(question, seed)
 
 
-def _questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
+def _list_questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = list_questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
     return unmet_exam_only_questions(ctx.library, met)
 
 
 def _count_questions(
-    questions: Iterable[Question], past: Mapping[str, PastAttempts]
-) -> QuestionCount:
+    questions: Iterable[Question], past_by_question: Mapping[str, PastAttempts]
+) -> QuestionCounts:
     pool = list(questions)
-    seen = [past[q.id] for q in pool if q.id in past]
-    return QuestionCount(len(pool), len(seen), sum(not p.missed for p in seen))
+    seen = [past_by_question[q.id] for q in pool if q.id in past_by_question]
+    return QuestionCounts(len(pool), len(seen), sum(not p.was_last_missed for p in seen))
 
 
-def _topic_counts(ctx: RequestContext, past: Mapping[str, PastAttempts]) -> list[TopicPractice]:
+def _list_topic_practices(
+    ctx: RequestContext, past_by_question: Mapping[str, PastAttempts]
+) -> list[TopicPractice]:
     """Return the topics with questions, in reading order."""
     library = ctx.library
     order = [s for s in library.syllabus.topics if s in library.topics]
     return [
-        TopicPractice(slug, library.topics[slug].title, _count_questions(pool, past))
+        TopicPractice(slug, library.topics[slug].title, _count_questions(pool, past_by_question))
         for slug in dict.fromkeys([*order, *library.topics])
         if (pool := questions_of_topic(library, slug))
     ]
 
 
-def _domain_practices(
-    ctx: RequestContext, past: Mapping[str, PastAttempts]
+def _list_domain_practices(
+    ctx: RequestContext, past_by_question: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
     parts, domains = [], domain_by_objective(ctx.library)
     questions = ctx.library.questions.values()
-    known = load_objective_estimates(ctx)
+    known = load_estimates_by_objective(ctx)
     for domain in ctx.library.syllabus.domains:
         goals = [
             ObjectivePractice(
                 objective,
-                _count_questions(pool, past),
-                known[objective.number].percent if objective.number in known else None,
+                _count_questions(pool, past_by_question),
+                known[objective.number].chance_percent if objective.number in known else None,
             )
             for objective in domain.objectives
             if (pool := questions_of_objective(ctx.library, objective.number))
         ]
         mine = [q for q in questions if q.domain(domains) == domain.number]
-        parts.append(DomainPractice(domain, tuple(goals), _count_questions(mine, past)))
-    return [part for part in parts if part.goals]
+        parts.append(DomainPractice(domain, tuple(goals), _count_questions(mine, past_by_question)))
+    return [part for part in parts if part.objectives]
 
 
 runs_router = APIRouter()
@@ -282,12 +292,14 @@ async def begin_practice_run(request: Request, wanted: PostedRunRequest) -> Resp
     return RedirectResponse(f"/quiz/runs/{run}", 303)
 
 
-def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
+def _choose_questions_or_refuse(
+    ctx: RequestContext, practice_request: PracticeRequest
+) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
-    choose = _missed_in_run if practice.mode == "retry" else _choose_questions
-    items = choose(ctx, practice)
+    choose = _list_missed_in_run if practice_request.mode == "retry" else _choose_questions
+    items = choose(ctx, practice_request)
     if not items:
-        words = _NOTHING_TO_PRACTICE.get(practice.mode, "This course has no questions yet.")
+        words = _NOTHING_TO_PRACTICE.get(practice_request.mode, "This course has no questions yet.")
         raise ConflictError(words, "Choose another way to practice.")
     return items
 
@@ -295,12 +307,15 @@ def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) 
 def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
     wish = form.request
     # The buttons of a page share its token, and each starts a run of its own.
-    token, scope = f"{form.token or new_submission_token()}.{form.pick}.{form.count}", wish.scope
+    token, scope = (
+        f"{form.token or new_submission_token()}.{form.pick}.{form.count}",
+        wish.topic_or_objective_or_run,
+    )
     if wish.mode == "today":  # from whichever tab and however often, a list has one run
         token = f"today.{ctx.learner.key}.{ctx.day}.{' '.join(items)}"
         scope = ctx.day.isoformat()
     run = NewPracticeRun(token, wish.mode, scope, items)
-    return store.save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
+    return store.save_run_once(ctx.db, ctx.learner.id, run, ctx.now)
 
 
 @runs_router.get("/runs/{run}")
@@ -314,68 +329,88 @@ def resume_run(ctx: ReadContext, run: RowNumber) -> Response:
 def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) -> HTMLResponse:
     """How a run went; of a placement test, on its day, also the first pages that follow from it."""
     state = _require_run(ctx, run)
-    scores = _run_scores(state)
+    scores = _list_scores_by_question(state)
     rows = [
         {
             "place": place,
-            "words": _title_as_asked(
+            "words": _format_title_as_asked(
                 ctx, ctx.library.questions[item], use_last_seed=item in scores
             ),
         }
-        for place, item in enumerate(state.items, 1)
+        for place, item in enumerate(state.questions, 1)
     ]
     right = [item for item, score in scores.items() if score >= 1]
-    missed = [question_card_id(item) for item in scores if item not in right]
-    added = load_added_cards(ctx.db, ctx.learner.id, missed).values()
-    plan = load_plan(ctx)
+    missed = [build_question_card_id(item) for item in scores if item not in right]
+    added = load_added_card_records(ctx.db, ctx.learner.id, missed).values()
+    plan = load_study_plan(ctx)
     # Of an unfinished test the plan knows nothing yet; later, the plan has moved on.
-    is_new = not state.is_open and store.load_last_day_of_run(ctx.db, state.id) == ctx.day
+    is_new = (
+        not state.has_unanswered_question
+        and store.load_last_day_of_run(ctx.db, state.id) == ctx.day
+    )
     # A placement test counts from the next list on, unless today's was made after it.
     counts = plan is not None and plan.placement_minutes > 0
     coming, pages = None, list[PageToRead]()
     if plan is not None and state.mode == "placement" and is_new:
         if not counts:
-            coming = build_next_list(ctx, _assume_list_is_read(plan, ctx))
+            coming = build_next_day_list(ctx, _list_assumed_readings(plan, ctx))
         if counts or coming:
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
-            pages = _first_pages(tasks, ctx.library)
+            pages = _list_first_pages(tasks, ctx.library)
+    named = {page.slug for page in pages}
     return ctx.page(
         "quiz/result.html",
         plan=plan,
-        tasks=view_plan(plan, ctx.library),
+        tasks=build_task_views(plan, ctx.library),
         estimate=plan.estimate if plan and is_new else None,
         guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
         run=build_run_frame(state, 0),
         rows=rows,
-        summary=summarize_run(ctx.library, scores, list(state.items)),
+        summary=summarize_run(ctx.library, scores, list(state.questions)),
         topics=ctx.library.topics,
         counts=counts,
         days_to_list=(coming.day - ctx.day).days if coming else 0,
         day_of_list=coming.day if coming else ctx.day,
         pages=pages,
-        no_longer_missed=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
+        later_pages=len(_find_unread_pages_missed(ctx, scores) - named) if pages else 0,
+        no_longer_missed=store.count_missed_before_run(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.is_suspended_or_declined for card in added),
         token=new_submission_token(),
     )
 
 
-def _assume_list_is_read(plan: StudyPlan, ctx: RequestContext) -> list[ReadingFact]:
+def _list_assumed_readings(plan: StudyPlan, ctx: RequestContext) -> list[ReadingFact]:
     """Return the unread pages of today's list as if they were read now."""
     at = to_milliseconds(ctx.now)
     return [
         ReadingFact(page.slug, ESSENTIAL_SHARE if page.short else 1.0, ctx.day, at, 1.0)
         for task in plan.tasks
-        for page in task.unread
+        for page in task.unread_pages
     ]
 
 
-def _first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
+def _list_first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
     """Return the first pages of a list, at most three."""
     return [page for task in tasks for page in task.pages if page.slug in library.topics][:3]
 
 
-def _run_scores(run: PracticeRunState) -> dict[str, float]:
-    return {item: run.answers[item].score for item in run.items if item in run.answers}
+def _find_unread_pages_missed(ctx: RequestContext, scores: Mapping[str, float]) -> set[str]:
+    """Return the pages of the exam with a missed question whose essentials aren't read."""
+    anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+    missed = {ctx.library.questions[item].topic for item, score in scores.items() if score < 1}
+    return {
+        slug
+        for slug in missed & cached_course_facts(ctx.library).pages.keys()
+        if not has_essentials_read(ctx.library.topics[slug], anchors.get(slug, ()))
+    }
+
+
+def _list_scores_by_question(run: PracticeRunState) -> dict[str, float]:
+    return {
+        item: run.last_answer_by_question[item].score
+        for item in run.questions
+        if item in run.last_answer_by_question
+    }
 
 
 @runs_router.get("/runs/{run}/{place}")
@@ -384,22 +419,22 @@ def show_run_question(
 ) -> HTMLResponse:
     """A question of a run: unanswered, or with the feedback to its answer."""
     state = _require_run(ctx, run)
-    if not 1 <= place <= len(state.items):
-        raise NotFoundError(f"This run has questions 1 to {len(state.items)}.")
+    if not 1 <= place <= len(state.questions):
+        raise NotFoundError(f"This run has questions 1 to {len(state.questions)}.")
     frame = build_run_frame(state, place)
     if submission.form.review:
-        summary = summarize_run(ctx.library, _run_scores(state), list(state.items))
-        review = tuple(question.place for question in summary.missed)
-        frame = dataclasses.replace(frame, review=review)
-    question = ctx.library.questions[state.items[place - 1]]
+        summary = summarize_run(ctx.library, _list_scores_by_question(state), list(state.questions))
+        review = tuple(question.place_in_run for question in summary.missed_questions)
+        frame = dataclasses.replace(frame, places_to_review=review)
+    question = ctx.library.questions[state.questions[place - 1]]
     kind = "placement" if state.mode == "placement" else "practice"
     form = submission.form.model_copy(update={"run": state.id, "context": kind})
     submission = QuestionSubmission(form, submission.raw)
     refuse_if_excluded_from_practice(ctx, question)
-    answered = state.answers.get(question.id)
+    answered = state.last_answer_by_question.get(question.id)
     if answered is None:
         return render_question_page(ctx, open_question(ctx, question, submission, state), frame)
-    given = store.load_attempt(ctx.db, ctx.learner.id, answered.attempt)
+    given = store.load_attempt(ctx.db, ctx.learner.id, answered.attempt_id)
     given = dataclasses.replace(given, context=kind)  # it may be from another page of today
     outcome = build_recorded_feedback(ctx, given, frame, submission)
     return render_question_page(ctx, outcome, frame, reported=submission.form.reported)
@@ -408,37 +443,43 @@ def show_run_question(
 def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
     """Return the run, limited to questions that are still in the course."""
     run = store.find_run(ctx.db, ctx.learner.id, number)
-    left = tuple(item for item in run.items if item in ctx.library.questions)
+    left = tuple(item for item in run.questions if item in ctx.library.questions)
     if not left:
         raise NotFoundError("The questions of this run are no longer in the course.")
-    return dataclasses.replace(run, items=left)
+    return dataclasses.replace(run, questions=left)
 
 
-def _choose_questions(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
-    hidden = questions_excluded_from_practice(ctx)
+def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) -> tuple[str, ...]:
+    hidden = list_questions_excluded_from_practice(ctx)
     questions = [q for q in ctx.library.questions.values() if q.id not in hidden]
-    past = store.load_past_attempts(ctx.db, ctx.learner.id)
+    past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id)
     seed = f"{ctx.learner.key}:{ctx.now.timestamp()}"
-    if practice.mode == "today":
-        return tuple(q for q in load_todays_questions(ctx) if q not in hidden)
-    if practice.mode == "placement":
+    if practice_request.mode == "today":
+        return tuple(q for q in load_questions_on_day_list(ctx) if q not in hidden)
+    if practice_request.mode == "placement":
         return draw_placement_test(questions, ctx.library.syllabus.domains, past, seed)
-    if practice.mode == "flagged":
-        marked = store.flagged_questions(ctx.db, ctx.learner.id)
+    if practice_request.mode == "flagged":
+        marked = store.load_flagged_questions(ctx.db, ctx.learner.id)
         questions = [q for q in questions if q.id in marked]
-    weakest = objectives_by_exam_gain(ctx) if practice.mode == "weakest" else ()
-    return select_questions(questions, past, practice, seed, weakest)
+    weakest = list_objectives_by_exam_gain(ctx) if practice_request.mode == "weakest" else ()
+    return choose_practice_questions(questions, past, practice_request, seed, weakest)
 
 
-def _missed_in_run(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
+def _list_missed_in_run(ctx: RequestContext, practice_request: PracticeRequest) -> tuple[str, ...]:
     """Return the questions of an earlier run that were not answered right."""
-    plain = practice.scope.isascii() and practice.scope.isdigit()
-    if not plain or int(practice.scope) > LAST_ROW:
-        raise NotFoundError(f"There is no practice run “{practice.scope}” of yours.")
-    run = _require_run(ctx, int(practice.scope))
-    hidden = questions_excluded_from_practice(ctx)
+    plain = (
+        practice_request.topic_or_objective_or_run.isascii()
+        and practice_request.topic_or_objective_or_run.isdigit()
+    )
+    if not plain or int(practice_request.topic_or_objective_or_run) > LAST_ROW:
+        raise NotFoundError(
+            f"There is no practice run “{practice_request.topic_or_objective_or_run}” of yours."
+        )
+    run = _require_run(ctx, int(practice_request.topic_or_objective_or_run))
+    hidden = list_questions_excluded_from_practice(ctx)
     return tuple(
         item
-        for item in run.items
-        if item not in hidden and (item not in run.answers or run.answers[item].score < 1)
+        for item in run.questions
+        if item not in hidden
+        and (item not in run.last_answer_by_question or run.last_answer_by_question[item].score < 1)
     )

@@ -42,7 +42,7 @@ from app.quiz.forms import (
     QueriedSubmission,
     QuestionSubmission,
 )
-from app.quiz.next_steps import find_most_related_sentence
+from app.quiz.next_steps import find_sentence_answering_question
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
 from app.spaced_repetition.card_ids import is_usable_as_card
@@ -61,26 +61,26 @@ from app.widgets.estimate_view import EstimateView
 class AnswerFeedback:
     """What `quiz/_verdict.html` shows: the grade, the explanation, and links.
 
-    `reading` is the calculator with the numbers of this attempt, None for questions without one.
-    `old` says that the question was edited since. `again` leads to another try, `onward` to the
-    next step with its label, `here` to this feedback. `comeback` is None if the question is not
-    among the learner's cards.
+    `estimate_view` is the calculator with the numbers of this attempt, None for questions without
+    one. `was_question_edited_since` says that the question was edited since. `retry_url` leads to
+    another try, `next_url` to the next step with its label, `feedback_url` to this feedback.
+    `missed_question_card` is None if the question is not among the learner's cards.
     """
 
     variant: Variant
     verdict: GradeResult
-    given: RecordedAttempt
+    attempt: RecordedAttempt
     sources: tuple[CitedSource, ...]
-    page: str
-    reading: EstimateView | None
+    page_url: str
+    estimate_view: EstimateView | None
     back_url: str
-    again: str
-    onward: str
-    onward_words: str
-    here: str
-    token: str
-    old: bool = False
-    comeback: MissedQuestionCard | None = None
+    retry_url: str
+    next_url: str
+    next_label: str
+    feedback_url: str
+    form_token: str
+    was_question_edited_since: bool = False
+    missed_question_card: MissedQuestionCard | None = None
 
     @property
     def question(self) -> Question:
@@ -90,20 +90,20 @@ class AnswerFeedback:
     def confidence_note(self) -> str:
         """What the confidence adds to the verdict; empty if the two agree."""
         notes = {("right", 1): ", though you guessed", ("wrong", 3): ", and you were sure"}
-        return notes.get((self.verdict.result, self.given.certainty or 0), "")
+        return notes.get((self.verdict.result, self.attempt.certainty or 0), "")
 
     @property
-    def kind(self) -> QuestionType[Any]:
+    def question_type(self) -> QuestionType[Any]:
         return types.type_of(self.variant)
 
     @property
-    def columns(self) -> ResultColumnTitles:
-        return self.kind.result_column_titles(self.variant.answer)
+    def column_titles(self) -> ResultColumnTitles:
+        return self.question_type.result_column_titles(self.variant.answer)
 
     @property
-    def calculator(self) -> str:
+    def calculator_url(self) -> str:
         """URL of the calculator with this attempt's numbers, or with the chosen plan."""
-        return _calculator_url(self.variant, self.verdict)
+        return _build_calculator_url(self.variant, self.verdict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ class GradedVariant:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NextLinks:
-    back: str = ""
-    onward: str = ""
-    words: str = ""
-    here: str = ""
-    token: str = ""
+    back_url: str = ""
+    next_url: str = ""
+    next_label: str = ""
+    feedback_url: str = ""
+    form_token: str = ""
 
 
 def build_feedback(
@@ -129,7 +129,7 @@ def build_feedback(
     graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to an answer: `graded` now, or graded as it was at the time."""
-    seen = graded or _variant_as_answered(db, library, attempt)
+    seen = graded or _load_variant_as_answered(db, library, attempt)
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
     topic = library.topics.get(question.topic)
@@ -137,55 +137,59 @@ def build_feedback(
     return AnswerFeedback(
         variant=variant,
         verdict=verdict,
-        given=attempt,
+        attempt=attempt,
         sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
-        page=_page_url_at_answer(topic, variant, verdict, links.back) if topic else "",
-        reading=_estimate_view_of_attempt(_calculator_url(variant, verdict), library),
-        back_url=links.back,
-        again=f"/quiz/{question.topic}/{question.id}" if current else "",
-        onward=links.onward,
-        onward_words=links.words,
-        here=links.here,
-        token=links.token,
-        old=current is None or current.revision != attempt.revision,
+        page_url=_find_page_url_at_answer(topic, variant, verdict, links.back_url) if topic else "",
+        estimate_view=_build_estimate_view(_build_calculator_url(variant, verdict), library),
+        back_url=links.back_url,
+        retry_url=f"/quiz/{question.topic}/{question.id}" if current else "",
+        next_url=links.next_url,
+        next_label=links.next_label,
+        feedback_url=links.feedback_url,
+        form_token=links.form_token,
+        was_question_edited_since=current is None or current.revision != attempt.revision,
     )
 
 
-def _page_url_at_answer(topic: Topic, variant: Variant, verdict: GradeResult, back: str) -> str:
+def _find_page_url_at_answer(
+    topic: Topic, variant: Variant, verdict: GradeResult, back_url: str
+) -> str:
     """Return the URL of the sentence on the page that answers the question.
 
-    If the learner came from that page (`back`), it stays on its route.
+    If the learner came from that page (`back_url`), it stays on its route.
     """
     right = (mark.text.plain for mark in verdict.part_results if mark.should_be_chosen)
     answer = " ".join((verdict.right_answer, variant.explanation.plain, *right))
-    passage = find_most_related_sentence(topic, variant.stem.plain, answer)
+    passage = find_sentence_answering_question(topic, variant.stem.plain, answer)
     page = f"/concepts/{topic.slug}"
-    page += "?route=short" if back.startswith(f"{page}?route=short") else ""
-    return f"{page}{passage.fragment if passage else ''}"
+    page += "?route=short" if back_url.startswith(f"{page}?route=short") else ""
+    return f"{page}{passage.url_fragment if passage else ''}"
 
 
-def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> GradedVariant:
+def _load_variant_as_answered(
+    db: Session, library: Library, attempt: RecordedAttempt
+) -> GradedVariant:
     variant = draw_variant(
-        store.load_exact_revision(db, library, attempt.item, attempt.revision), attempt.seed
+        store.load_question_in_revision(db, library, attempt.item, attempt.revision), attempt.seed
     )
-    if not attempt.raw:
+    if not attempt.raw_response:
         return GradedVariant(variant, grade_unanswered(variant))
-    verdict = grade(variant, attempt.raw)
+    verdict = grade(variant, attempt.raw_response)
     if isinstance(verdict, UnreadableResponse) and attempt.score:  # the grading rules changed since
         verdict = GradeResult(score=attempt.score, parsed={})
     elif isinstance(
         verdict, UnreadableResponse
     ):  # from an exam, which could not ask for a readable answer
-        verdict = grade_unreadable(variant, attempt.raw, verdict)
+        verdict = grade_unreadable(variant, attempt.raw_response, verdict)
     return GradedVariant(variant, verdict)
 
 
-def _calculator_url(variant: Variant, verdict: GradeResult) -> str:
+def _build_calculator_url(variant: Variant, verdict: GradeResult) -> str:
     planned = types.type_of(variant).calculator_url(variant.answer, verdict.parsed)
     return planned or variant.calculator
 
 
-def _estimate_view_of_attempt(calculator: str, library: Library) -> EstimateView | None:
+def _build_estimate_view(calculator: str, library: Library) -> EstimateView | None:
     """Return the estimate behind a question, with the numbers of the attempt."""
     address = urlsplit(calculator)
     entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
@@ -203,46 +207,46 @@ _HOMES = {"/flashcards": _CARDS, "/quiz/runs/": _PRACTICE}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FlagButton:
-    """The flag button of a question; `back` is the page that contains it."""
+    """The flag button of a question; `back_url` is the page that contains it."""
 
     topic: str
     item: str
-    on: bool
-    back: str = ""
+    is_flagged: bool
+    back_url: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunFrame:
     """The run around a question: its place, and the scores so far.
 
-    `scores` has one entry per question, None for unanswered ones, and `results` their keys in
-    `VERDICT_ICONS`. `placing` says that it is a placement test. `review` has the places to look at again,
-    if that is what the learner does.
+    `scores` has one entry per question, None for unanswered ones, and `result_keys` their keys in
+    `VERDICT_ICONS`. `is_placement_test` says that it is a placement test. `places_to_review` has
+    the places to look at again, if that is what the learner does.
     """
 
-    id: int
-    place: int
+    run_id: int
+    place_in_run: int
     scores: tuple[float | None, ...]
-    results: tuple[str, ...]
-    placing: bool = False
-    review: tuple[int, ...] = ()
+    result_keys: tuple[str, ...]
+    is_placement_test: bool = False
+    places_to_review: tuple[int, ...] = ()
 
     @property
-    def count(self) -> int:
+    def question_count(self) -> int:
         return len(self.scores)
 
     @property
-    def answered(self) -> int:
+    def answered_count(self) -> int:
         return sum(score is not None for score in self.scores)
 
     @property
-    def right(self) -> int:
+    def right_count(self) -> int:
         return sum(score is not None and score >= 1 for score in self.scores)
 
     @property
     def resume_url(self) -> str:
         """URL that continues the run at its next unanswered question."""
-        return f"/quiz/runs/{self.id}"
+        return f"/quiz/runs/{self.run_id}"
 
     @property
     def next_url(self) -> str:
@@ -250,23 +254,35 @@ class RunFrame:
 
         Later unanswered questions come first. When none is left, it is the URL of the result.
         """
-        if self.place in self.review[:-1]:
-            return f"{self.resume_url}/{self.review[self.review.index(self.place) + 1]}?review=yes"
-        if self.review:
+        if self.place_in_run in self.places_to_review[:-1]:
+            return f"{self.resume_url}/{self.places_to_review[self.places_to_review.index(self.place_in_run) + 1]}?review=yes"
+        if self.places_to_review:
             return f"{self.resume_url}/result"
-        for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
+        for place in (
+            *range(self.place_in_run + 1, self.question_count + 1),
+            *range(1, self.place_in_run),
+        ):
             if self.scores[place - 1] is None:
                 return f"{self.resume_url}/{place}"
         return f"{self.resume_url}/result"
 
 
-def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
-    scores = tuple(run.answers[item].score if item in run.answers else None for item in run.items)
-    results = tuple(
-        "unknown" if item in run.unknown else "" if score is None else name_result(score)
-        for item, score in zip(run.items, scores, strict=True)
+def build_run_frame(run: PracticeRunState, place_in_run: int) -> RunFrame:
+    scores = tuple(
+        run.last_answer_by_question[item].score if item in run.last_answer_by_question else None
+        for item in run.questions
     )
-    return RunFrame(run.id, place, scores, results, placing=run.mode == "placement")
+    results = tuple(
+        "unknown"
+        if item in run.questions_not_known
+        else ""
+        if score is None
+        else name_result(score)
+        for item, score in zip(run.questions, scores, strict=True)
+    )
+    return RunFrame(
+        run.id, place_in_run, scores, results, is_placement_test=run.mode == "placement"
+    )
 
 
 def refuse_if_excluded_from_practice(ctx: RequestContext, question: Question) -> None:
@@ -276,14 +292,14 @@ def refuse_if_excluded_from_practice(ctx: RequestContext, question: Question) ->
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
         )
-    if question.id in questions_excluded_from_practice(ctx):
+    if question.id in list_questions_excluded_from_practice(ctx):
         raise ConflictError(
             "This question is kept for mock exams.",
             "Once a mock exam has asked it, it can be practiced.",
         )
 
 
-def questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
+def list_questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
     """Return the questions that practice must not show now.
 
     Those of a mock exam in progress, and those reserved for future ones.
@@ -305,7 +321,7 @@ def open_question(
     form, raw = submission.form, submission.raw
     seed = form.seed
     if seed is None:
-        before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
+        before = store.load_seeds_newest_first(ctx.db, ctx.learner.id, question.id)
         seed = seed_of_next_attempt(question, ctx.learner.key, before)
     variant = draw_variant(question, seed)
     if form.move:
@@ -316,7 +332,7 @@ def open_question(
         context=form.context,
         back_url=form.back,
         run_id=form.run,
-        place=run.items.index(question.id) + 1 if run else 0,
+        place=run.questions.index(question.id) + 1 if run else 0,
         shown_hint_count=min(form.hints + form.more, len(variant.hints)),
         first_shown_ms=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
@@ -330,18 +346,24 @@ def build_recorded_feedback(
     attempt: RecordedAttempt,
     frame: RunFrame | None,
     submission: QuestionSubmission,
-    seen: GradedVariant | None = None,
+    graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to a saved answer, with links to the next step."""
     back = submission.form.back
     if frame is not None:
         back, onward = frame.resume_url, frame.next_url
         last = onward.endswith("result")
-        words = "See the result" if last else "Next missed" if frame.review else "Next question"
+        words = (
+            "See the result"
+            if last
+            else "Next missed"
+            if frame.places_to_review
+            else "Next question"
+        )
     elif submission.form.context == "page":
         onward = "" if is_htmx_request(ctx.request) else back
         words = f"Back to {_PAGE}"
-    elif (home := _back_link_label(back)) in {_PRACTICE, _CARDS}:
+    elif (home := _describe_back_link(back)) in {_PRACTICE, _CARDS}:
         onward, words = back, f"Back to {home}"
     else:
         question = ctx.library.questions.get(attempt.item)
@@ -349,23 +371,23 @@ def build_recorded_feedback(
         words = "All questions of this topic"
     here = build_feedback_url(attempt, frame, submission)
     links = NextLinks(back, onward, words, here, new_submission_token())
-    outcome = build_feedback(ctx.db, ctx.library, attempt, links, seen)
-    return attach_card_of_question(ctx, outcome)
+    outcome = build_feedback(ctx.db, ctx.library, attempt, links, graded)
+    return add_missed_card_to_feedback(ctx, outcome)
 
 
-def attach_card_of_question(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
+def add_missed_card_to_feedback(ctx: RequestContext, feedback: AnswerFeedback) -> AnswerFeedback:
     """Return the feedback with the question's card, if it has one."""
     day = ctx.learner.study_day(ctx.now)
-    item = outcome.question.id
+    item = feedback.question.id
     comeback = None
     if item in ctx.library.questions:
         comeback = find_missed_question_card(ctx.db, ctx.learner.id, item, day)
-    return dataclasses.replace(outcome, comeback=comeback)
+    return dataclasses.replace(feedback, missed_question_card=comeback)
 
 
-def _back_link_label(back: str) -> str:
-    """Return the name of the page that a question was opened from; `back` is its URL."""
-    return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
+def _describe_back_link(back_url: str) -> str:
+    """Return the name of the page that a question was opened from; `back_url` is its URL."""
+    return next((name for at, name in _HOMES.items() if back_url.startswith(at)), _PAGE)
 
 
 def build_feedback_url(
@@ -373,7 +395,7 @@ def build_feedback_url(
 ) -> str:
     """Return the URL of the feedback for a browser without htmx."""
     if frame is not None:
-        return f"/quiz/runs/{frame.id}/{frame.place}"
+        return f"/quiz/runs/{frame.run_id}/{frame.place_in_run}"
     query: dict[str, object] = {"attempt": attempt.id, "context": submission.form.context}
     if submission.form.back:
         query["back"] = submission.form.back
@@ -402,7 +424,7 @@ def render_question_page(
     question = view.question
     return ctx.page(
         template,
-        home=_back_link_label(view.back_url),
+        home=_describe_back_link(view.back_url),
         status=status,
         topic=ctx.library.topics.get(question.topic),
         objectives=[
@@ -416,11 +438,11 @@ def render_question_page(
         run=frame,
         reported=reported,
         attempt_count=attempt_count,
-        flag=_flag_button(ctx, view, frame),
+        flag=_build_flag_button(ctx, view, frame),
     )
 
 
-def _flag_button(
+def _build_flag_button(
     ctx: RequestContext, view: OpenQuestion | AnswerFeedback, frame: RunFrame | None
 ) -> FlagButton | None:
     """Return the flag button, or None if the surrounding page shows its own."""
@@ -429,12 +451,12 @@ def _flag_button(
     question = view.question
     back = f"/quiz/{question.topic}/{question.id}"
     if isinstance(view, AnswerFeedback):
-        back = view.here
+        back = view.feedback_url
     elif frame:
-        back = f"/quiz/runs/{frame.id}/{frame.place}"
+        back = f"/quiz/runs/{frame.run_id}/{frame.place_in_run}"
     elif view.back_url:
         back += f"?{urlencode({'context': view.context, 'back': view.back_url})}"
-    on = question.id in store.flagged_questions(ctx.db, ctx.learner.id)
+    on = question.id in store.load_flagged_questions(ctx.db, ctx.learner.id)
     return FlagButton(question.topic, question.id, on, back)
 
 
@@ -454,19 +476,19 @@ async def get_question_in_url(topic: str, question: str, library: CurrentLibrary
 class RejectedAnswer:
     """Why an answer was not accepted, and the HTTP status."""
 
-    words: str
+    message: str
     hint: str
     status: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SubmitResult:
-    """The result of a submission: saved as `given` and graded, or asked again or rejected."""
+    """The result of a submission: saved as `attempt` and graded, or asked again or rejected."""
 
-    asked: OpenQuestion
+    open_question: OpenQuestion
     frame: RunFrame | None
-    given: RecordedAttempt | None = None
-    judged: GradedVariant | None = None
+    attempt: RecordedAttempt | None = None
+    graded: GradedVariant | None = None
     status: int = 200
 
 
@@ -530,15 +552,17 @@ def _submit_answer(
     asked = open_question(ctx, question, submission, run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
-        shown = dataclasses.replace(asked, parse_error=verdict.words, hint=verdict.hint)
-        return SubmitResult(shown, _run_frame_of(question, run), status=verdict.status)
+        shown = dataclasses.replace(asked, parse_error=verdict.message, hint=verdict.hint)
+        return SubmitResult(
+            shown, _build_run_frame_with_attempt(question, run), status=verdict.status
+        )
     if verdict.near_miss_message and not asked.asked_again:
         shown = dataclasses.replace(
             asked, near_miss_message=verdict.near_miss_message, asked_again=True
         )
-        return SubmitResult(shown, _run_frame_of(question, run))
+        return SubmitResult(shown, _build_run_frame_with_attempt(question, run))
     given = _save_attempt(ctx, asked, verdict, submission)
-    frame = _run_frame_of(question, run, given)
+    frame = _build_run_frame_with_attempt(question, run, given)
     return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
 
 
@@ -554,7 +578,7 @@ def flag_question(ctx: WriteContext, question: QuestionOfPath, form: PostedFlag)
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
 def report_question(ctx: WriteContext, question: QuestionOfPath, form: PostedReport) -> Response:
-    store.save_report(
+    store.save_report_once(
         ctx.db,
         ctx.learner.id,
         {
@@ -604,37 +628,37 @@ def _save_attempt(
     answer = NewAttempt(
         question=open_question.question,
         seed=open_question.variant.seed,
-        raw=submission.raw,
+        raw_response=submission.raw,
         verdict=verdict,
-        token=open_question.token,
+        form_token=open_question.token,
         context=submission.form.context,
-        run=submission.form.run or None,
+        run_id=submission.form.run or None,
         certainty=submission.form.certainty or None,
-        hints=open_question.shown_hint_count,
-        milliseconds=store.elapsed_milliseconds(submission.form.since, ctx.now),
+        hint_count=open_question.shown_hint_count,
+        milliseconds=store.compute_answer_milliseconds(submission.form.since, ctx.now),
         # A placement test comes before the pages, so its questions do not become cards.
-        missed=ctx.learner.missed
+        becomes_card=ctx.learner.missed
         and submission.form.context != "placement"
         and verdict.result != "right"
         and is_usable_as_card(open_question.question),
     )
     day = ctx.learner.study_day(ctx.now)
-    number = store.record_attempt(ctx.db, ctx.learner.id, answer, day, ctx.now)
+    number = store.save_attempt_once(ctx.db, ctx.learner.id, answer, day, ctx.now)
     return store.load_attempt(ctx.db, ctx.learner.id, number)
 
 
 def _respond_to_attempt(
     ctx: RequestContext, result: SubmitResult, submission: QuestionSubmission
 ) -> Response:
-    given, frame = result.given, result.frame
+    given, frame = result.attempt, result.frame
     if given is None:
-        return render_question_page(ctx, result.asked, frame, status=result.status)
+        return render_question_page(ctx, result.open_question, frame, status=result.status)
     if not is_htmx_request(ctx.request):
         return RedirectResponse(build_feedback_url(given, frame, submission), 303)
-    outcome = build_recorded_feedback(ctx, given, frame, submission, result.judged)
+    outcome = build_recorded_feedback(ctx, given, frame, submission, result.graded)
     in_text = submission.form.context == "page" and frame is None
-    past = store.load_past_attempts(ctx.db, ctx.learner.id) if in_text else {}
-    attempt_count = past[outcome.question.id].tries if in_text else 0
+    past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id) if in_text else {}
+    attempt_count = past[outcome.question.id].attempt_count if in_text else 0
     return render_question_page(ctx, outcome, frame, attempt_count=attempt_count)
 
 
@@ -645,12 +669,12 @@ def _find_answered_run(
     if not submission.form.run:
         return None
     run = store.find_run(ctx.db, ctx.learner.id, submission.form.run)
-    if question.id not in run.items:
+    if question.id not in run.questions:
         raise NotFoundError(f"Question “{question.id}” is not in practice run {run.id}.")
     return run
 
 
-def _run_frame_of(
+def _build_run_frame_with_attempt(
     question: Question, run: PracticeRunState | None, attempt: RecordedAttempt | None = None
 ) -> RunFrame | None:
     """Return the run frame of the question, with the answer just `attempt`."""
@@ -658,4 +682,4 @@ def _run_frame_of(
         return None
     if attempt is not None:
         run = run.with_answer(attempt)
-    return build_run_frame(run, run.items.index(question.id) + 1)
+    return build_run_frame(run, run.questions.index(question.id) + 1)

@@ -11,7 +11,7 @@ from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import name_result
-from app.study_plan.loader import load_plan
+from app.study_plan.loader import load_study_plan
 from app.study_plan.score import ObjectiveEstimate
 
 Mode = Literal[
@@ -24,81 +24,95 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 class PastAttempts:
     """A learner's attempts at one question: count, last score, moment in ms."""
 
-    tries: int
+    attempt_count: int
     last_score: float
-    last_at: int
+    last_at_ms: int
 
     @property
-    def missed(self) -> bool:
+    def was_last_missed(self) -> bool:
         """Whether the last answer was not fully right."""
         return name_result(self.last_score) != "right"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PracticeRequest:
-    """What to practice: `scope` is a topic's slug or an objective's number."""
+    """What to practice: `topic_or_objective_or_run` is a topic's slug or an objective's number."""
 
     mode: Mode
-    scope: str = ""
-    count: int = 10
+    topic_or_objective_or_run: str = ""
+    max_questions: int = 10
 
 
-def select_questions(
+def choose_practice_questions(
     questions: Sequence[Question],
-    past: Mapping[str, PastAttempts],
-    practice: PracticeRequest,
+    past_by_question: Mapping[str, PastAttempts],
+    practice_request: PracticeRequest,
     seed: str,
-    weakest: Sequence[str] = (),
+    objectives_weakest_first: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return the question ids of a run in order; empty if none match the request.
 
     Questions beyond the exam come last. Unseen questions come first, then those whose last answer
     was not right, oldest first, then the least practiced. Within a group `seed` sets the order. The
-    mode `weakest` goes through the objectives in the order of `weakest` (their numbers). The mode
-    `missed` takes only questions last missed. In a run on an objective, or on the weakest ones, up
-    to half are questions missed on it, because they show what is weak about it.
+    mode `objectives_weakest_first` goes through the objectives in the order of
+    `objectives_weakest_first` (their numbers). The mode `missed` takes only questions last missed.
+    In a run on an objective, or on the weakest ones, up to half are questions missed on it, because
+    they show what is weak about it.
     """
-    pool = [q for q in questions if _is_in_scope(q, past, practice)]
-    rank = _make_practice_sort_key(past, seed)
+    pool = [q for q in questions if _is_in_scope(q, past_by_question, practice_request)]
+    rank = _make_practice_sort_key(past_by_question, seed)
     pool.sort(key=rank)
-    if practice.mode == "weakest":
-        places = {objective: place for place, objective in enumerate(weakest)}
-        pool.sort(key=lambda q: (q.level, _weakness_rank(q, places)))
-        first = weakest[0] if weakest else ""
-        pool = _put_missed_first(pool, past, first, practice.count // 2)
-    elif practice.mode == "objective":
-        pool = _put_missed_first(pool, past, practice.scope, practice.count // 2)
-    return tuple(q.id for q in sorted(pool[: practice.count], key=rank))
+    if practice_request.mode == "weakest":
+        places = {objective: place for place, objective in enumerate(objectives_weakest_first)}
+        pool.sort(key=lambda q: (q.level, _rank_by_weakness(q, places)))
+        first = objectives_weakest_first[0] if objectives_weakest_first else ""
+        pool = _put_missed_first(pool, past_by_question, first, practice_request.max_questions // 2)
+    elif practice_request.mode == "objective":
+        pool = _put_missed_first(
+            pool,
+            past_by_question,
+            practice_request.topic_or_objective_or_run,
+            practice_request.max_questions // 2,
+        )
+    return tuple(q.id for q in sorted(pool[: practice_request.max_questions], key=rank))
 
 
 def _put_missed_first(
-    pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, limit: int
+    pool: Sequence[Question],
+    past_by_question: Mapping[str, PastAttempts],
+    objective: str,
+    max_missed: int,
 ) -> list[Question]:
-    """Return the pool with up to `limit` of the questions missed on an objective first."""
+    """Return the pool with up to `max_missed` of the questions missed on an objective first."""
     missed = [
         q
         for q in pool
-        if objective in q.objectives and not q.level and q.id in past and past[q.id].missed
-    ][:limit]
+        if objective in q.objectives
+        and not q.level
+        and q.id in past_by_question
+        and past_by_question[q.id].was_last_missed
+    ][:max_missed]
     return [*missed, *(q for q in pool if q not in missed)]
 
 
 def _is_in_scope(
-    question: Question, past: Mapping[str, PastAttempts], practice: PracticeRequest
+    question: Question,
+    past_by_question: Mapping[str, PastAttempts],
+    practice_request: PracticeRequest,
 ) -> bool:
-    if practice.mode == "missed":
-        seen = past.get(question.id)
-        return seen is not None and seen.missed
-    if practice.mode == "topic":
-        return question.topic == practice.scope
-    if practice.mode == "objective":
-        return practice.scope in question.objectives
+    if practice_request.mode == "missed":
+        seen = past_by_question.get(question.id)
+        return seen is not None and seen.was_last_missed
+    if practice_request.mode == "topic":
+        return question.topic == practice_request.topic_or_objective_or_run
+    if practice_request.mode == "objective":
+        return practice_request.topic_or_objective_or_run in question.objectives
     return True
 
 
-def _weakness_rank(question: Question, places: Mapping[str, int]) -> int:
-    last = len(places)
-    return min((places.get(o, last) for o in question.objectives), default=last)
+def _rank_by_weakness(question: Question, rank_by_objective: Mapping[str, int]) -> int:
+    last = len(rank_by_objective)
+    return min((rank_by_objective.get(o, last) for o in question.objectives), default=last)
 
 
 class PracticeRank(NamedTuple):
@@ -111,14 +125,16 @@ class PracticeRank(NamedTuple):
 
 
 def _make_practice_sort_key(
-    past: Mapping[str, PastAttempts], seed: str
+    past_by_question: Mapping[str, PastAttempts], seed: str
 ) -> Callable[[Question], PracticeRank]:
     def rank(question: Question) -> PracticeRank:
-        seen = past.get(question.id)
+        seen = past_by_question.get(question.id)
         group, rank_in_group = 0, 0
         if seen is not None:
-            group, rank_in_group = (1, seen.last_at) if seen.missed else (2, seen.tries)
-        shuffle_key = _shuffle_key(seed, question.id)
+            group, rank_in_group = (
+                (1, seen.last_at_ms) if seen.was_last_missed else (2, seen.attempt_count)
+            )
+        shuffle_key = _hash_shuffle_key(seed, question.id)
         return PracticeRank(question.level, group, rank_in_group, shuffle_key)
 
     return rank
@@ -133,7 +149,7 @@ PLACEMENT_HELPS_BELOW = 30
 def draw_placement_test(
     questions: Sequence[Question],
     domains: Sequence[Domain],
-    past: Mapping[str, PastAttempts],
+    past_by_question: Mapping[str, PastAttempts],
     seed: str,
 ) -> tuple[str, ...]:
     """Return the question ids of a placement test in order, at most PLACEMENT_QUESTIONS.
@@ -145,19 +161,25 @@ def draw_placement_test(
     counts = apportion({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
     order = sorted(
         (q for q in questions if q.is_for_exams),
-        key=lambda q: (not types.type_of(q).names_options, q.id in past, _shuffle_key(seed, q.id)),
+        key=lambda q: (
+            not types.type_of(q).names_options,
+            q.id in past_by_question,
+            _hash_shuffle_key(seed, q.id),
+        ),
     )
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}
     for domain in domains:
         mine = [q for q in order if q.domain(there) == domain.number]
         numbers = [o.number for o in domain.objectives]
-        numbers.sort(key=lambda number: _shuffle_key(seed, number))
-        taken |= dict.fromkeys(_pick_round_robin(mine, numbers, counts[domain.number]))
+        numbers.sort(key=lambda number: _hash_shuffle_key(seed, number))
+        taken |= dict.fromkeys(
+            _pick_one_of_each_objective_in_turn(mine, numbers, counts[domain.number])
+        )
     return tuple(taken)
 
 
-def _pick_round_robin(
+def _pick_one_of_each_objective_in_turn(
     order: Sequence[Question], objectives: Sequence[str], count: int
 ) -> list[str]:
     """Return `count` questions of these objectives, one of each in turn."""
@@ -172,13 +194,13 @@ def _pick_round_robin(
     return list(picked)
 
 
-def _shuffle_key(seed: str, word: str) -> str:
+def _hash_shuffle_key(seed: str, word: str) -> str:
     return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
 
 
-def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
+def list_objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     """Return the objectives that have questions, the one with most to gain in the exam first."""
-    known = load_objective_estimates(ctx)
+    known = load_estimates_by_objective(ctx)
     objectives = cached_course_facts(ctx.library).objectives.values()
     gains = {
         o.number: o.weight * (1 - known[o.number].known if o.number in known else 1)
@@ -188,14 +210,14 @@ def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     return tuple(sorted(gains, key=lambda number: -gains[number]))
 
 
-def load_objective_estimates(ctx: RequestContext) -> Mapping[str, ObjectiveEstimate]:
+def load_estimates_by_objective(ctx: RequestContext) -> Mapping[str, ObjectiveEstimate]:
     """Return what is known of the learner by objective; empty as long as nothing is."""
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     return plan.estimate.objectives if plan and plan.estimate else {}
 
 
-def load_todays_questions(ctx: RequestContext) -> tuple[str, ...]:
+def load_questions_on_day_list(ctx: RequestContext) -> tuple[str, ...]:
     """Return the questions on the list of the study day that the course still has."""
-    plan = load_plan(ctx)
+    plan = load_study_plan(ctx)
     listed = (q for task in (plan.tasks if plan else ()) for q in task.task.questions)
     return tuple(q for q in listed if q in ctx.library.questions)

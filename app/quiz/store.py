@@ -20,7 +20,7 @@ from app.questions.model import Question
 from app.questions.question_type import GradeResult, SubmittedFields
 from app.quiz.selection import PastAttempts
 from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questions_for_tomorrow
-from app.spaced_repetition.card_ids import question_card_id
+from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_form_token
 
 QUESTION = TypeAdapter(Question)
@@ -46,7 +46,7 @@ _ATTEMPT_COLUMNS = (
 class RecordedAttempt:
     """A saved answer, with the score that counts and the revision it is based on.
 
-    `regraded` says that this is not the revision that was answered.
+    `was_regraded` says that this is not the revision that was answered.
     """
 
     id: int
@@ -54,76 +54,82 @@ class RecordedAttempt:
     topic: str
     revision: str
     seed: int
-    raw: SubmittedFields
+    raw_response: SubmittedFields
     score: float
     certainty: int | None
     context: str
-    run: int | None
-    hints: int
-    regraded: bool = False
+    run_id: int | None
+    hint_count: int
+    was_regraded: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewAttempt:
-    """The values of a new attempt; `token` is that of the form.
+    """The values of a new attempt; `form_token` is that of the form.
 
-    `missed` says that the question becomes a card.
+    `becomes_card` says that the question becomes a card.
     """
 
     question: Question
     seed: int
-    raw: SubmittedFields
+    raw_response: SubmittedFields
     verdict: GradeResult
-    token: str
+    form_token: str
     context: str
-    run: int | None = None
+    run_id: int | None = None
     certainty: int | None = None
-    hints: int = 0
+    hint_count: int = 0
     milliseconds: int | None = None
-    missed: bool = False
+    becomes_card: bool = False
 
 
 class LastAnswer(NamedTuple):
-    attempt: int
+    attempt_id: int
     score: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PracticeRunState:
-    """A practice run; `answers` has the last attempt at each question.
+    """A practice run; `last_answer_by_question` has the last attempt at each question.
 
-    `unknown` are the questions that were answered “I don't know”.
+    `questions_not_known` are the questions that were answered “I don't know”.
     """
 
     id: int
     mode: str
     scope: str
-    items: tuple[str, ...]
-    answers: Mapping[str, LastAnswer]
-    unknown: frozenset[str] = frozenset()
+    questions: tuple[str, ...]
+    last_answer_by_question: Mapping[str, LastAnswer]
+    questions_not_known: frozenset[str] = frozenset()
 
     @property
-    def is_open(self) -> bool:
-        return len(self.answers) < len(self.items)
+    def has_unanswered_question(self) -> bool:
+        return len(self.last_answer_by_question) < len(self.questions)
 
     def with_answer(self, attempt: RecordedAttempt) -> "PracticeRunState":
         """Return the run with one more answer; sending one again changes nothing."""
         answer = LastAnswer(attempt.id, attempt.score)
-        newest = max(answer, self.answers.get(attempt.item, answer))
-        unknown = self.unknown - {attempt.item} if attempt.raw else self.unknown | {attempt.item}
-        answers = {**self.answers, attempt.item: newest}
-        return dataclasses.replace(self, answers=answers, unknown=unknown)
+        newest = max(answer, self.last_answer_by_question.get(attempt.item, answer))
+        unknown = (
+            self.questions_not_known - {attempt.item}
+            if attempt.raw_response
+            else self.questions_not_known | {attempt.item}
+        )
+        answers = {**self.last_answer_by_question, attempt.item: newest}
+        return dataclasses.replace(
+            self, last_answer_by_question=answers, questions_not_known=unknown
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewPracticeRun:
-    token: str
+    form_token: str
     mode: str
     scope: str
-    items: Sequence[str]
+    questions: Sequence[str]
 
 
-def load_question_seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
+def load_seeds_newest_first(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
     """Return the seeds of the learner's attempts at a question, newest first."""
     if not learner_id:
         return ()
@@ -136,72 +142,72 @@ def load_question_seeds(db: Session, learner_id: int, item: str) -> tuple[int, .
     return tuple(seed for (seed,) in rows)
 
 
-def record_attempt(
-    db: Session, learner_id: int, answer: NewAttempt, day: dt.date, now: dt.datetime
+def save_attempt_once(
+    db: Session, learner_id: int, attempt: NewAttempt, day: dt.date, now: dt.datetime
 ) -> int:
     """Save an answer once; returns the id of the attempt.
 
     If the same form sends the same answer again, returns the existing attempt.
     """
-    raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
-    token = hash_form_token(learner_id, answer.question.id, answer.token, raw)
-    first = not load_question_seeds(db, learner_id, answer.question.id)
+    raw = json.dumps({k: list(v) for k, v in attempt.raw_response.items()}, ensure_ascii=False)
+    token = hash_form_token(learner_id, attempt.question.id, attempt.form_token, raw)
+    first = not load_seeds_newest_first(db, learner_id, attempt.question.id)
     row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
-    row |= _attempt_columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
+    row |= _attempt_columns(attempt) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
     number = insert_if_absent(db, Attempt, row)
     if number is None:
         return db.scalars(select(col(Attempt.id)).where(col(Attempt.token) == token)).one() or 0
-    work = DayTotals(answers=1, milliseconds=answer.milliseconds or 0)
+    work = DayTotals(answers=1, milliseconds=attempt.milliseconds or 0)
     add_to_day_totals(db, learner_id, day.isoformat(), work)
-    store_revision(db, answer.question, now)
-    if answer.missed:
-        item = answer.question
-        card = CardToAdd(question_card_id(item.id), item.topic, answer.seed)
+    save_revision_once(db, attempt.question, now)
+    if attempt.becomes_card:
+        item = attempt.question
+        card = CardToAdd(build_question_card_id(item.id), item.topic, attempt.seed)
         schedule_missed_questions_for_tomorrow(db, learner_id, [card], day, now)
     return number
 
 
-def _attempt_columns(answer: NewAttempt) -> dict[str, Any]:
-    question = answer.question
+def _attempt_columns(attempt: NewAttempt) -> dict[str, Any]:
+    question = attempt.question
     return {
         "item": question.id,
         "revision": question.revision,
         "topic": question.topic,
-        "seed": answer.seed,
-        "context": answer.context,
-        "run_id": answer.run,
-        "parsed": json.dumps(answer.verdict.parsed, ensure_ascii=False),
-        "score": answer.verdict.score,
-        "certainty": answer.certainty,
-        "hints": answer.hints,
-        "milliseconds": answer.milliseconds,
+        "seed": attempt.seed,
+        "context": attempt.context,
+        "run_id": attempt.run_id,
+        "parsed": json.dumps(attempt.verdict.parsed, ensure_ascii=False),
+        "score": attempt.verdict.score,
+        "certainty": attempt.certainty,
+        "hints": attempt.hint_count,
+        "milliseconds": attempt.milliseconds,
     }
 
 
-def elapsed_milliseconds(since: int, now: dt.datetime) -> int | None:
+def compute_answer_milliseconds(shown_at_ms: int, now: dt.datetime) -> int | None:
     """Return the milliseconds from showing to answering; None if not plausible."""
-    passed = to_milliseconds(now) - since
-    return passed if since and 0 <= passed <= _LONGEST_WAIT else None
+    passed = to_milliseconds(now) - shown_at_ms
+    return passed if shown_at_ms and 0 <= passed <= _LONGEST_WAIT else None
 
 
-def load_attempt(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
+def load_attempt(db: Session, learner_id: int, attempt_id: int) -> RecordedAttempt:
     """Return an attempt of this learner; raises NotFoundError if it has no such attempt."""
     row = db.execute(
         select(*_ATTEMPT_COLUMNS)
         .select_from(GRADED)
         .where(
-            col(Attempt.id) == attempt,
+            col(Attempt.id) == attempt_id,
             col(Attempt.learner_id) == learner_id,
             col(Attempt.sitting_id).is_(None),
         )
     ).first()
     if row is None:
-        raise NotFoundError(f"There is no answer {attempt} of yours.")
+        raise NotFoundError(f"There is no answer {attempt_id} of yours.")
     number, item, topic, revision, seed, raw, *rest = row
     return RecordedAttempt(number, item, topic, revision, seed, json.loads(raw), *rest)
 
 
-def load_stored_question(db: Session, item: str, revision: str) -> Question | None:
+def load_question_if_stored(db: Session, item: str, revision: str) -> Question | None:
     """Return a question in a stored revision, or None."""
     body = db.scalar(
         select(col(ItemRevision.body)).where(
@@ -211,17 +217,17 @@ def load_stored_question(db: Session, item: str, revision: str) -> Question | No
     return QUESTION.validate_json(body) if body else None
 
 
-def load_exact_revision(db: Session, library: Library, item: str, revision: str) -> Question:
+def load_question_in_revision(db: Session, library: Library, item: str, revision: str) -> Question:
     """Return a question in a revision that was saved when it was drawn or first answered."""
     current = library.questions.get(item)
     if current is not None and current.revision == revision:
         return current
-    earlier = load_stored_question(db, item, revision)
+    earlier = load_question_if_stored(db, item, revision)
     assert earlier is not None  # noqa: S101
     return earlier
 
 
-def load_past_attempts(db: Session, learner_id: int) -> dict[str, PastAttempts]:
+def load_past_attempts_by_question(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     """Return the learner's attempts at each question, one entry per question."""
     if not learner_id:
         return {}
@@ -239,13 +245,13 @@ def load_past_attempts(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     return {item: PastAttempts(tries, score, at) for item, tries, score, at in rows}
 
 
-def save_new_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.datetime) -> int:
+def save_run_once(db: Session, learner_id: int, run: NewPracticeRun, now: dt.datetime) -> int:
     """Save a new practice run once; returns its id.
 
     If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
     are deleted at a time, however many there are.
     """
-    token = hash_form_token(learner_id, "run", run.token, "")
+    token = hash_form_token(learner_id, "run", run.form_token, "")
     number = insert_if_absent(
         db,
         PracticeRun,
@@ -254,7 +260,7 @@ def save_new_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.date
             "token": token,
             "mode": run.mode,
             "scope": run.scope,
-            "items": json.dumps(list(run.items)),
+            "items": json.dumps(list(run.questions)),
             "at": to_milliseconds(now),
         },
     )
@@ -267,19 +273,19 @@ def save_new_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.date
     return number
 
 
-def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
+def find_run(db: Session, learner_id: int, run_id: int) -> PracticeRunState:
     """Return a run of this learner with its answers; raises NotFoundError.
 
     A question of a day's list counts as answered wherever it was answered on that day.
     """
     row = db.execute(
         select(col(PracticeRun.mode), col(PracticeRun.scope), col(PracticeRun.items))
-        .where(col(PracticeRun.id) == number)
+        .where(col(PracticeRun.id) == run_id)
         .where(col(PracticeRun.learner_id) == learner_id)
     ).first()
     if row is None:
-        raise NotFoundError(f"There is no practice run {number} of yours.")
-    items, of_run = tuple(json.loads(row[2])), ATTEMPT.c.run_id == number
+        raise NotFoundError(f"There is no practice run {run_id} of yours.")
+    items, of_run = tuple(json.loads(row[2])), ATTEMPT.c.run_id == run_id
     if row[0] == "today":
         elsewhere = ATTEMPT.c.study_day == row[1], ATTEMPT.c["item"].in_(items)
         of_run = or_(of_run, and_(ATTEMPT.c.learner_id == learner_id, *elsewhere))
@@ -287,18 +293,18 @@ def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
         select(ATTEMPT.c["item"], ATTEMPT.c.id, SCORE, ATTEMPT.c.raw)
         .select_from(GRADED)
         .where(of_run)
-        .order_by(func.coalesce(ATTEMPT.c.run_id, 0) == number, ATTEMPT.c.id)  # its own win
+        .order_by(func.coalesce(ATTEMPT.c.run_id, 0) == run_id, ATTEMPT.c.id)  # its own win
     )
     given, raw = {}, {}
     for item, attempt, score, sent in rows:
         given[item], raw[item] = LastAnswer(attempt, score), sent
     unknown = frozenset(item for item, sent in raw.items() if not json.loads(sent))
-    return PracticeRunState(number, row[0], row[1], items, given, unknown)
+    return PracticeRunState(run_id, row[0], row[1], items, given, unknown)
 
 
-def count_missed_before(db: Session, learner_id: int, run: int, items: Sequence[str]) -> int:
+def count_missed_before_run(db: Session, learner_id: int, run_id: int, items: Sequence[str]) -> int:
     """Return how many of the questions were not fully right when last answered before a run."""
-    began = select(func.min(ATTEMPT.c.id)).where(ATTEMPT.c.run_id == run).scalar_subquery()
+    began = select(func.min(ATTEMPT.c.id)).where(ATTEMPT.c.run_id == run_id).scalar_subquery()
     newest = (
         select(func.max(ATTEMPT.c.id))
         .where(ATTEMPT.c.learner_id == learner_id, ATTEMPT.c["item"].in_(items))
@@ -309,9 +315,9 @@ def count_missed_before(db: Session, learner_id: int, run: int, items: Sequence[
     return sum(score < 1 for score in db.scalars(earlier))
 
 
-def load_last_day_of_run(db: Session, run: int) -> dt.date | None:
+def load_last_day_of_run(db: Session, run_id: int) -> dt.date | None:
     """Return the study day of the last answer to a run; None before the first one."""
-    day = db.scalar(select(func.max(ATTEMPT.c.study_day)).where(ATTEMPT.c.run_id == run))
+    day = db.scalar(select(func.max(ATTEMPT.c.study_day)).where(ATTEMPT.c.run_id == run_id))
     return dt.date.fromisoformat(day) if day else None
 
 
@@ -329,8 +335,8 @@ def load_newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
 class StartedPlacementTest:
     """A started placement test: its run, and how many questions are open."""
 
-    run: int
-    left: int
+    run_id: int
+    unanswered_count: int
 
 
 def find_placement_test(
@@ -349,20 +355,24 @@ def find_placement_test(
     return StartedPlacementTest(row[0], sum(item not in answered for item in asked))
 
 
-def save_report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime) -> None:
+def save_report_once(
+    db: Session, learner_id: int, column_values: Mapping[str, Any], now: dt.datetime
+) -> None:
     """Save a learner's report about a question, once.
 
     Raises ConflictError if the learner has too many open reports.
     """
-    token = hash_form_token(learner_id, values["item"], values["token"], values["words"])
-    kept = {**values, "token": token, "learner_id": learner_id}
+    token = hash_form_token(
+        learner_id, column_values["item"], column_values["token"], column_values["words"]
+    )
+    kept = {**column_values, "token": token, "learner_id": learner_id}
     if insert_if_absent(db, ItemReport, {**kept, "at": to_milliseconds(now)}) is not None:
         still_open = col(ItemReport.settled_at).is_(None)
         mine = col(ItemReport.learner_id) == learner_id
         check_row_quota(db, OPEN_REPORTS, mine, still_open)
 
 
-def store_revision(db: Session, question: Question, now: dt.datetime) -> None:
+def save_revision_once(db: Session, question: Question, now: dt.datetime) -> None:
     """Save the revision of a question that was shown, once."""
     known = db.scalar(
         select(col(ItemRevision.id)).where(
@@ -379,7 +389,7 @@ def store_revision(db: Session, question: Question, now: dt.datetime) -> None:
         insert_if_absent(db, ItemRevision, values)
 
 
-def flagged_questions(db: Session, learner_id: int) -> frozenset[str]:
+def load_flagged_questions(db: Session, learner_id: int) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     mine = col(QuestionFlag.learner_id) == learner_id

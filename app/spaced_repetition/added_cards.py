@@ -23,11 +23,16 @@ from app.database.engine import insert_if_absent
 from app.database.quotas import OWN_CARDS, check_row_quota
 from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFaces, normalize_search_text
-from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
+from app.spaced_repetition.card_ids import (
+    LONGEST_FACE,
+    QUESTION,
+    build_question_card_id,
+    parse_card_id,
+)
 from app.spaced_repetition.card_rows import (
     MEMORY,
-    card_query_parameters,
-    columns_of_new_card,
+    build_card_query_parameters,
+    build_columns_of_new_card,
     delete_suspension,
     update_memory_row,
 )
@@ -37,11 +42,11 @@ ADDED = TABLES["added_card"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardToAdd:
-    """A card to be added; `seed` chose the numbers of the question that was missed."""
+    """A card to be added; `question_seed` chose the numbers of the question that was missed."""
 
-    card: str
+    card_id: str
     topic: str = ""
-    seed: int | None = None
+    question_seed: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,8 +58,8 @@ class AddedCardRecord:
     """
 
     card: str
-    seed: int | None
-    declined: bool
+    question_seed: int | None
+    is_declined: bool
     added_at: dt.datetime
     first_due_day: dt.date | None
     is_suspended_or_declined: bool
@@ -67,7 +72,7 @@ def compute_first_due_day(card: str, added_on: dt.date) -> dt.date:
 
     A missed question was just explained to the learner, so it is due the next day.
     """
-    return added_on + dt.timedelta(days=parse_card_id(card).kind == QUESTION)
+    return added_on + dt.timedelta(days=parse_card_id(card).source_kind == QUESTION)
 
 
 def add_cards(
@@ -85,7 +90,7 @@ def add_cards(
         return frozenset()
     insert = _insert_statements(db.connection().dialect.name)
     rows = [
-        {"learner_id": learner_id, "card": w.card, "seed": w.seed, "declined": False}
+        {"learner_id": learner_id, "card": w.card_id, "seed": w.question_seed, "declined": False}
         | {"at": to_milliseconds(now)}
         for w in cards_to_add
     ]
@@ -93,13 +98,13 @@ def add_cards(
     fresh = [
         {
             "learner_id": learner_id,
-            "card": w.card,
-            "note": w.card,
+            "card": w.card_id,
+            "note": w.card_id,
             "topic": w.topic,
-            **columns_of_new_card(compute_first_due_day(w.card, day)),
+            **build_columns_of_new_card(compute_first_due_day(w.card_id, day)),
         }
         for w in cards_to_add
-        if w.card in added
+        if w.card_id in added
     ]
     if fresh:
         db.connection().execute(insert.into_memory, fresh)
@@ -115,26 +120,26 @@ def schedule_missed_questions_for_tomorrow(
     the latest miss.
     """
     added = add_cards(db, learner_id, missed, day, now)
-    again = [w for w in missed if w.card not in added]
+    again = [w for w in missed if w.card_id not in added]
     if not again:
         return
     rows = [
-        {"of_learner": learner_id, "of_card": w.card, "numbers": w.seed}
+        {"of_learner": learner_id, "of_card": w.card_id, "numbers": w.question_seed}
         | {"now": to_milliseconds(now)}
         for w in again
     ]
     db.connection().execute(_MISSED_AGAIN, rows)
     values = {
         "of_learner": learner_id,
-        "cards": [w.card for w in again],
-        "tomorrow": compute_first_due_day(again[0].card, day).isoformat(),
+        "cards": [w.card_id for w in again],
+        "tomorrow": compute_first_due_day(again[0].card_id, day).isoformat(),
     }
     db.connection().execute(_SOONER, values)
 
 
-def set_declined_if_added(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
+def set_card_declined_if_added(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
     """Decline an added card, or take it back; returns False if it was never added."""
-    values = {**card_query_parameters(learner_id, card), "declined": declined}
+    values = {**build_card_query_parameters(learner_id, card), "declined": declined}
     if not db.connection().execute(_DECLINE, values).rowcount:
         return False
     delete_suspension(db, learner_id, card)
@@ -142,7 +147,7 @@ def set_declined_if_added(db: Session, learner_id: int, card: str, *, declined: 
     return True
 
 
-def load_added_cards(
+def load_added_card_records(
     db: Session, learner_id: int, cards: Sequence[str]
 ) -> dict[str, AddedCardRecord]:
     if not (learner_id and cards):
@@ -152,7 +157,7 @@ def load_added_cards(
     return {row.card: _added_card_from_row(row) for row in rows}
 
 
-def load_added_cards_page(
+def load_newest_added_cards(
     db: Session, learner_id: int, *, limit: int, offset: int
 ) -> list[AddedCardRecord]:
     """Return at most `limit` added cards, newest first, after skipping `offset` of them."""
@@ -238,8 +243,8 @@ _STUDIED = select(ADDED.c.card).where(
 def _added_card_from_row(row: Any) -> AddedCardRecord:
     return AddedCardRecord(
         card=row.card,
-        seed=row.seed,
-        declined=row.declined,
+        question_seed=row.seed,
+        is_declined=row.declined,
         added_at=from_milliseconds(row.at),
         first_due_day=dt.date.fromisoformat(row.due_day) if row.due_day else None,
         is_suspended_or_declined=row.declined or bool(row.suspended),
@@ -266,18 +271,18 @@ def _insert_statements(dialect: str) -> _InsertStatements:
 class MissedQuestionCard:
     """A missed question that became a card; both days are study days.
 
-    `declined` says that the learner left it out.
+    `is_declined` says that the learner left it out.
     """
 
-    card: str
+    card_id: str
     due_day: dt.date
     today: dt.date
-    declined: bool
+    is_declined: bool
     is_suspended: bool
 
     @property
-    def item(self) -> str:
-        return parse_card_id(self.card).name
+    def question_id(self) -> str:
+        return parse_card_id(self.card_id).source_id
 
     @property
     def is_due_by_tomorrow(self) -> bool:
@@ -288,12 +293,12 @@ def find_missed_question_card(
     db: Session, learner_id: int, item: str, day: dt.date
 ) -> MissedQuestionCard | None:
     """Return the card of a question, or None if the learner never missed it."""
-    card = question_card_id(item)
-    added = load_added_cards(db, learner_id, [card]).get(card)
+    card = build_question_card_id(item)
+    added = load_added_card_records(db, learner_id, [card]).get(card)
     if added is None:
         return None
-    aside = added.is_suspended_or_declined and not added.declined
-    return MissedQuestionCard(card, added.first_due_day or day, day, added.declined, aside)
+    aside = added.is_suspended_or_declined and not added.is_declined
+    return MissedQuestionCard(card, added.first_due_day or day, day, added.is_declined, aside)
 
 
 OWN = TABLES["own_card"]
@@ -309,7 +314,7 @@ class AddedCardDetails:
     """
 
     card: str
-    seed: int
+    question_seed: int
     added_at: dt.datetime
     own_faces: CardFaces | None
     is_in_exam: bool
@@ -358,7 +363,7 @@ def load_added_card_details(
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = CardFaces(row.front, row.back) if row.front is not None else None
         is_in_exam = row.paper is not None and any(
-            question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
+            build_question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
         )
         is_in_exam |= row.card in details and details[row.card].is_in_exam
         details[row.card] = AddedCardDetails(

@@ -19,11 +19,11 @@ from app.spaced_repetition.card_ids import (
     build_question_card,
     build_term_card,
     find_topic_of_added_card,
-    is_added_card,
+    is_added_card_id,
     parse_card_id,
 )
 from app.spaced_repetition.review_log import CardRecord
-from app.spaced_repetition.scheduler import retrievability_on_day
+from app.spaced_repetition.scheduler import compute_retrievability_on_day
 from app.web.formatting import format_date
 
 
@@ -36,19 +36,19 @@ class CardLink(NamedTuple):
 class ResolvedCard:
     """A card with its related data.
 
-    `links` lead to where it is explained; they may name the answer. `question` is the URL of the
-    question it was made from, and `origin` a sentence about where an added card came from.
+    `links` lead to where it is explained; they may name the answer. `question_url` is the URL of the
+    question it was made from, and `origin_sentence` a sentence about where an added card came from.
     `is_in_exam` hides it: its question is in a mock exam in progress.
     """
 
     card: Flashcard
     links: tuple[CardLink, ...] = ()
-    question: str = ""
-    origin: str = ""
+    question_url: str = ""
+    origin_sentence: str = ""
     is_in_exam: bool = False
 
 
-def _page_links(library: Library, slug: str, anchor: str = "") -> tuple[CardLink, ...]:
+def _list_page_links(library: Library, slug: str, anchor: str = "") -> tuple[CardLink, ...]:
     """Return the link to a page, none if the course has no such page."""
     topic = library.topics.get(slug)
     if topic is None:
@@ -59,7 +59,7 @@ def _page_links(library: Library, slug: str, anchor: str = "") -> tuple[CardLink
 
 def _resolve_course_card(library: Library, card: str) -> ResolvedCard | None:
     known = library.cards.get(card)
-    return ResolvedCard(known, _page_links(library, known.topic)) if known else None
+    return ResolvedCard(known, _list_page_links(library, known.topic)) if known else None
 
 
 def _resolve_added_card(ctx: RequestContext, details: AddedCardDetails) -> ResolvedCard | None:
@@ -71,7 +71,7 @@ def _resolve_added_card(ctx: RequestContext, details: AddedCardDetails) -> Resol
         return _resolve_term_card(ctx.library, details.card, ctx.library.glossary.get(name))
     if kind == OWN and details.own_faces is not None:
         card = build_own_card(details.card, details.own_faces)
-        return ResolvedCard(card, origin="A card of your own.")
+        return ResolvedCard(card, origin_sentence="A card of your own.")
     return None
 
 
@@ -81,15 +81,15 @@ def _resolve_question_card(
     if question is None:
         return None
     try:
-        card = build_question_card(question, details.seed)
+        card = build_question_card(question, details.question_seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
-    missed_on = _day_in_sentence(ctx.learner.study_day(details.added_at), ctx.day)
+    missed_on = _format_day_in_sentence(ctx.learner.study_day(details.added_at), ctx.day)
     return ResolvedCard(
         card,
-        _page_links(ctx.library, question.topic, question.section),
-        question=f"/quiz/{question.topic}/{question.id}",
-        origin=f"A question you missed {missed_on}.",
+        _list_page_links(ctx.library, question.topic, question.section),
+        question_url=f"/quiz/{question.topic}/{question.id}",
+        origin_sentence=f"A question you missed {missed_on}.",
         is_in_exam=details.is_in_exam,
     )
 
@@ -100,11 +100,13 @@ def _resolve_term_card(
     if term is None:
         return None
     slug = find_topic_of_added_card(library, card)
-    links = (*_page_links(library, slug), CardLink("Glossary", f"/glossary#{term.anchor}"))
-    return ResolvedCard(build_term_card(term, slug), links, origin="A term of the glossary.")
+    links = (*_list_page_links(library, slug), CardLink("Glossary", f"/glossary#{term.anchor}"))
+    return ResolvedCard(
+        build_term_card(term, slug), links, origin_sentence="A term of the glossary."
+    )
 
 
-def _day_in_sentence(day: dt.date, today: dt.date) -> str:
+def _format_day_in_sentence(day: dt.date, today: dt.date) -> str:
     if day == today:
         return "today"
     words = f"on {format_date(day)}"
@@ -126,25 +128,23 @@ def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) ->
     if not days:
         return f"{note}today."
     ago = "yesterday" if days == 1 else f"{days} days ago"
-    chance = round(retrievability_on_day(card_state, day) * 100)
+    chance = round(compute_retrievability_on_day(card_state, day) * 100)
     return f"{note}{ago}. Chance that you still know it: about {chance}%."
 
 
 def is_card_visible(ctx: RequestContext, card: str) -> bool:
     """Return whether a card exists and is not part of a mock exam in progress."""
-    resolved = resolve_cards_once_per_request(ctx, [card]).get(card)
+    resolved = resolve_cards_by_id(ctx, [card]).get(card)
     return resolved is not None and not resolved.is_in_exam
 
 
-def resolve_cards_once_per_request(
-    ctx: RequestContext, cards: Collection[str]
-) -> dict[str, ResolvedCard]:
+def resolve_cards_by_id(ctx: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist; added ones take one query, once per request."""
     new = [card for card in cards if card not in ctx.lookup_cache]
-    added_cards = [card for card in new if is_added_card(card)]
+    added_cards = [card for card in new if is_added_card_id(card)]
     details = load_added_card_details(ctx.db, ctx.learner.id, added_cards, ctx.now)
     for card in new:
-        if not is_added_card(card):
+        if not is_added_card_id(card):
             resolved = _resolve_course_card(ctx.library, card)
         else:
             resolved = _resolve_added_card(ctx, details[card]) if card in details else None

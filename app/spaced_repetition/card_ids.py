@@ -26,11 +26,11 @@ PICTURES = "/flashcards/pictures/"
 _PICTURE = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
 
 
-def question_card_id(item: str) -> str:
+def build_question_card_id(item: str) -> str:
     return f"{QUESTION}:{item}"
 
 
-def term_card_id(anchor: str) -> str:
+def build_term_card_id(anchor: str) -> str:
     return f"{TERM}:{anchor}"
 
 
@@ -38,7 +38,7 @@ def is_own_picture_url(address: str) -> bool:
     return _PICTURE.match(address) is not None
 
 
-def is_added_card(card: str) -> bool:
+def is_added_card_id(card: str) -> bool:
     """Return whether a card is an added card, not part of the course's decks."""
     return ":" in card
 
@@ -46,15 +46,15 @@ def is_added_card(card: str) -> bool:
 class CardId(NamedTuple):
     """The kind of an added card and its name there; the kind is empty for a course card."""
 
-    kind: str
-    name: str
+    source_kind: str
+    source_id: str
 
 
 def parse_card_id(card: str) -> CardId:
     """Return the parts of a card id.
 
     >>> parse_card_id("term:kv-cache")
-    CardId(kind='term', name='kv-cache')
+    CardId(source_kind='term', source_id='kv-cache')
     """
     kind, colon, name = card.partition(":")
     return CardId(kind, name) if colon else CardId("", card)
@@ -116,7 +116,7 @@ def build_question_card(question: Question, seed: int) -> Flashcard:
         variant, lambda hint: f'<span class="blank">{hint or _NO_HINT}</span>'
     )
     return Flashcard(
-        id=question_card_id(question.id),
+        id=build_question_card_id(question.id),
         topic=question.topic,
         front=RichText(faces.front, variant.stem.plain),
         back=RichText(faces.back, variant.explanation.plain),
@@ -130,7 +130,7 @@ def build_question_card(question: Question, seed: int) -> Flashcard:
 
 def build_term_card(term: GlossaryTerm, topic: str) -> Flashcard:
     return Flashcard(
-        id=term_card_id(term.anchor),
+        id=build_term_card_id(term.anchor),
         topic=topic,
         front=RichText(escape(term.name), term.name),
         back=term.meaning,
@@ -166,13 +166,13 @@ def sanitize_card_html(html: str) -> str:
         html,
         tags=_TAGS,
         attributes={"a": {"href"}, "img": {"src", "alt"}, "math": {"display"}},
-        attribute_filter=_allowed_attribute,
+        attribute_filter=_filter_attribute,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
 
 
-def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
+def _filter_attribute(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 

@@ -38,7 +38,7 @@ def card_state_from_row(row: Any) -> CardState | None:
     )
 
 
-def state_columns(state: CardState) -> dict[str, Any]:
+def build_state_columns(state: CardState) -> dict[str, Any]:
     return {
         "state": state.state,
         "step": state.step,
@@ -55,7 +55,7 @@ def state_columns(state: CardState) -> dict[str, Any]:
     }
 
 
-def columns_of_new_card(due: dt.date | None) -> dict[str, Any]:
+def build_columns_of_new_card(due: dt.date | None) -> dict[str, Any]:
     """Return the columns of a card without a review; suspended if `due` is None."""
     return {
         "state": "new",
@@ -81,7 +81,7 @@ OWN_CARD_ROW = (
 )
 
 
-def card_query_parameters(learner_id: int, card: str) -> dict[str, Any]:
+def build_card_query_parameters(learner_id: int, card: str) -> dict[str, Any]:
     return {"of_learner": learner_id, "of_card": card}
 
 
@@ -95,7 +95,7 @@ _UNSUSPEND = delete(SUSPENSIONS).where(
 
 
 def update_memory_row(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
-    db.connection().execute(_CHANGE, {**card_query_parameters(learner_id, card), **values})
+    db.connection().execute(_CHANGE, {**build_card_query_parameters(learner_id, card), **values})
 
 
 def save_memory_row(
@@ -118,8 +118,8 @@ def save_memory_row(
 
 
 def delete_memory_row(db: Session, learner_id: int, card: str) -> None:
-    db.connection().execute(_FORGET, card_query_parameters(learner_id, card))
+    db.connection().execute(_FORGET, build_card_query_parameters(learner_id, card))
 
 
 def delete_suspension(db: Session, learner_id: int, card: str) -> None:
-    db.connection().execute(_UNSUSPEND, card_query_parameters(learner_id, card))
+    db.connection().execute(_UNSUSPEND, build_card_query_parameters(learner_id, card))

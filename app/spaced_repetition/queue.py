@@ -26,7 +26,7 @@ from sqlmodel import Session
 from app.content.library import Library
 from app.database.engine import BROUGHT
 from app.database.tables import TABLES
-from app.spaced_repetition.card_ids import is_added_card, is_source_in_course
+from app.spaced_repetition.card_ids import is_added_card_id, is_source_in_course
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY, card_state_from_row
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import CardState
@@ -78,13 +78,16 @@ class DayCounts:
     that a new card takes.
     """
 
-    due: int
-    reviewed: int
-    begun: int
+    cards_still_due: int
+    cards_reviewed: int
+    new_cards_begun: int
 
 
 def count_new_cards_left(
-    study_minutes: int, day: DayCounts, extra_cards: int = 0, pace: SecondsPerCard = USUAL
+    study_minutes: int,
+    day_counts: DayCounts,
+    extra_cards: int = 0,
+    seconds_per_card: SecondsPerCard = USUAL,
 ) -> int:
     """Return how many more new cards may be started on a study day.
 
@@ -92,15 +95,17 @@ def count_new_cards_left(
     new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra_cards` are
     added on top.
 
-    >>> count_new_cards_left(30, DayCounts(due=0, reviewed=0, begun=0))
+    >>> count_new_cards_left(30, DayCounts(0, 0, 0))
     15
-    >>> count_new_cards_left(30, DayCounts(due=60, reviewed=0, begun=0))
+    >>> count_new_cards_left(30, DayCounts(60, 0, 0))
     5
     """
     seconds = study_minutes * 60 * _SHARE_OF_CARDS
-    seconds -= pace.review_seconds * (day.due + day.reviewed - day.begun)
-    allowed = max(0, int(seconds // pace.new_card_seconds))
-    return max(0, allowed + extra_cards - day.begun)
+    seconds -= seconds_per_card.review_seconds * (
+        day_counts.cards_still_due + day_counts.cards_reviewed - day_counts.new_cards_begun
+    )
+    allowed = max(0, int(seconds // seconds_per_card.new_card_seconds))
+    return max(0, allowed + extra_cards - day_counts.new_cards_begun)
 
 
 _CACHED_LEARNERS = 2000
@@ -146,12 +151,12 @@ class TopicChange(NamedTuple):
 class GoneAndMovedCards:
     """Cards whose memory row does not fit the current course.
 
-    `gone` have left the course, and `moved` changed their topic. Course cards that are gone are in
-    both.
+    `gone_cards` have left the course, and `topic_change_by_card` changed their topic. Course cards
+    that are gone are in both.
     """
 
-    gone: frozenset[str] = frozenset()
-    moved: Mapping[str, TopicChange] = dataclasses.field(default_factory=dict)
+    gone_cards: frozenset[str] = frozenset()
+    topic_change_by_card: Mapping[str, TopicChange] = dataclasses.field(default_factory=dict)
 
 
 NONE_GONE_OR_MOVED = GoneAndMovedCards()
@@ -172,7 +177,7 @@ class QueueScope:
             "day": self.day.isoformat(),
             "now": self.now_ms,
             "topic": self.topic,
-            "gone": list(self.gone_and_moved_cards.gone),
+            "gone": list(self.gone_and_moved_cards.gone_cards),
         }
 
 
@@ -187,12 +192,12 @@ class ReviewQueue:
 
     first_card: CardRecord | None
     first_card_kind: str
-    learning: int
-    review: int
-    waiting: int
-    finished: int
+    learning_count: int
+    review_count: int
+    waiting_count: int
+    finished_count: int
     day_counts: DayCounts
-    never_reviewed: int = 0
+    never_reviewed_count: int = 0
 
 
 _EMPTY_QUEUE = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
@@ -206,7 +211,7 @@ def _count_rows_if(condition: Any) -> Any:
 _mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
 _learner = MEMORY.c.learner_id == bindparam("learner")
 # Added cards (their ids contain a colon) do not count as course cards; see
-# `card_ids.is_added_card`.
+# `card_ids.is_added_card_id`.
 _of_course = MEMORY.c.card.not_like("%:%")
 
 _TODAY = select(
@@ -272,7 +277,7 @@ _COUNTS_AND_FIRST_CARD = select(*_first_card.c, *_counts.c).select_from(
 )
 
 
-def load_queue(db: Session, learner_id: int, scope: QueueScope) -> ReviewQueue:
+def load_review_queue(db: Session, learner_id: int, scope: QueueScope) -> ReviewQueue:
     """Load the queue of a learner in one narrow read, however many cards there are."""
     if not learner_id:
         return _EMPTY_QUEUE
@@ -280,16 +285,16 @@ def load_queue(db: Session, learner_id: int, scope: QueueScope) -> ReviewQueue:
     row = db.connection().execute(_COUNTS_AND_FIRST_CARD, values).one()
     day = DayCounts(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
-        return dataclasses.replace(_EMPTY_QUEUE, finished=row.finished, day_counts=day)
+        return dataclasses.replace(_EMPTY_QUEUE, finished_count=row.finished, day_counts=day)
     return ReviewQueue(
         first_card=card_record_from_row(row) if row.mine else None,
         first_card_kind=_KINDS[row.rank] if row.mine else "",
-        learning=row.learning,
-        review=row.review,
-        waiting=row.waiting,
-        finished=row.finished,
+        learning_count=row.learning,
+        review_count=row.review,
+        waiting_count=row.waiting,
+        finished_count=row.finished,
         day_counts=day,
-        never_reviewed=row.added,
+        never_reviewed_count=row.added,
     )
 
 
@@ -322,7 +327,7 @@ _SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
 )
 
 
-def count_unseen_by_topic(
+def count_unseen_cards_by_topic(
     db: Session,
     learner_id: int,
     library: Library,
@@ -334,12 +339,12 @@ def count_unseen_by_topic(
 
     With `begun_first` those of which a card was seen come first: their pages are read.
     """
-    topics = [scope.topic] if scope.topic else _topics_in_queue_order(library)
+    topics = [scope.topic] if scope.topic else _list_topics_in_queue_order(library)
     counts = collections.Counter[str]()
     if learner_id:
         rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
         counts = collections.Counter({row[0]: row[1] for row in rows})
-    for moved in scope.gone_and_moved_cards.moved.values():
+    for moved in scope.gone_and_moved_cards.topic_change_by_card.values():
         counts[moved.old_topic] -= 1
         if moved.new_topic:
             counts[moved.new_topic] += 1
@@ -357,15 +362,15 @@ def yield_unseen_cards(
     values = {"learner": learner_id, "day": scope.day.isoformat()}
     for topic in topics:
         rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
-        seen = {row.card for row in rows}.union(scope.gone_and_moved_cards.moved)
+        seen = {row.card for row in rows}.union(scope.gone_and_moved_cards.topic_change_by_card)
         notes = {row.note for row in rows if row.today}
         mine = library.topics[topic].cards
         for card in sorted(mine, key=lambda card: library.cards[card].level):
-            if card not in seen and shared_note_id(library, card) not in notes:
+            if card not in seen and find_note_of_card(library, card) not in notes:
                 yield card
 
 
-def shared_note_id(library: Library, card: str) -> str:
+def find_note_of_card(library: Library, card: str) -> str:
     sibling = library.cards[card].sibling
     return min(card, sibling) if sibling else card
 
@@ -382,7 +387,7 @@ _NEXT_DUE = (
 
 class NextDueDay(NamedTuple):
     day: dt.date
-    cards: int
+    card_count: int
 
 
 def find_next_due_day(db: Session, learner_id: int, scope: QueueScope) -> NextDueDay | None:
@@ -397,11 +402,15 @@ class CardStatus(NamedTuple):
     is_suspended: bool = False
 
 
-def load_card_statuses_of_topic(db: Session, learner_id: int, topic: str) -> dict[str, CardStatus]:
+def load_statuses_of_topic_by_card(
+    db: Session, learner_id: int, topic: str
+) -> dict[str, CardStatus]:
     return _load_card_statuses_where(db, learner_id, MEMORY.c.topic == topic)
 
 
-def load_card_statuses(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, CardStatus]:
+def load_statuses_by_card(
+    db: Session, learner_id: int, cards: Sequence[str]
+) -> dict[str, CardStatus]:
     return _load_card_statuses_where(db, learner_id, MEMORY.c.card.in_(cards))
 
 
@@ -439,7 +448,7 @@ def _compute_gone_and_moved_cards(
     )
     gone, moved = set(), {}
     for card, topic in rows:
-        if is_added_card(card):
+        if is_added_card_id(card):
             if not is_source_in_course(library, card):
                 gone.add(card)
             continue
@@ -452,7 +461,7 @@ def _compute_gone_and_moved_cards(
     return GoneAndMovedCards(frozenset(gone), moved)
 
 
-def _topics_in_queue_order(library: Library) -> Iterable[str]:
+def _list_topics_in_queue_order(library: Library) -> Iterable[str]:
     first = [s for s in library.syllabus.topics if s in library.topics]
     every = [*first, *(s for s in library.topics if s not in first)]
     return sorted(every, key=lambda slug: library.topics[slug].level)

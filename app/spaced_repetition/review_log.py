@@ -25,21 +25,21 @@ from app.markup.model import Flashcard
 from app.spaced_repetition.added_cards import (
     ADDED,
     compute_first_due_day,
-    set_declined_if_added,
+    set_card_declined_if_added,
 )
-from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
+from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import (
     CARD_STATE_COLUMNS,
     MEMORY,
     OWN_CARD_ROW,
     SUSPENSIONS,
-    card_query_parameters,
+    build_card_query_parameters,
+    build_columns_of_new_card,
+    build_state_columns,
     card_state_from_row,
-    columns_of_new_card,
     delete_memory_row,
     delete_suspension,
     save_memory_row,
-    state_columns,
     update_memory_row,
 )
 from app.spaced_repetition.scheduler import (
@@ -48,8 +48,8 @@ from app.spaced_repetition.scheduler import (
     ReplayedCard,
     ReviewEvent,
     apply_review,
+    compute_retrievability_on_day,
     replay_log,
-    retrievability_on_day,
 )
 
 LEARNER = TABLES["learner"]
@@ -64,14 +64,14 @@ _ALL = (
 class AddedCardStart:
     """How an added card starts.
 
-    `added_at` is the first miss or addition after the card's last review. `may_recur` says that
+    `added_at` is the first miss or addition after the card's last review. `may_be_missed_again` says that
     this can happen more than once, as a question can be missed again.
     """
 
     first_due_day: dt.date
     added_at: dt.datetime
-    declined: bool
-    may_recur: bool
+    is_declined: bool
+    may_be_missed_again: bool
 
 
 def load_added_card_starts(
@@ -115,7 +115,7 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
     now = replay_log(
         (review_from_row(r) if r.rating else manual_edit_from_row(r) for r in rows), card
     )
-    if start is None or not start.may_recur or not rows:
+    if start is None or not start.may_be_missed_again or not rows:
         return now
     if start.added_at <= from_milliseconds(rows[-1].at):
         return now
@@ -125,29 +125,29 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
     return ReplayedCard(dataclasses.replace(now.card_state, due_day=due))
 
 
-def columns_of_replayed_card(
+def build_columns_of_replayed_card(
     replayed: ReplayedCard, log_row_count: int, start: AddedCardStart | None, *, suspended: bool
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
     `suspended` says that the card was suspended; a declined card is treated as suspended.
     """
-    suspended = suspended or (start is not None and start.declined)
+    suspended = suspended or (start is not None and start.is_declined)
     held: dict[str, Any] = {"turns": log_row_count, "suspended": suspended}
-    if replayed.set_day is not None:
-        held["set_day"] = replayed.set_day.isoformat()
+    if replayed.manual_due_day is not None:
+        held["set_day"] = replayed.manual_due_day.isoformat()
     if replayed.card_state is not None:
-        return {**state_columns(replayed.card_state), **held}
-    due = replayed.set_day or (start.first_due_day if start else None)
+        return {**build_state_columns(replayed.card_state), **held}
+    due = replayed.manual_due_day or (start.first_due_day if start else None)
     if due is None and not suspended:
         return None
-    return {**columns_of_new_card(due), **held}
+    return {**build_columns_of_new_card(due), **held}
 
 
 def _start_from_row(row: Any) -> AddedCardStart:
     since = from_milliseconds(row.at)
     day = study_day_at(since, row.zone)
-    missed = parse_card_id(row.card).kind == QUESTION
+    missed = parse_card_id(row.card).source_kind == QUESTION
     return AddedCardStart(compute_first_due_day(row.card, day), since, row.declined, missed)
 
 
@@ -184,7 +184,7 @@ class DayTotals:
         return DayTotals(**{name: -value for name, value in self.columns().items()})
 
     @property
-    def answers_and_reviews(self) -> int:
+    def count_of_answers_and_reviews(self) -> int:
         return self.answers + self.reviews
 
     @property
@@ -195,7 +195,7 @@ class DayTotals:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def totals_of_review(
+def compute_totals_of_review(
     rating: int, recall: float | None, milliseconds: int | None, *, seen_that_day: bool
 ) -> DayTotals:
     """Return what a review adds to its day.
@@ -266,7 +266,9 @@ def yield_day_contributions(log: Sequence[Row[Any]]) -> Iterable[DayContribution
             continue
         again = last.get(row.card) == row.study_day
         last[row.card] = row.study_day
-        totals = totals_of_review(row.rating, row.recall, row.milliseconds, seen_that_day=again)
+        totals = compute_totals_of_review(
+            row.rating, row.recall, row.milliseconds, seen_that_day=again
+        )
         yield DayContribution(row.study_day, totals)
 
 
@@ -281,11 +283,11 @@ def _add_statement(dialect: str) -> Any:
     )
 
 
-def retrievability_if_past_steps(before: CardState | None, day: dt.date) -> float | None:
+def compute_recall_if_past_steps(before: CardState | None, day: dt.date) -> float | None:
     """Return the probability of recall before a review; None while the card is in its steps."""
     if before is None or before.state != "review":
         return None
-    return retrievability_on_day(before, day)
+    return compute_retrievability_on_day(before, day)
 
 
 def _was_last_reviewed_on(before: CardState | None, day: dt.date) -> bool:
@@ -299,18 +301,18 @@ class CardRecord:
     A card has a memory row from its first review on, or once it is suspended or added.
     """
 
-    card: str
+    card_id: str
     card_state: CardState | None = None
     log_row_count: int = 0
     has_memory_row: bool = False
-    suspended: bool = False
+    is_suspended: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecordedReview:
     log_id: int
     card_state: CardState
-    lapsed: bool
+    is_lapse: bool
 
 
 _TURNS = select(func.count()).where(
@@ -328,7 +330,7 @@ _FIND = select(
 def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
     if not learner_id:
         return CardRecord(card)
-    row = db.connection().execute(_FIND, card_query_parameters(learner_id, card)).one()
+    row = db.connection().execute(_FIND, build_card_query_parameters(learner_id, card)).one()
     if row.state is None:
         return CardRecord(card, log_row_count=row.turns)
     return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
@@ -337,9 +339,9 @@ def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
 _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 
-def find_recorded_rating(db: Session, learner_id: int, card: str, token: str) -> int:
+def find_recorded_rating(db: Session, learner_id: int, card: str, form_token: str) -> int:
     """Return the rating already saved for this showing of a card, 0 if there is none."""
-    kept = hash_form_token(learner_id, card, token)
+    kept = hash_form_token(learner_id, card, form_token)
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
@@ -361,7 +363,7 @@ def record_review(
     learner_id: int,
     card: Flashcard,
     review: ReviewEvent,
-    token: str,
+    form_token: str,
     milliseconds: int | None = None,
 ) -> RecordedReview | None:
     """Save a review and the time it took; returns None if the form's token was used before.
@@ -369,14 +371,14 @@ def record_review(
     Raises ConflictError if the card's log is full.
     """
     held = load_card_record(db, learner_id, card.id)
-    recall = retrievability_if_past_steps(held.card_state, review.day)
+    recall = compute_recall_if_past_steps(held.card_state, review.day)
     log_id = _insert_log_row(
         db,
         learner_id,
         card.id,
         review.rated_at,
         review.day,
-        token=hash_form_token(learner_id, card.id, token),
+        token=hash_form_token(learner_id, card.id, form_token),
         rating=review.rating,
         retention=review.retention,
         recall=recall,
@@ -388,14 +390,14 @@ def record_review(
     card_state = apply_review(held.card_state, review, card.id)
     if held.card_state is not None and review.rated_at < held.card_state.last_at:
         # The clock was set back, so the review is replayed at its place in time.
-        card_state = rebuild_card_state(db, learner_id, card) or card_state
-    values = {**state_columns(card_state), "turns": held.log_row_count + 1}
+        card_state = rebuild_memory_row(db, learner_id, card) or card_state
+    values = {**build_state_columns(card_state), "turns": held.log_row_count + 1}
     save_memory_row(db, learner_id, card, values, has_row=held.has_memory_row)
     again = _was_last_reviewed_on(held.card_state, review.day)
-    totals = totals_of_review(review.rating, recall, milliseconds, seen_that_day=again)
+    totals = compute_totals_of_review(review.rating, recall, milliseconds, seen_that_day=again)
     add_to_day_totals(db, learner_id, review.day.isoformat(), totals)
     lapsed = card_state.lapses > (held.card_state.lapses if held.card_state else 0)
-    return RecordedReview(log_id, card_state, lapsed=lapsed)
+    return RecordedReview(log_id, card_state, is_lapse=lapsed)
 
 
 _NEWEST = (
@@ -423,7 +425,7 @@ class UndoableRow(NamedTuple):
     milliseconds: int | None
 
 
-def find_last_undoable_row(
+def find_last_row_if_undoable(
     db: Session, learner_id: int, day: dt.date | None = None
 ) -> UndoableRow | None:
     """Return the last review or manual edit that was not undone; None if it is of another `day`.
@@ -436,7 +438,7 @@ def find_last_undoable_row(
     return UndoableRow(*row)
 
 
-def undo_log_row(
+def undo_log_row_if_last(
     db: Session,
     learner_id: int,
     log_id: int,
@@ -449,7 +451,7 @@ def undo_log_row(
     It stays in the log, and a new row that voids it points to it. Undoing it a second time changes
     nothing. `cards` are the course cards whose memory row may have to be restored.
     """
-    last = find_last_undoable_row(db, learner_id)
+    last = find_last_row_if_undoable(db, learner_id)
     if last is None or last.id != log_id:
         return None
     card = last.card
@@ -465,13 +467,15 @@ def undo_log_row(
         voids=log_id,
         act="" if graded else "undo",
     )
-    card_state = rebuild_card_state(db, learner_id, cards.get(card, card))
+    card_state = rebuild_memory_row(db, learner_id, cards.get(card, card))
     if done is not None and graded:
         again = _was_last_reviewed_on(card_state, dt.date.fromisoformat(last.study_day))
-        totals = totals_of_review(last.rating, last.recall, last.milliseconds, seen_that_day=again)
+        totals = compute_totals_of_review(
+            last.rating, last.recall, last.milliseconds, seen_that_day=again
+        )
         add_to_day_totals(db, learner_id, last.study_day, -totals)
     elif done is not None:
-        bump_manual_edit_counter(db, learner_id)
+        increment_manual_edit_counter(db, learner_id)
     return card
 
 
@@ -480,7 +484,7 @@ _ACTED = (
 )
 
 
-def bump_manual_edit_counter(db: Session, learner_id: int) -> None:
+def increment_manual_edit_counter(db: Session, learner_id: int) -> None:
     """Count a manual edit, so that the plan of the day is computed again."""
     db.connection().execute(_ACTED, {"of_learner": learner_id})
 
@@ -489,8 +493,8 @@ def set_suspended(
     db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, suspended: bool
 ) -> None:
     """Suspend a card, or unsuspend it in the state it had."""
-    if is_added_card(card.id) and not suspended:
-        set_declined_if_added(db, learner_id, card.id, declined=False)
+    if is_added_card_id(card.id) and not suspended:
+        set_card_declined_if_added(db, learner_id, card.id, declined=False)
         return
     held = load_card_record(db, learner_id, card.id)
     delete_suspension(db, learner_id, card.id)
@@ -500,13 +504,13 @@ def set_suspended(
     if held.has_memory_row and (held.card_state is not None or suspended):
         update_memory_row(db, learner_id, card.id, {"suspended": suspended})
     elif held.has_memory_row:
-        rebuild_card_state(db, learner_id, card, suspended=False)
+        rebuild_memory_row(db, learner_id, card, suspended=False)
     elif suspended:
-        values = {**columns_of_new_card(None), "turns": held.log_row_count, "suspended": True}
+        values = {**build_columns_of_new_card(None), "turns": held.log_row_count, "suspended": True}
         save_memory_row(db, learner_id, card, values, has_row=False)
 
 
-def list_suspended(db: Session, learner_id: int) -> tuple[str, ...]:
+def list_suspended_cards(db: Session, learner_id: int) -> tuple[str, ...]:
     mine = SUSPENSIONS.c.learner_id == learner_id
     cards = select(SUSPENSIONS.c.card).where(mine).order_by(SUSPENSIONS.c.id.desc())
     return tuple(db.connection().execute(cards).scalars())
@@ -533,7 +537,7 @@ _LOG_ALL = (
 )
 
 
-def rebuild_card_state(
+def rebuild_memory_row(
     db: Session, learner_id: int, card: Flashcard | str, *, suspended: bool | None = None
 ) -> CardState | None:
     """Rebuild the memory row of one card after its log has changed.
@@ -541,14 +545,14 @@ def rebuild_card_state(
     `suspended` says whether the card is suspended, if that has changed too.
     """
     name = card if isinstance(card, str) else card.id
-    rows = db.connection().execute(_LOG_ALL, card_query_parameters(learner_id, name)).all()
+    rows = db.connection().execute(_LOG_ALL, build_card_query_parameters(learner_id, name)).all()
     begin = (
-        load_added_card_starts(db, learner_id, [name]).get(name) if is_added_card(name) else None
+        load_added_card_starts(db, learner_id, [name]).get(name) if is_added_card_id(name) else None
     )
     now = replay_card(name, rows, begin)
     held = load_card_record(db, learner_id, name)
-    away = held.suspended if suspended is None else suspended
-    values = columns_of_replayed_card(now, len(rows), begin, suspended=away)
+    away = held.is_suspended if suspended is None else suspended
+    values = build_columns_of_replayed_card(now, len(rows), begin, suspended=away)
     if values is None:
         delete_memory_row(db, learner_id, name)
     else:
@@ -563,7 +567,7 @@ def record_manual_edit(
     edit: ManualEdit,
     now: dt.datetime,
     day: dt.date,
-    token: str,
+    form_token: str,
 ) -> int | None:
     """Save a manual edit; returns its log id, None if the form's token was used before.
 
@@ -575,15 +579,15 @@ def record_manual_edit(
         card.id,
         now,
         day,
-        token=hash_form_token(learner_id, card.id, edit.kind, token),
+        token=hash_form_token(learner_id, card.id, edit.kind, form_token),
         rating=0,
         act=edit.kind,
         until_day=edit.until_day.isoformat() if edit.until_day else None,
     )
     if log_id is not None:
         CARD_LOG.raise_if_exceeded(load_card_record(db, learner_id, card.id).log_row_count + 1)
-        rebuild_card_state(db, learner_id, card)
-        bump_manual_edit_counter(db, learner_id)
+        rebuild_memory_row(db, learner_id, card)
+        increment_manual_edit_counter(db, learner_id)
     return log_id
 
 
@@ -610,9 +614,9 @@ _HISTORY = (
 )
 
 
-def load_recent_history(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
+def load_newest_log_rows(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
     """Return the newest hundred reviews and manual edits of a card."""
-    rows = db.connection().execute(_HISTORY, card_query_parameters(learner_id, card))
+    rows = db.connection().execute(_HISTORY, build_card_query_parameters(learner_id, card))
     return [ReviewHistoryRow(*row) for row in rows]
 
 

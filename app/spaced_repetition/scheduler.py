@@ -25,47 +25,49 @@ _REVERSE = "~r"
 _MAXIMUM_DAYS = 36500
 
 
-def fuzz_range(days: int, previous_days: int = 0) -> tuple[int, int]:
-    """Return the shortest and longest interval that may replace `days`.
+def compute_fuzz_range(ideal_days: int, previous_days: int = 0) -> tuple[int, int]:
+    """Return the shortest and longest interval that may replace `ideal_days`.
 
     Half-width 1 + 15 % of days 2.5 to 7 + 10 % of 7 to 20 + 5 % above 20. An interval that grows
     past `previous_days` never falls back to it.
 
-    >>> fuzz_range(2), fuzz_range(10), fuzz_range(100)
+    >>> compute_fuzz_range(2), compute_fuzz_range(10), compute_fuzz_range(100)
     ((2, 2), (8, 12), (93, 107))
     """
-    if days < 2.5:
-        return days, days
-    width = 1.0 + sum(share * max(0.0, min(days, end) - start) for start, end, share in _BANDS)
-    low = max(2, round(days - width))
-    if days > previous_days:
-        low = max(low, min(previous_days + 1, days))
-    high = min(round(days + width), _MAXIMUM_DAYS)
+    if ideal_days < 2.5:
+        return ideal_days, ideal_days
+    width = 1.0 + sum(
+        share * max(0.0, min(ideal_days, end) - start) for start, end, share in _BANDS
+    )
+    low = max(2, round(ideal_days - width))
+    if ideal_days > previous_days:
+        low = max(low, min(previous_days + 1, ideal_days))
+    high = min(round(ideal_days + width), _MAXIMUM_DAYS)
     return min(low, high), high
 
 
 def fuzz_interval(
-    days: int,
+    ideal_days: int,
     previous_days: int,
     card: str,
     earlier_reviews: int,
     study_day: dt.date,
     min_days: int = 0,
 ) -> int:
-    """Return an interval in the range around `days` that keeps a card apart from its reverse.
+    """Return an interval in the range around `ideal_days` that keeps a card apart from its reverse.
 
     A hash gives each note even or odd days, and its reverse (`~r`) the others. Within range and
     parity all days are equally likely. All rating buttons of one review share one draw, and none
     gives fewer than `min_days` days, so a better rating never comes sooner.
     """
-    low, high = fuzz_range(days, previous_days)
+    low, high = compute_fuzz_range(ideal_days, previous_days)
     if min_days > low:
         # One more day, if the range has more than one, so that it holds both parities.
         low, high = min_days, max(high, min_days + (high > low))
     note = card.removesuffix(_REVERSE)
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
     own = [n for n in range(low, high + 1) if (study_day.toordinal() + n + side) % 2 == 0]
-    choice = own or [max(days, min_days)]
+    choice = own or [max(ideal_days, min_days)]
     drawn = int.from_bytes(hashlib.sha256(f"{card}:{earlier_reviews}".encode()).digest()[:8])
     return choice[drawn * len(choice) >> 64]
 
@@ -168,7 +170,7 @@ def _fuzz_interval_by_rating(before: CardState | None, review: ReviewEvent, card
     return min(days, _MAXIMUM_DAYS)
 
 
-def preview_ratings(
+def preview_states_by_rating(
     before: CardState | None, event: ReviewEvent, card: str = ""
 ) -> tuple[CardState, ...]:
     """Return the state after again, hard, good and easy; `event.rating` is ignored."""
@@ -182,7 +184,7 @@ _DECAY = -DEFAULT_PARAMETERS[20]
 _FACTOR = 0.9 ** (1 / _DECAY) - 1
 
 
-def retrievability_after(days: int, stability: float) -> float:
+def compute_retrievability_after(days: int, stability: float) -> float:
     """Return the probability (0..1) of recall some days after the last review.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1.
@@ -190,9 +192,9 @@ def retrievability_after(days: int, stability: float) -> float:
     return math.pow(1 + _FACTOR * days / stability, _DECAY)
 
 
-def retrievability_on_day(state: CardState, day: dt.date) -> float:
+def compute_retrievability_on_day(state: CardState, day: dt.date) -> float:
     """Return the probability (0..1) that the card is still recalled on a study day."""
-    return retrievability_after(max(0, (day - state.last_day).days), state.stability)
+    return compute_retrievability_after(max(0, (day - state.last_day).days), state.stability)
 
 
 @functools.lru_cache(maxsize=256)
@@ -240,13 +242,13 @@ class ManualEdit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReplayedCard:
-    """The result of replaying a card's log; `set_day` is a due date set by hand.
+    """The result of replaying a card's log; `manual_due_day` is a due date set by hand.
 
     `card_state` is None for a card without a review, or without one since it was forgotten.
     """
 
     card_state: CardState | None = None
-    set_day: dt.date | None = None
+    manual_due_day: dt.date | None = None
 
 
 def apply_manual_edit(before: ReplayedCard, edit: ManualEdit) -> ReplayedCard:
@@ -274,30 +276,30 @@ def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> Repla
     return now
 
 
-def explain_invalid_due_date(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
-    """Return why a card cannot be due on `day`; empty if it can.
+def explain_invalid_due_date(due_day: dt.date, today: dt.date, exam_day: dt.date | None) -> str:
+    """Return why a card cannot be due on `due_day`; empty if it can.
 
     >>> explain_invalid_due_date(dt.date(2026, 6, 1), dt.date(2026, 6, 2), None)
     'That day is over. Choose today or a later day.'
     """
-    if day < today:
+    if due_day < today:
         return "That day is over. Choose today or a later day."
-    last = latest_allowed_due_day(today, exam)
-    if day <= last:
+    last = compute_last_settable_due_day(today, exam_day)
+    if due_day <= last:
         return ""
-    if exam is None or exam <= today:
+    if exam_day is None or exam_day <= today:
         return f"That is too far away. Choose a day until {last:%B %-d, %Y}."
     return (
-        f"Your exam is on {exam:%B %-d, %Y}. Choose a day until {last:%B %-d, %Y}, so"
+        f"Your exam is on {exam_day:%B %-d, %Y}. Choose a day until {last:%B %-d, %Y}, so"
         " that the card is asked before it."
     )
 
 
-def latest_allowed_due_day(today: dt.date, exam: dt.date | None) -> dt.date:
+def compute_last_settable_due_day(today: dt.date, exam_day: dt.date | None) -> dt.date:
     """Return the last day that can be set: the one before the exam, or ten years ahead."""
-    if exam is None or exam <= today:
+    if exam_day is None or exam_day <= today:
         return today + dt.timedelta(days=3652)
-    return exam - dt.timedelta(days=1)
+    return exam_day - dt.timedelta(days=1)
 
 
 LEECH_LAPSES = 8

@@ -14,7 +14,7 @@ from app.accounts.current_learner import RequestContext
 from app.clock import to_milliseconds
 from app.spaced_repetition import queue, review_log
 from app.spaced_repetition.card_content import is_card_visible
-from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,
@@ -24,8 +24,8 @@ from app.spaced_repetition.queue import (
     ReviewQueue,
     SecondsPerCard,
     count_new_cards_left,
+    find_note_of_card,
     load_seconds_per_card,
-    shared_note_id,
 )
 from app.spaced_repetition.review_log import CardRecord
 
@@ -38,59 +38,59 @@ REVIEW_SECONDS = LOOK_SECONDS * _LAPSES
 class CardsOnDayList:
     """The cards on the list of a study day, in order: first those to review, then new ones.
 
-    With `is_task` they are those of one task, and learning steps of other cards are left out.
+    With `is_single_task` they are those of one task, and learning steps of other cards are left out.
     """
 
     review_cards: tuple[str, ...] = ()
     new_cards: tuple[str, ...] = ()
-    is_task: bool = False
+    is_single_task: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardsLeft:
     """The cards left in the review queue for a study day.
 
-    `due` are due now, of which `learning` are in their steps; `waiting` are in steps too and
-    due later in the day. `new` will be started, of which `new_added` are added cards.
+    `due_now` are due now, of which `due_in_steps` are in their steps; `waiting_for_step` are in steps too and
+    due later in the day. `new_cards` will be started, of which `new_added_cards` are added cards.
     """
 
-    due: int = 0
-    waiting: int = 0
-    new: int = 0
-    learning: int = 0
-    new_added: int = 0
+    due_now: int = 0
+    waiting_for_step: int = 0
+    new_cards: int = 0
+    due_in_steps: int = 0
+    new_added_cards: int = 0
     seconds_per_card: SecondsPerCard = USUAL
 
     @property
-    def reviews(self) -> int:
+    def due_reviews(self) -> int:
         """Due cards past their learning steps."""
-        return self.due - self.learning
+        return self.due_now - self.due_in_steps
 
     @property
-    def steps(self) -> int:
+    def cards_in_steps(self) -> int:
         """Cards in their learning steps, due or waiting."""
-        return self.learning + self.waiting
+        return self.due_in_steps + self.waiting_for_step
 
     @property
     def seen_cards(self) -> int:
         """All cards left except the new ones."""
-        return self.due + self.waiting
+        return self.due_now + self.waiting_for_step
 
     @property
-    def cards(self) -> int:
+    def all_cards(self) -> int:
         """All cards left, as every page counts them."""
-        return self.seen_cards + self.new
+        return self.seen_cards + self.new_cards
 
     @property
-    def seconds(self) -> float:
+    def expected_seconds(self) -> float:
         """Expected time: 11.25 s for a review and 60 s for a new card at the usual pace.
 
-        >>> CardsLeft(due=16, waiting=0, new=2).seconds
+        >>> CardsLeft(due_now=16, waiting_for_step=0, new_cards=2).expected_seconds
         300.0
         """
         return (
             self.seen_cards * REVIEW_SECONDS * self.seconds_per_card.ratio_to_usual
-            + self.new * self.seconds_per_card.new_card_seconds
+            + self.new_cards * self.seconds_per_card.new_card_seconds
         )
 
 
@@ -122,45 +122,46 @@ def load_todays_queue(
         loaded = (
             _load_queue_of_list(ctx, scope, followed)
             if followed is not None
-            else queue.load_queue(ctx.db, ctx.learner.id, scope)
+            else queue.load_review_queue(ctx.db, ctx.learner.id, scope)
         )
-        if loaded.first_card is None or is_card_visible(ctx, loaded.first_card.card):
+        if loaded.first_card is None or is_card_visible(ctx, loaded.first_card.card_id):
             break
-        gone = scope.gone_and_moved_cards.gone | {loaded.first_card.card}
+        gone = scope.gone_and_moved_cards.gone_cards | {loaded.first_card.card_id}
         scope = dataclasses.replace(
-            scope, gone_and_moved_cards=dataclasses.replace(scope.gone_and_moved_cards, gone=gone)
+            scope,
+            gone_and_moved_cards=dataclasses.replace(scope.gone_and_moved_cards, gone_cards=gone),
         )
     pace = load_seconds_per_card(ctx.db, ctx.learner.id, ctx.day)
-    new = () if followed is None else _unstarted_cards_on_list(ctx, followed)
+    new = () if followed is None else _list_unstarted_cards_of_list(ctx, followed)
     fresh = len(new)
     if followed is None or (extra_new_cards and not new):
         if followed is not None:
-            allowed = max(0, extra_new_cards - count_extra_new_cards(followed, loaded))
+            allowed = max(0, extra_new_cards - count_new_cards_begun_beyond_list(followed, loaded))
         else:
             minutes = ctx.learner.minutes_a_day
             allowed = count_new_cards_left(minutes, loaded.day_counts, extra_new_cards, pace)
         unseen = {}
         if allowed:
-            unseen = queue.count_unseen_by_topic(
+            unseen = queue.count_unseen_cards_by_topic(
                 ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
             )
         new = take_first_unseen_cards(ctx, scope, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
-        due=loaded.learning + loaded.review,
-        waiting=loaded.waiting,
-        new=fresh + loaded.never_reviewed,
-        new_added=loaded.never_reviewed,
-        learning=loaded.learning,
+        due_now=loaded.learning_count + loaded.review_count,
+        waiting_for_step=loaded.waiting_count,
+        new_cards=fresh + loaded.never_reviewed_count,
+        new_added_cards=loaded.never_reviewed_count,
+        due_in_steps=loaded.learning_count,
         seconds_per_card=pace,
     )
     return TodaysQueue(loaded, scope, new, left)
 
 
-def count_extra_new_cards(listed: CardsOnDayList, loaded: ReviewQueue) -> int:
+def count_new_cards_begun_beyond_list(listed: CardsOnDayList, queue: ReviewQueue) -> int:
     """Return how many more new cards were begun on the study day than its list has."""
-    planned = sum(not is_added_card(card) for card in listed.new_cards)
-    return max(0, loaded.day_counts.begun - planned)
+    planned = sum(not is_added_card_id(card) for card in listed.new_cards)
+    return max(0, queue.day_counts.new_cards_begun - planned)
 
 
 def _load_scope(ctx: RequestContext, topic: str) -> QueueScope:
@@ -175,16 +176,16 @@ def take_first_unseen_cards(
     cards = queue.yield_unseen_cards(ctx.db, ctx.learner.id, ctx.library, scope, topics)
     chosen: dict[str, str] = {}
     for card in cards if count else ():
-        chosen.setdefault(shared_note_id(ctx.library, card), card)
+        chosen.setdefault(find_note_of_card(ctx.library, card), card)
         if len(chosen) == count:
             break
     return tuple(chosen.values())
 
 
-def _unstarted_cards_on_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
+def _list_unstarted_cards_of_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
     course = [card for card in listed.new_cards if card in ctx.library.cards]
-    known = queue.load_card_statuses(ctx.db, ctx.learner.id, course) if course else {}
+    known = queue.load_statuses_by_card(ctx.db, ctx.learner.id, course) if course else {}
     return tuple(card for card in course if card not in known)
 
 
@@ -200,18 +201,20 @@ def _load_queue_of_list(
     ctx: RequestContext, scope: QueueScope, listed: CardsOnDayList
 ) -> ReviewQueue:
     """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
-    added = [card for card in listed.new_cards if is_added_card(card)]
+    added = [card for card in listed.new_cards if is_added_card_id(card)]
     today = scope.day.isoformat()
     values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.review_cards, *added]}
     names = {*listed.review_cards, *listed.new_cards}
     rows = [
         row
         for row in ctx.db.connection().execute(_ON_LIST, values)
-        if row.card in names or not listed.is_task
+        if row.card in names or not listed.is_single_task
     ]
     answered = [row for row in rows if row.last_day == today]
     live = {
-        r.card: r for r in rows if not r.suspended and r.card not in scope.gone_and_moved_cards.gone
+        r.card: r
+        for r in rows
+        if not r.suspended and r.card not in scope.gone_and_moved_cards.gone_cards
     }
     steps = [
         row
@@ -225,20 +228,24 @@ def _load_queue_of_list(
     ]
     urgent = next((rows for rows in (ripe, looks, steps) if rows), None)
     new = sum(row.state == "new" for row in looks)
-    begun = sum(row.first_day == today and not is_added_card(row.card) for row in answered)
+    begun = sum(row.first_day == today and not is_added_card_id(row.card) for row in answered)
     return ReviewQueue(
         first_card=queue.card_record_from_row(urgent[0]) if urgent else None,
         first_card_kind="learning" if ripe else "review" if looks else "waiting" if steps else "",
-        learning=len(ripe),
-        review=len(looks) - new,
-        waiting=len(steps) - len(ripe),
-        finished=sum(row.state != "new" and row.due_day > today for row in answered),
-        day_counts=DayCounts(due=len(listed.review_cards), reviewed=len(answered), begun=begun),
-        never_reviewed=new,
+        learning_count=len(ripe),
+        review_count=len(looks) - new,
+        waiting_count=len(steps) - len(ripe),
+        finished_count=sum(row.state != "new" and row.due_day > today for row in answered),
+        day_counts=DayCounts(
+            cards_still_due=len(listed.review_cards),
+            cards_reviewed=len(answered),
+            new_cards_begun=begun,
+        ),
+        never_reviewed_count=new,
     )
 
 
-class CardsUntilTomorrow(NamedTuple):
+class CardsForOffline(NamedTuple):
     """The cards left today in the order to show them, and those due by tomorrow."""
 
     today: list[CardRecord]
@@ -247,7 +254,7 @@ class CardsUntilTomorrow(NamedTuple):
 
 def load_cards_until_tomorrow(
     ctx: RequestContext, listed: CardsOnDayList | None, limit: int
-) -> CardsUntilTomorrow:
+) -> CardsForOffline:
     scope = _load_scope(ctx, "")
     stack = load_todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(scope, day=scope.day + queue.ONE_DAY)
@@ -256,20 +263,22 @@ def load_cards_until_tomorrow(
         today = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, scope, limit)
     else:
         names = {*listed.review_cards, *listed.new_cards}
-        today = [c for c in due if c.card in names or _is_in_steps_seen_today(c, ctx)]
+        today = [c for c in due if c.card_id in names or _is_in_steps_seen_today(c, ctx)]
         order = {card: place for place, card in enumerate(listed.review_cards)}
-        today.sort(key=lambda c: order.get(c.card, len(order)))
+        today.sort(key=lambda c: order.get(c.card_id, len(order)))
     waiting = [card for card in today if _is_waiting_for_step(card, ctx)]
     ready = [card for card in today if card not in waiting]
     cards = stack.startable_cards
     if listed is None:
-        count = stack.cards_left.new - stack.cards_left.new_added
+        count = stack.cards_left.new_cards - stack.cards_left.new_added_cards
         unseen = {}
         if count:
-            unseen = queue.count_unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, stack.scope)
+            unseen = queue.count_unseen_cards_by_topic(
+                ctx.db, ctx.learner.id, ctx.library, stack.scope
+            )
         cards = take_first_unseen_cards(ctx, stack.scope, unseen, count)
     new = [review_log.load_card_record(ctx.db, ctx.learner.id, card) for card in cards]
-    return CardsUntilTomorrow([*ready, *new, *waiting][:limit], due_by_tomorrow=due)
+    return CardsForOffline([*ready, *new, *waiting][:limit], due_by_tomorrow=due)
 
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:
@@ -290,20 +299,23 @@ class QueueCounter:
     """How many cards of a kind are left, and whether the current card is of it."""
 
     name: str
-    count: int
-    is_current: bool = False
+    card_count: int
+    has_current_card: bool = False
 
 
-def count_by_queue(cards_left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
-    """Return new, learning and due cards left; `kind` is that of the current card.
+def count_cards_left_by_queue(
+    cards_left: CardsLeft, current_card_kind: str = ""
+) -> tuple[QueueCounter, ...]:
+    """Return new, learning and due cards left; `current_card_kind` is that of the current card.
 
     The counts match those of `describe_cards_left`, and together they are all cards left.
 
-    >>> [c.count for c in count_by_queue(CardsLeft(due=7, waiting=2, new=15, learning=1))]
+    >>> left = CardsLeft(due_now=7, waiting_for_step=2, new_cards=15, due_in_steps=1)
+    >>> [counter.card_count for counter in count_cards_left_by_queue(left)]
     [15, 3, 6]
     """
     return (
-        QueueCounter("New", cards_left.new, kind == "new"),
-        QueueCounter("Learning", cards_left.steps, kind == "learning"),
-        QueueCounter("Due", cards_left.reviews, kind == "due"),
+        QueueCounter("New", cards_left.new_cards, current_card_kind == "new"),
+        QueueCounter("Learning", cards_left.cards_in_steps, current_card_kind == "learning"),
+        QueueCounter("Due", cards_left.due_reviews, current_card_kind == "due"),
     )

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from app.accounts.learner import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
-from app.spaced_repetition.scheduler import retrievability_after
+from app.spaced_repetition.scheduler import compute_retrievability_after
 from app.study_plan.facts import CardFact, LearnerFacts
 
 _REVIEW_SHARE = 0.4  # of a day's minutes, at most
-_NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.25, "more": 0.35}
+NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.25, "more": 0.35}
 LATER_REVIEWS = 2  # on later days, which every new card must still get before the exam
 _REVIEW_ROOM = 0.22  # of the minutes ahead, for reviews: not all days are used, not all cards due
 _OWED = 1.25  # reviews that a planned review takes, because some cards are forgotten
@@ -23,20 +23,20 @@ _NO_NEW_DAYS, _NO_NEW_SHARE = 4, 0.2  # of the plan, before the exam, without ne
 _A_PAGE = 4  # new cards of one page on one day
 
 
-def planned_review_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
+def compute_planned_review_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
     """Return when a card is due: FSRS's day, or earlier, so that two later reviews still fit."""
     missing = LATER_REVIEWS - card.later_reviews
     if calendar.exam_day is None or missing <= 0:
-        return card.due
+        return card.due_day
     left = (calendar.exam_day - card.last_day).days
     if left <= 2:
-        return card.due
+        return card.due_day
     latest = card.last_day + dt.timedelta(days=max(1, (left - 1) // (missing + 1)))
-    return min(card.due, latest)
+    return min(card.due_day, latest)
 
 
 def choose_cards_to_review(
-    learner: LearnerFacts, calendar: PlanCalendar, minutes: float
+    learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float
 ) -> list[CardFact]:
     """Return the cards to review, most likely forgotten first, in at most 40% of the minutes.
 
@@ -48,23 +48,23 @@ def choose_cards_to_review(
     in_last_days = calendar.exam_day and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days))
 
     def recall_on(at: dt.date, card: CardFact) -> float:
-        return retrievability_after((at - card.last_day).days, card.stability)
+        return compute_retrievability_after((at - card.last_day).days, card.stability)
 
     due = [
         card
-        for card in learner.cards
-        if planned_review_day(card, calendar) <= day
+        for card in learner.started_cards
+        if compute_planned_review_day(card, calendar) <= day
         or (in_last_days and card.last_day < day and recall_on(exam, card) < _WEAK_RECALL)
     ]
     when = exam if calendar.exam_day and left <= 3 else day
     due.sort(key=lambda card: (recall_on(when, card), card.card))
-    most = int(_REVIEW_SHARE * minutes / learner.paces.review)
+    most = int(_REVIEW_SHARE * day_minutes / learner.paces.review_minutes)
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]
     return due[:most]
 
 
-def last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
+def compute_last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
     """Return the last day on which new cards begin; None without an exam day."""
     if calendar.exam_day is None:
         return None
@@ -72,26 +72,26 @@ def last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
     return calendar.exam_day - dt.timedelta(days=days + 1)
 
 
-def new_cards_fitting_before_exam(
-    learner: LearnerFacts, calendar: PlanCalendar, minutes: float
+def count_cards_fitting_before_exam(
+    learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float
 ) -> float:
     """Return how many more new cards can still be reviewed twice before the exam."""
     ahead = calendar.study_days_after(learner.day)
-    room = _REVIEW_ROOM * minutes / learner.paces.review * ahead
-    owed = sum(max(0, LATER_REVIEWS - card.later_reviews) for card in learner.cards)
+    room = _REVIEW_ROOM * day_minutes / learner.paces.review_minutes * ahead
+    owed = sum(max(0, LATER_REVIEWS - card.later_reviews) for card in learner.started_cards)
     return max(0.0, room - _OWED * owed) / _PER_CARD
 
 
-def count_new_cards(
-    learner: LearnerFacts, calendar: PlanCalendar, minutes: float, amount: CardAmount
+def count_new_cards_to_begin(
+    learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float, amount: CardAmount
 ) -> int:
     """Return how many new cards may begin today."""
-    last = last_day_for_new_cards(calendar)
+    last = compute_last_day_for_new_cards(calendar)
     if last is not None and learner.day > last:
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days
-    spare = new_cards_fitting_before_exam(learner, calendar, minutes)
-    most = int(_NEW_SHARE[amount] * minutes / learner.paces.new_card)
+    spare = count_cards_fitting_before_exam(learner, calendar, day_minutes)
+    most = int(NEW_SHARE[amount] * day_minutes / learner.paces.new_card_minutes)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
 
 
@@ -99,9 +99,9 @@ def choose_new_cards(
     course: CourseFacts,
     learner: LearnerFacts,
     chance_known_by_page: Mapping[str, float],
-    count: int,
+    max_cards: int,
 ) -> list[str]:
-    """Return the new cards to begin, at most `count`; `chance_known_by_page` is by page, 0 to 1.
+    """Return the new cards to begin; the chance that a page is known is 0 to 1.
 
     Cards that the learner added come first: all of their own, and missed questions in at most half
     of the places. The rest are from pages that were read, or with a question missed at first. The domain
@@ -109,14 +109,14 @@ def choose_new_cards(
     """
     missed = collections.Counter(
         course.questions[answer.question].page
-        for answer in learner.answers
+        for answer in learner.first_answers
         if answer.score < 1 and answer.question in course.questions
     )
-    own = [card for card in learner.added if not card.startswith("q:")]
-    questions = [card for card in learner.added if card.startswith("q:")]
-    chosen = [*own[:count], *questions[: max(0, count - len(own)) // 2]]
-    started = {card.card for card in learner.cards} | learner.unavailable
-    notes = {card.note for card in learner.cards if card.last_day >= learner.day}
+    own = [card for card in learner.due_added_cards if not card.startswith("q:")]
+    questions = [card for card in learner.due_added_cards if card.startswith("q:")]
+    chosen = [*own[:max_cards], *questions[: max(0, max_cards - len(own)) // 2]]
+    started = {card.card for card in learner.started_cards} | learner.unavailable_cards
+    notes = {card.note for card in learner.started_cards if card.last_day >= learner.day}
     read = {reading.page for reading in learner.readings}
     left = {
         slug: cards
@@ -126,7 +126,7 @@ def choose_new_cards(
     }
     weights = {domain.number: domain.weight for domain in course.domains}
     of_pages = (
-        course.pages[card.page].domain for card in learner.cards if card.page in course.pages
+        course.pages[c.page].domain for c in learner.started_cards if c.page in course.pages
     )
     begun, today = collections.Counter(of_pages), collections.Counter[str]()
 
@@ -137,7 +137,7 @@ def choose_new_cards(
         used = len(page.cards) - len(left[slug])
         return today[slug] < _A_PAGE, value - 0.12 * used
 
-    while left and len(chosen) < count:
+    while left and len(chosen) < max_cards:
         domains = sorted({course.pages[slug].domain for slug in left})
         all_begun = begun.total() + 1
         domain = max(domains, key=lambda d: weights[d] * all_begun - begun[d])

@@ -17,12 +17,13 @@ from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import Route
 from app.study_plan import cards
-from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings
+from app.study_plan.facts import LearnerFacts, Paces, TaskKind, sum_readings_by_page
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
+_LEFT_BY_REVIEWS = 0.85  # of the minutes, with new cards, as simulated learners spend them
 _NOTHING = 1e-5  # minutes of a page that is read
 _LEAST_ROOM = 2.0  # minutes for which it is worth to add something
 _JUST_READ = 3  # days
@@ -39,8 +40,8 @@ _REASONS: tuple[ReadReason, ...] = get_args(ReadReason)
 class PageToRead:
     """A page on the list: the minutes for what is unread of it, and why it was chosen.
 
-    Of a `short` one only the essential sections are to be read. A page may be chosen because
-    another one, for which the reason holds, requires it; else `required_by` is empty.
+    Of a `short` one only the essential sections are to be read; with `is_rest` they are read. A page
+    may be chosen because `required_by` requires it, for which the reason holds; else it is empty.
     """
 
     slug: str
@@ -48,15 +49,12 @@ class PageToRead:
     reason: ReadReason
     short: bool = False
     required_by: str = ""
+    is_rest: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Task:
-    """One task of the list with its minutes.
-
-    A review or new task has `cards`, a read task `pages`, a practice task `questions`, and a mock
-    task `exam`, the slug of the mock exam.
-    """
+    """A task with its minutes: cards to review or begin, pages, questions, or the slug of an exam."""
 
     kind: TaskKind
     minutes: float
@@ -70,11 +68,10 @@ class Task:
 class DayList:
     """The list of a study day, in the order to do it.
 
-    `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
-    `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
-    the cards that were ever recalled on a later day, `started_cards` those that were ever rated.
-    `made_for` are the choices of the learner, `placement_minutes` those of a placement test before
-    the list was made. `route` is that of the day; None in lists that were stored before it was.
+    `undone` counts by kind the lists in a row, before today's, on which a task was left unfinished.
+    `ready` are objectives that were ever ready. `known_cards` were ever recalled on a later day,
+    `started_cards` ever rated. `made_for` are the choices of the learner, `placement_minutes` those of
+    a placement test before the list was made. `route` is None in lists that were stored before it was.
     """
 
     day: dt.date
@@ -94,37 +91,32 @@ class DayList:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DayDone:
-    """What was done on a study day: cards, questions answered, pages fully read, exams sat.
+class DayActivity:
+    """What was done on a study day, until the list is shown.
 
-    A card is done once it does not come back on that day; until then it is among `begun_cards`.
-    `essentials` are the pages of which every essential section is read, `on_pages` the questions
-    that were answered on pages of the course and nowhere else.
+    A card is finished once it does not come back on that day.
     """
 
-    cards: Collection[str] = frozenset()
-    pages: Collection[str] = frozenset()
-    essentials: Collection[str] = frozenset()
-    questions: Collection[str] = frozenset()
-    on_pages: Collection[str] = frozenset()
-    sat: bool = False
+    finished_cards: Collection[str] = frozenset()
+    pages_read: Collection[str] = frozenset()
+    essentials_read: Collection[str] = frozenset()
+    answered_questions: Collection[str] = frozenset()
+    has_sat_exam: bool = False
     begun_cards: Collection[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """A task with how much of it is done: `done` of `total` cards, pages, questions or exams.
+    """A task with how many of its cards, pages, questions or exams are done.
 
-    `unread` are its pages that are not read yet, `begun` counts its cards that come back today, and
-    `on_pages` its questions that were answered on pages of the course, not from the list.
+    `begun_count` counts its cards that come back today.
     """
 
     task: Task
-    done: int
-    total: int
-    unread: tuple[PageToRead, ...] = ()
-    begun: int = 0
-    on_pages: int = 0
+    done_count: int
+    total_count: int
+    unread_pages: tuple[PageToRead, ...] = ()
+    begun_count: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -132,40 +124,40 @@ class TaskProgress:
 
     @property
     def is_done(self) -> bool:
-        return self.done >= self.total
+        return self.done_count >= self.total_count
 
     @property
     def minutes_left(self) -> float:
         if self.task.pages:
-            return sum(page.minutes for page in self.unread)
-        done = self.done + self.begun / 2
-        return self.task.minutes * (1 - done / self.total) if self.total else 0.0
+            return sum(page.minutes for page in self.unread_pages)
+        done = self.done_count + self.begun_count / 2
+        return self.task.minutes * (1 - done / self.total_count) if self.total_count else 0.0
 
 
-def _is_read(page: PageToRead, done: DayDone) -> bool:
-    return page.slug in done.pages or (page.short and page.slug in done.essentials)
-
-
-def measure_task_progress(tasks: Iterable[Task], done: DayDone) -> tuple[TaskProgress, ...]:
+def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[TaskProgress, ...]:
     """Return the tasks with what was done of each."""
-    ticked = []
+    ticked, enough = [], {*activity.pages_read, *activity.essentials_read}
     for task in tasks:
-        unread = tuple(page for page in task.pages if not _is_read(page, done))
-        count = len(task.pages) - len(unread) + bool(task.exam and done.sat)
-        count += sum(card in done.cards for card in task.cards)
-        count += sum(question in done.questions for question in task.questions)
+        unread = tuple(
+            p for p in task.pages if p.slug not in (enough if p.short else activity.pages_read)
+        )
+        count = len(task.pages) - len(unread) + bool(task.exam and activity.has_sat_exam)
+        count += sum(card in activity.finished_cards for card in task.cards)
+        count += sum(question in activity.answered_questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
-        begun = sum(card in done.begun_cards for card in task.cards)
-        on_pages = sum(question in done.on_pages for question in task.questions)
-        ticked.append(TaskProgress(task, count, total, unread, begun, on_pages))
+        begun = sum(card in activity.begun_cards for card in task.cards)
+        ticked.append(TaskProgress(task, count, total, unread, begun))
     return tuple(ticked)
 
 
 def count_unfinished_in_a_row(
-    undone: Mapping[str, int], ticked: Iterable[TaskProgress]
+    earlier_by_kind: Mapping[str, int], tasks: Iterable[TaskProgress]
 ) -> dict[str, int]:
     """Return for the next list how often each kind of task was left unfinished in a row."""
-    return {**undone, **{t.kind: 0 if t.is_done else undone.get(t.kind, 0) + 1 for t in ticked}}
+    return {
+        **earlier_by_kind,
+        **{t.kind: 0 if t.is_done else earlier_by_kind.get(t.kind, 0) + 1 for t in tasks},
+    }
 
 
 def make_day_list(
@@ -174,54 +166,55 @@ def make_day_list(
     calendar: PlanCalendar,
     estimate: ScoreEstimate | None,
     *,
-    minutes: float,
+    day_minutes: float,
     amount: CardAmount = "normal",
     length: PageLength = "auto",
     seed: str = "",
 ) -> DayList:
-    """Return the list of the learner's day.
+    """Return the list of the learner's day; the same arguments give the same list.
 
-    `minutes` are those of the day, a placement test included; a mock exam or a single long page may
-    take longer. `seed` draws the questions; the same arguments give the same list. Empty on a day
-    off. On the exam day only reviews.
+    `day_minutes` include a placement test; a mock exam or a single long page may take longer.
+    Empty on a day off. On the exam day only reviews.
     """
-    day, paces, undone = learner.day, learner.paces, dict(learner.undone)
-    route = choose_route(course, learner, calendar, minutes, length)
+    day, paces, undone = learner.day, learner.paces, dict(learner.unfinished_by_kind)
+    route = choose_route(course, learner, calendar, day_minutes, length)
     if calendar.is_off(day):
         return DayList(day, undone=undone, route=route)
-    tested = [a for a in learner.answers if a.context == "placement" and a.day == day]
+    tested = [a for a in learner.first_answers if a.context == "placement" and a.day == day]
     placement = len(tested) * PLACEMENT_QUESTION_MINUTES
-    minutes = max(0.0, minutes - placement)
-    due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, minutes))
-    review = Task("review", len(due) * paces.review, cards=due)
-    if course.exam and calendar.due_mock_exam_day(day, learner.last_sat):
+    day_minutes = max(0.0, day_minutes - placement)
+    due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, day_minutes))
+    review = Task("review", len(due) * paces.review_minutes, cards=due)
+    if course.exam and calendar.due_mock_exam_day(day, learner.last_exam_day):
         mock = Task("mock", course.exam_minutes, exam=course.exam)
         return DayList(day, (review, mock) if due else (mock,), undone, route=route)
     if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
-    new = cards.count_new_cards(learner, calendar, minutes, amount)
-    share = _QUESTION_SHARE * minutes / paces.question
-    questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
+    new = cards.count_new_cards_to_begin(learner, calendar, day_minutes, amount)
+    questions = _count_questions(day_minutes, paces)
     if placement:  # questions were answered today, but nothing was read
-        questions = int(min(_FEWEST_QUESTIONS, share))
-    most: float = minutes - round_minutes(review.minutes)
-    room = most - new * paces.new_card - questions * paces.question
-    unread = _pages_left_to_read(course, learner, calendar, route)
-    if not placement and all(page.minutes > minutes for page in unread):
+        questions = min(
+            _FEWEST_QUESTIONS, int(_QUESTION_SHARE * day_minutes / paces.question_minutes)
+        )
+    most: float = day_minutes - round_minutes(review.minutes)
+    room = most - new * paces.new_card_minutes - questions * paces.question_minutes
+    unread = list_unread_pages(course, learner, route) if calendar.days_left(day) > 1 else []
+    unread = [page for page in unread if not page.is_rest] or unread
+    if not placement and all(page.minutes > day_minutes for page in unread):
         most = math.inf
     pages = _choose_pages(course, learner, estimate, unread, room, most)
     reading = sum(page.minutes for page in pages)
     room -= reading
     if room > _LEAST_ROOM and len(pages) == len(unread) and new:
-        spare = cards.new_cards_fitting_before_exam(learner, calendar, minutes)
-        more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
-        new, room = new + more, room - more * paces.new_card
+        spare = cards.count_cards_fitting_before_exam(learner, calendar, day_minutes)
+        more = int(max(0.0, min(room / 2 / paces.new_card_minutes, spare - new)))
+        new, room = new + more, room - more * paces.new_card_minutes
     if room > _LEAST_ROOM:
-        questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question)))
+        questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question_minutes)))
     fixed = round_minutes(review.minutes) + round_minutes(reading)
     while new + questions:  # a long page takes the time of these two
-        asked, learned = questions * paces.question, new * paces.new_card
-        if fixed + round_minutes(asked) + round_minutes(learned) <= minutes:
+        asked, learned = questions * paces.question_minutes, new * paces.new_card_minutes
+        if fixed + round_minutes(asked) + round_minutes(learned) <= day_minutes:
             break
         new, questions = (new - 1, questions) if learned >= asked else (new, questions - 1)
     new_cards = cards.choose_new_cards(course, learner, estimate.pages if estimate else {}, new)
@@ -230,61 +223,65 @@ def make_day_list(
     drawn = draw_practice_questions(course, learner, estimate, questions, seed, to_read)
     rest = [
         Task("read", reading, pages=tuple(pages)),
-        Task("practice", len(drawn) * paces.question, questions=tuple(drawn)),
-        Task("new", len(new_cards) * paces.new_card, cards=tuple(new_cards)),
+        Task("practice", len(drawn) * paces.question_minutes, questions=tuple(drawn)),
+        Task("new", len(new_cards) * paces.new_card_minutes, cards=tuple(new_cards)),
     ]
     rest.sort(key=lambda task: -undone.get(task.kind, 0))
     tasks = tuple(t for t in (review, *rest) if t.cards or t.pages or t.questions)
     return DayList(day, tasks, undone, placement_minutes=placement, route=route)
 
 
-def reading_minutes_before_exam(
-    calendar: PlanCalendar, day: dt.date, minutes_of_day: float
-) -> float | None:
-    """Return the minutes for pages from tomorrow on: 0 on the last day, None without an exam day."""
-    if calendar.exam_day is None:
-        return None
-    if calendar.days_left(day) <= 1:
-        return 0.0
-    return _PAGES_SHARE * minutes_of_day * max(1, calendar.study_days_after(day) - 2)
+def _count_questions(day_minutes: float, paces: Paces) -> int:
+    share = _QUESTION_SHARE * day_minutes / paces.question_minutes
+    return int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, day_minutes / 2.4), share)))
+
+
+def compute_reading_minutes_after_today(
+    learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float, amount: CardAmount
+) -> float:
+    """Return how many minutes the lists of later days will have for pages, rather too few."""
+    share = _LEFT_BY_REVIEWS - cards.NEW_SHARE[amount]
+    questions = _count_questions(day_minutes, learner.paces) * learner.paces.question_minutes
+    days = len(calendar.reading_days_after(learner.day))
+    return max(0.0, share * day_minutes - questions) * days
 
 
 def choose_route(
     course: CourseFacts,
     learner: LearnerFacts,
     calendar: PlanCalendar,
-    minutes_of_day: float,
+    day_minutes: float,
     length: PageLength,
 ) -> Route:
-    """Return the route of the day: as the learner chose, or the essentials if full pages don't fit.
+    """Return the chosen route of the day, or the essentials if full pages don't fit.
 
     What is read on the day itself doesn't change it. Once all essentials are read, the rest follows.
     """
-    read, pages = sum_readings(learner.readings), course.pages.values()
+    read, pages = sum_readings_by_page(learner.readings), course.pages.values()
     if all(read[p.slug].covers_essential_sections for p in pages if p.short_minutes):
         return "full"
-    if length != "auto":
-        return length
-    time = reading_minutes_before_exam(calendar, learner.day, minutes_of_day)
+    if length != "auto" or calendar.exam_day is None:
+        return "short" if length == "short" else "full"
     begun = {reading.page for reading in learner.readings if reading.day < learner.day}
     full = sum(page.minutes for page in pages if page.slug not in begun)
-    return "short" if time is not None and full > time else "full"
+    ahead = calendar.study_days_after(learner.day)
+    time = _PAGES_SHARE * day_minutes * max(ahead - 2, min(ahead, 1))
+    return "short" if full > time else "full"
 
 
-def _pages_left_to_read(
-    course: CourseFacts, learner: LearnerFacts, calendar: PlanCalendar, route: Route
-) -> list[PageToRead]:
-    """Return what is left to read, in course order and without a reason; nothing on the last day."""
-    if calendar.exam_day and calendar.days_left(learner.day) == 1:
-        return []
-    read, left, is_short = sum_readings(learner.readings), [], route == "short"
+def list_unread_pages(course: CourseFacts, learner: LearnerFacts, route: Route) -> list[PageToRead]:
+    """Return what is left to read on a route, in course order and without a reason."""
+    read, left, is_short = sum_readings_by_page(learner.readings), [], route == "short"
     for page in course.pages.values():
         part = read[page.slug]
         minutes = page.minutes - page.compute_minutes_of_fraction(part)
         if is_short:
             minutes = page.short_minutes * (1 - part.essential_share)
         if minutes > _NOTHING:
-            left.append(PageToRead(page.slug, round_minutes(minutes), "weak", is_short))
+            is_rest = part.covers_essential_sections
+            left.append(
+                PageToRead(page.slug, round_minutes(minutes), "weak", is_short, "", is_rest)
+            )
     return left
 
 
@@ -301,7 +298,7 @@ def _choose_pages(
     Pages begun or missed come first, before each page the unread ones that it requires. The domain
     that has most to gain for what was read of it gives the next one.
     """
-    read = sum_readings(learner.readings)
+    read = sum_readings_by_page(learner.readings)
 
     def unknown(objective: str) -> float:
         return 1 - estimate.objectives[objective].known if estimate else 0.5
@@ -316,7 +313,7 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.compute_minutes_of_fraction(done)
             objectives.update(facts.objectives)
-    mock, placement = (_pages_missed(course, learner, kind) for kind in ("exam", "placement"))
+    mock, placement = (_pages_missed_in(course, learner, kind) for kind in ("exam", "placement"))
     unread, chosen = list(unread), list[PageToRead]()
 
     def gain(slug: str) -> tuple[bool, bool, bool, float]:
@@ -324,7 +321,7 @@ def _choose_pages(
         return slug in read, slug in mock, slug in placement, unknown(own) / (1 + objectives[own])
 
     while unread and minutes_left > 0:
-        first = {page.slug: _first_unread_requirement(course, page, unread) for page in unread}
+        first = {page.slug: _find_unread_requirement(course, page, unread) for page in unread}
         fitting = [slug for slug, page in first.items() if page.minutes <= minutes_left]
         if not fitting and not chosen:
             shortest = min(first, key=lambda slug: first[slug].minutes)
@@ -347,22 +344,22 @@ def _choose_pages(
     return chosen
 
 
-def _first_unread_requirement(
+def _find_unread_requirement(
     course: CourseFacts, page: PageToRead, unread: list[PageToRead]
 ) -> PageToRead:
     """Return the first unread page that a page requires, directly or not; itself without any."""
     others = [other for other in unread if other is not page]
     requires = course.pages[page.slug].requires
     before = next((other for other in others if other.slug in requires), None)
-    return _first_unread_requirement(course, before, others) if before else page
+    return _find_unread_requirement(course, before, others) if before else page
 
 
-def _pages_missed(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
+def _pages_missed_in(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
     """Return the pages with a question missed in the placement test, or in the last mock exam."""
-    last_exam = max((a.day for a in learner.answers if a.context == "exam"), default=None)
+    last_exam = max((a.day for a in learner.first_answers if a.context == "exam"), default=None)
     return {
         course.questions[answer.question].page
-        for answer in learner.answers
+        for answer in learner.first_answers
         if answer.context == context and answer.score < 1 and answer.question in course.questions
         if context != "exam" or answer.day == last_exam
     }
@@ -374,29 +371,29 @@ def draw_practice_questions(
     estimate: ScoreEstimate | None,
     count: int,
     seed: str,
-    to_read: Collection[str] = (),
+    pages_first: Collection[str] = (),
 ) -> list[str]:
     """Return `count` questions: about pages just read, then missed or weak, then rare.
 
-    Half are about the pages `to_read`, else those of the last three days. A quarter are missed ones
-    or on the objectives with most to gain, a quarter on those with fewest answers. Only missed ones
-    were seen before. What was read or missed leads; the rest is in random order.
+    Half are about `pages_first`, else the pages of the last three days. A quarter are missed ones or
+    on the objectives with most to gain, a quarter on those with fewest answers. Only missed ones were
+    seen before. What was read or missed leads; the rest is in random order.
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
-    questions = {answer.question for answer in learner.answers}
+    questions = {answer.question for answer in learner.first_answers}
     free = {q.id: q for q in course.questions.values() if q.id not in questions and not q.exam_only}
-    sat = any(answer.context == "exam" for answer in learner.answers)
+    sat = any(answer.context == "exam" for answer in learner.first_answers)
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
     since = learner.day - dt.timedelta(days=_JUST_READ)
     recent = {reading.page for reading in learner.readings if reading.day >= since}
-    about_read = sorted(q.id for q in free.values() if q.page in recent or q.page in to_read)
+    about_read = sorted(q.id for q in free.values() if q.page in recent or q.page in pages_first)
     rng.shuffle(about_read)
-    about_read.sort(key=lambda item: free[item].page not in to_read)
+    about_read.sort(key=lambda item: free[item].page not in pages_first)
     picked = dict.fromkeys(about_read[: round(count * read_share)])
     weak = round(count * weak_share)
     missed = sorted(
         (day, item)
-        for item, day in learner.missed.items()
+        for item, day in learner.miss_day_by_question.items()
         if day < learner.day and item in course.questions
     )[: (weak + 1) // 2]
     picked |= dict.fromkeys(item for _, item in missed)

@@ -11,31 +11,31 @@ from app.content.reading_routes import PageFraction
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadingFact:
-    """What was read at a moment in ms: the share of the page and of its essential sections, 0 to 1."""
+    """What was read at a moment: the share of the page and of its essential sections, 0 to 1."""
 
     page: str
-    share: float
+    page_share: float
     day: dt.date
-    at: int
+    read_at_ms: int
     essential_share: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstAnswerFact:
-    """The first answer to a question: its score 0 to 1, study day, moment in ms."""
+    """The first answer to a question; its score is 0 to 1."""
 
     question: str
     score: float
     day: dt.date
-    at: int
+    answered_at_ms: int
     context: str = "practice"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardFact:
-    """A started card. `due` is FSRS's day; `later_reviews` counts days with a review after the first.
+    """A started card. `due_day` is FSRS's day; `page` is empty if no page of the exam has it.
 
-    `page` is empty for a card that belongs to no page of the exam.
+    `later_reviews` counts days with a review after the first.
     """
 
     card: str
@@ -44,7 +44,7 @@ class CardFact:
     stability: float
     first_day: dt.date
     last_day: dt.date
-    due: dt.date
+    due_day: dt.date
     later_reviews: int = 0
 
 
@@ -52,9 +52,9 @@ class CardFact:
 class Paces:
     """A learner's minutes for a review, a new card and a question."""
 
-    review: float = 11.25 / 60
-    new_card: float = 1.0
-    question: float = 1.2
+    review_minutes: float = 11.25 / 60
+    new_card_minutes: float = 1.0
+    question_minutes: float = 1.2
 
 
 TaskKind = Literal["review", "mock", "read", "practice", "new"]
@@ -62,31 +62,29 @@ TaskKind = Literal["review", "mock", "read", "practice", "new"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerFacts:
-    """What one learner did until the morning of study day `day`.
+    """What one learner did until the morning of study day `day`, in the order of time.
 
-    `readings` and `answers` (first answers only) are in the order of time. `missed` maps the
-    questions last answered wrong to the study day of that answer. `added` are cards outside of the
-    course's decks that are due and were never reviewed, `unavailable` course cards that can't be
-    started (suspended ones, for instance). `undone` is that of the list to make.
+    `due_added_cards` were never reviewed. `unavailable_cards` are course cards that can't be started
+    (suspended ones, for instance). `unfinished_by_kind` counts lists in a row before the one to make.
     """
 
     day: dt.date
     readings: Sequence[ReadingFact] = ()
-    answers: Sequence[FirstAnswerFact] = ()
-    missed: Mapping[str, dt.date] = dataclasses.field(default_factory=dict)
-    cards: Sequence[CardFact] = ()
-    added: Sequence[str] = ()
-    unavailable: frozenset[str] = frozenset()
+    first_answers: Sequence[FirstAnswerFact] = ()
+    miss_day_by_question: Mapping[str, dt.date] = dataclasses.field(default_factory=dict)
+    started_cards: Sequence[CardFact] = ()
+    due_added_cards: Sequence[str] = ()
+    unavailable_cards: frozenset[str] = frozenset()
     paces: Paces = Paces()
-    undone: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    last_sat: dt.date | None = None
+    unfinished_by_kind: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    last_exam_day: dt.date | None = None
 
 
-def sum_readings(readings: Iterable[ReadingFact]) -> Mapping[str, PageFraction]:
+def sum_readings_by_page(readings: Iterable[ReadingFact]) -> Mapping[str, PageFraction]:
     """Return how much of each page was read, by slug; of other pages nothing."""
     parts = collections.defaultdict[str, PageFraction](PageFraction)
     for one in readings:
         before = parts[one.page]
-        share, essential = before.share + one.share, before.essential_share + one.essential_share
-        parts[one.page] = PageFraction(min(1.0, share), min(1.0, essential))
+        essential = min(1.0, before.essential_share + one.essential_share)
+        parts[one.page] = PageFraction(min(1.0, before.share + one.page_share), essential)
     return parts

@@ -22,9 +22,9 @@ from app.study_plan.day_list import (
     DayList,
     TaskProgress,
     choose_route,
+    count_done_of_tasks,
     count_unfinished_in_a_row,
     make_day_list,
-    measure_task_progress,
 )
 from app.study_plan.facts import LearnerFacts, ReadingFact
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
@@ -34,20 +34,17 @@ _log = logging.getLogger("headroom")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """The plan of a study day: the list with its ticks, and this morning's estimate.
-
-    `ready` are the objectives that were ready once, `answered` the questions answered on the day.
-    """
+    """The plan of a study day: the list with what is done of it, and this morning's estimate."""
 
     tasks: tuple[TaskProgress, ...]
     estimate: ScoreEstimate | None
-    ready: tuple[str, ...]
-    answered: Collection[str]
-    objectives: int
-    pages_read: int
-    pages: int
-    cards_known: int
-    cards_started: int
+    ready_objectives: tuple[str, ...]
+    questions_answered_today: Collection[str]
+    objective_count: int
+    read_page_count: int
+    page_count: int
+    known_card_count: int
+    started_card_count: int
     placement_minutes: float
 
     @property
@@ -66,35 +63,35 @@ class StudyPlan:
         return all(task.is_done for task in self.tasks)
 
 
-def load_plan(ctx: RequestContext) -> StudyPlan | None:
+def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
     """Return the plan of the study day; None until the learner has read or answered something.
 
     A list that is not stored yet is made, but not stored: `ensure_day_list` does that.
     """
-    made = load_todays_list(ctx) or _build_unsaved_list(ctx, ctx.day)
+    made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, ctx.day)
     if made is None:
         return None
     day_list, course = made.day_list, cached_course_facts(ctx.library)
-    done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day_list)
+    done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
     return StudyPlan(
-        tasks=measure_task_progress(day_list.tasks, done),
+        tasks=count_done_of_tasks(day_list.tasks, done),
         estimate=made.score_estimate,
-        ready=day_list.ready,
-        answered=done.questions,
-        objectives=len(course.objectives),
-        pages_read=len(course.pages.keys() & done.essentials),
-        pages=len(course.pages),
-        cards_known=day_list.known_cards,
-        cards_started=day_list.started_cards,
+        ready_objectives=day_list.ready,
+        questions_answered_today=done.answered_questions,
+        objective_count=len(course.objectives),
+        read_page_count=len(course.pages.keys() & done.essentials_read),
+        page_count=len(course.pages),
+        known_card_count=day_list.known_cards,
+        started_card_count=day_list.started_cards,
         placement_minutes=day_list.placement_minutes,
     )
 
 
-def planned_route(ctx: RequestContext) -> Route:
-    """Return the route of the day's list; what it would be if there is none for the present plan."""
+def find_planned_route(ctx: RequestContext) -> Route:
+    """Return the route of the day's list, or what it would be for the present plan."""
     learner, day = ctx.learner, ctx.day
-    made = load_todays_list(ctx) or _build_unsaved_list(ctx, day)
-    if made and made.day_list.route and made.day_list.made_for == _plan_choices_key(learner, day):
+    made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, day)
+    if made and made.day_list.route and made.day_list.made_for == _join_choices(learner, day):
         return made.day_list.route
     course, calendar = cached_course_facts(ctx.library), learner.plan_calendar(day)
     minutes, facts = learner.minutes_if_studying(day), LearnerFacts(day)
@@ -103,25 +100,25 @@ def planned_route(ctx: RequestContext) -> Route:
     return choose_route(course, facts, calendar, minutes, learner.page_route)
 
 
-def build_next_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) -> DayList | None:
+def build_next_day_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) -> DayList | None:
     """Return the list of the next day that may have pages, as what is known now would make it.
 
-    What is `assumed` counts as read, and mock exams until then as sat. None if no such day is left.
+    What is assumed counts as read, and mock exams until then as sat. None if no such day is left.
     """
-    day = ctx.learner.plan_calendar(ctx.day).next_reading_day(ctx.day)
-    made = _build_unsaved_list(ctx, day, assumed) if day else None
+    days = ctx.learner.plan_calendar(ctx.day).reading_days_after(ctx.day)
+    made = _build_unsaved_list(ctx, days[0], assumed) if days else None
     return made.day_list if made else None
 
 
-def load_todays_list(ctx: RequestContext) -> store.ListAndEstimate | None:
+def load_stored_day_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the stored list of the study day; None until it is made."""
-    newest = _newest_list(ctx)
+    newest = _load_newest_list(ctx)
     return newest if newest and newest.day_list.day == ctx.day else None
 
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
     """Return the cards on the stored list of the study day; None without one."""
-    if (todays := load_todays_list(ctx)) is None:
+    if (todays := load_stored_day_list(ctx)) is None:
         return None
     by_kind = {task.kind: task.cards for task in todays.day_list.tasks}
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
@@ -129,11 +126,11 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
 
 def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
-    done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day_list)
-    return measure_task_progress(day_list.tasks, done)
+    done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
+    return count_done_of_tasks(day_list.tasks, done)
 
 
-def _newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
+def _load_newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
     if "newest list" not in ctx.lookup_cache:
         newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day) if ctx.learner.id else None
@@ -149,34 +146,45 @@ def _build_unsaved_list(
 
     None until something was read or answered, and while a first placement test is unfinished.
     """
-    newest, db, learner, library = _newest_list(ctx), ctx.db, ctx.learner, ctx.library
+    newest, db, learner, library = _load_newest_list(ctx), ctx.db, ctx.learner, ctx.library
     if not learner.id or (not newest and store.is_placement_finished(db, learner, day) is False):
         return None
     facts = store.load_learner_facts(db, learner, library, day)
     if day > ctx.day:
-        facts = dataclasses.replace(facts, last_sat=day, readings=[*facts.readings, *assumed])
+        facts = dataclasses.replace(facts, last_exam_day=day, readings=[*facts.readings, *assumed])
     course = cached_course_facts(library)
-    if not (facts.readings or facts.answers):
+    if not (facts.readings or facts.first_answers):
         return None
     estimate, ready = estimate_score(course, facts), set[str]()
-    length, made_for = learner.page_route, _plan_choices_key(learner, day)
+    length, made_for = learner.page_route, _join_choices(learner, day)
     if newest is not None:
-        last, before, _ = newest
+        last, before, is_tested = newest
         ready.update(last.ready)
         progress = _load_task_progress(ctx, last) if last.day < day else ()
-        facts = dataclasses.replace(facts, undone=count_unfinished_in_a_row(last.undone, progress))
+        unfinished = count_unfinished_in_a_row(last.undone, progress)
+        facts = dataclasses.replace(facts, unfinished_by_kind=unfinished)
         if last.route == "short" and last.made_for == made_for:
             length = "short"  # to change it from day to day would lengthen the way
-        has_sat = facts.last_sat is not None and facts.last_sat >= last.day
-        if before and estimate and before.questions == estimate.questions and not has_sat:
-            shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
-            estimate = dataclasses.replace(estimate, shown=shown)
+        has_sat = facts.last_exam_day is not None and facts.last_exam_day >= last.day
+        if before and estimate and before.questions == estimate.questions:
+            if last.day == day and (last.placement_minutes or not is_tested):
+                estimate = before  # on its day, only a placement test counts
+            elif not has_sat:
+                shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
+                estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
     calendar, minutes = learner.plan_calendar(day), learner.minutes_if_studying(day)
     amount, seed = learner.card_amount, learner.key
     day_list = make_day_list(
-        course, facts, calendar, estimate, minutes=minutes, amount=amount, length=length, seed=seed
+        course,
+        facts,
+        calendar,
+        estimate,
+        day_minutes=minutes,
+        amount=amount,
+        length=length,
+        seed=seed,
     )
     known, begun = count_recalled_cards(db, learner.id), count_started_cards(db, learner.id)
     day_list = dataclasses.replace(
@@ -185,7 +193,7 @@ def _build_unsaved_list(
     return store.ListAndEstimate(day_list, estimate)
 
 
-def _plan_choices_key(learner: LearnerProfile, day: dt.date) -> str:
+def _join_choices(learner: LearnerProfile, day: dt.date) -> str:
     """Return the choices that a list is made for; if they change, it may be made again."""
     return f"{learner.minutes_if_studying(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
@@ -195,12 +203,12 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
 
     One on which nothing was begun is made again after a change of the plan or a placement test.
     """
-    if (todays := load_todays_list(ctx)) is not None:
+    if (todays := load_stored_day_list(ctx)) is not None:
         made = todays.day_list
-        same = made.made_for == _plan_choices_key(ctx.learner, ctx.day)
-        if same and todays.is_tested and made.tasks and not made.placement_minutes:
+        same = made.made_for == _join_choices(ctx.learner, ctx.day)
+        if same and todays.has_placement_answers and made.tasks and not made.placement_minutes:
             same = not store.is_placement_finished(ctx.db, ctx.learner, ctx.day)
-        if same or any(task.done or task.begun for task in _load_task_progress(ctx, made)):
+        if same or any(t.done_count or t.begun_count for t in _load_task_progress(ctx, made)):
             return None
     return _build_unsaved_list(ctx, ctx.day)
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from app.content.course_facts import CourseFacts, PageFacts
-from app.spaced_repetition.scheduler import retrievability_after
+from app.spaced_repetition.scheduler import compute_retrievability_after
 from app.study_plan.facts import LearnerFacts
 
 
@@ -26,17 +26,17 @@ from app.study_plan.facts import LearnerFacts
 class ScorePriors:
     """What is assumed of a learner before the first answer, in logits: means and deviations.
 
-    `level_sd` has the parts that are common to all objectives, to a domain, and to one objective.
+    `level_sd_parts` are common to all objectives, to a domain, and to one objective.
     """
 
-    level: float = -1.35
-    reading: float = 1.2
-    recall: float = 0.9
-    answering: float = 0.35
-    level_sd: tuple[float, float, float] = (0.9, 0.4, 0.45)
-    reading_sd: float = 0.45
-    recall_sd: float = 0.4
-    answering_sd: float = 0.3
+    level_mean: float = -1.35
+    reading_gain_mean: float = 1.2
+    recall_gain_mean: float = 0.9
+    answering_gain_mean: float = 0.35
+    level_sd_parts: tuple[float, float, float] = (0.9, 0.4, 0.45)
+    reading_gain_sd: float = 0.45
+    recall_gain_sd: float = 0.4
+    answering_gain_sd: float = 0.3
 
 
 PRIORS = ScorePriors()
@@ -70,11 +70,8 @@ class ObjectiveEstimate:
         return self.chance >= READY
 
     @property
-    def percent(self) -> int | None:
-        """The chance in whole percent for display; None while there are too few answers.
-
-        It is rounded down: 79.6% is not ready, so it must not read as 80%.
-        """
+    def chance_percent(self) -> int | None:
+        """The chance in percent, rounded down to stay below ready; None with too few answers."""
         return int(100 * self.chance + 1e-9) if self.answers >= _FEWEST_ANSWERS else None
 
 
@@ -97,7 +94,7 @@ class ScoreEstimate:
     pages: Mapping[str, float]
 
     @property
-    def expected(self) -> int:
+    def shown_score(self) -> int:
         return round(self.shown)
 
     @property
@@ -108,19 +105,19 @@ class ScoreEstimate:
     def high(self) -> int:
         return min(self.questions, round(self.shown + _NINE_IN_TEN * self.sd))
 
-    def chance_of_share(self, share: float) -> float:
+    def chance_of_scoring_at_least(self, share: float) -> float:
         """Return the probability (0 to 1) that an exam has `share` (0 to 1) or more right."""
         least = math.ceil(share * self.questions - 1e-9) - 0.5
         return 0.5 * math.erfc((least - self.shown) / (self.sd * math.sqrt(2)))
 
 
-def limit_score_drop(mean: float, shown: float, days: int) -> float:
-    """Return the score to show `days` after `shown` was: it falls by at most half a point a day.
+def limit_score_drop(new_score: float, earlier_score: float, days_between: int) -> float:
+    """Return the score to show: it falls by at most half a point a day.
 
     >>> limit_score_drop(30.0, 33.0, 2), limit_score_drop(34.0, 33.0, 2)
     (32.0, 34.0)
     """
-    return max(mean, shown - _DAILY_FALL * days)
+    return max(new_score, earlier_score - _DAILY_FALL * days_between)
 
 
 _Terms = list[tuple[int, float]]
@@ -135,44 +132,44 @@ class ScoreModel:
         count = len(self._index)
         self._reading, self._recall, self._answering = range(count, count + 3)
         self._size = count + 3
-        gains = priors.reading, priors.recall, priors.answering
-        self._mean = [priors.level] * count + list(gains)
+        gains = priors.reading_gain_mean, priors.recall_gain_mean, priors.answering_gain_mean
+        self._mean = [priors.level_mean] * count + list(gains)
         self._cov = [[0.0] * self._size for _ in range(self._size)]
-        everyone, domain, own = (sd**2 for sd in priors.level_sd)
+        everyone, domain, own = (sd**2 for sd in priors.level_sd_parts)
         facts = list(course.objectives.values())
         for i, one in enumerate(facts):
             for j, other in enumerate(facts):
                 shared = everyone + domain * (one.domain == other.domain)
                 self._cov[i][j] = shared + own * (i == j)
-        sds = priors.reading_sd, priors.recall_sd, priors.answering_sd
+        sds = priors.reading_gain_sd, priors.recall_gain_sd, priors.answering_gain_sd
         for n, sd in zip(range(count, self._size), sds, strict=True):
             self._cov[n][n] = sd**2
         self._read: dict[str, tuple[float, dt.date]] = {}
         self._answers: collections.Counter[str] = collections.Counter()
         self._asked: collections.Counter[str] = collections.Counter()
-        self._cards = {card.card: card for card in learner.cards}
-        self._follow(learner)
+        self._cards = {card.card: card for card in learner.started_cards}
+        self._learn_from_facts_in_time_order(learner)
 
-    def _follow(self, learner: LearnerFacts) -> None:
+    def _learn_from_facts_in_time_order(self, learner: LearnerFacts) -> None:
         """Go through readings and first answers in the order of time, to the learner's day."""
         events: list[tuple[dt.date, int, str, float, Callable[[str, float], None]]] = [
-            (one.day, one.at, one.page, one.share, self._add_reading)
+            (one.day, one.read_at_ms, one.page, one.page_share, self._learn_from_reading)
             for one in learner.readings
             if one.page in self._course.pages
         ]
         events += [
-            (one.day, one.at, one.question, one.score, self._add_first_answer)
-            for one in learner.answers
+            (one.day, one.answered_at_ms, one.question, one.score, self._learn_from_first_answer)
+            for one in learner.first_answers
             if one.question in self._course.questions
         ]
         events.sort(key=lambda event: event[:4])
         self._day = events[0][0] if events else learner.day
         for day, _, name, amount, add in events:
-            self._advance(day)
+            self._advance_to_day(day)
             add(name, amount)
-        self._advance(learner.day)
+        self._advance_to_day(learner.day)
 
-    def _advance(self, day: dt.date) -> None:
+    def _advance_to_day(self, day: dt.date) -> None:
         """Move to a study day. Levels become a little less certain each day."""
         if day <= self._day:
             return
@@ -180,16 +177,16 @@ class ScoreModel:
             self._cov[n][n] += _DRIFT * (day - self._day).days
         self._day = day
 
-    def _add_reading(self, page: str, share: float) -> None:
+    def _learn_from_reading(self, page: str, share: float) -> None:
         """Add a part of a page that was read on the present day."""
         before = self._read[page][0] if page in self._read else 0.0
         self._read[page] = min(1.0, before + share), self._day
 
-    def _add_first_answer(self, question: str, score: float) -> None:
+    def _learn_from_first_answer(self, question: str, score: float) -> None:
         """Learn from the first answer to a question."""
         facts = self._course.questions[question]
         page = self._course.pages[facts.page]
-        terms = self._parameter_weights_of_page(page)
+        terms = self._weigh_parameters_of_page(page)
         known = _sigmoid(_PAGE_SCALE * sum(value * self._mean[n] for n, value in terms))
         chance = min(0.995, facts.guess_score + (1 - facts.guess_score) * known)
         slope = (1 - facts.guess_score) * known * (1 - known) * _PAGE_SCALE
@@ -211,7 +208,7 @@ class ScoreModel:
             factor = projected[n] * information * share
             self._cov[n] = [value - factor * p for value, p in zip(row, projected, strict=True)]
 
-    def _parameter_weights_of_page(self, page: PageFacts) -> _Terms:
+    def _weigh_parameters_of_page(self, page: PageFacts) -> _Terms:
         """Return the numbers of the model that a page depends on, each with its factor."""
         terms = [(self._index[o], 1 / len(page.objectives)) for o in page.objectives]
         share, day = self._read.get(page.slug, (0.0, self._day))
@@ -223,7 +220,7 @@ class ScoreModel:
             read += _PEER_READING * others / len(page.same_objective_pages)
         if read:
             terms.append((self._reading, read))
-        recall = self._mean_recall(page)
+        recall = self._compute_mean_recall(page)
         if recall:
             terms.append((self._recall, recall))
         near = sum(self._answers[peer] for peer in page.same_objective_pages)
@@ -232,21 +229,19 @@ class ScoreModel:
             terms.append((self._answering, math.log1p(answers)))
         return terms
 
-    def _mean_recall(self, page: PageFacts) -> float:
+    def _compute_mean_recall(self, page: PageFacts) -> float:
         """Return the mean recall (0 to 1) of a page's cards, those not started being 0."""
         total, today = 0.0, self._day
         for card in (self._cards[name] for name in page.cards if name in self._cards):
             if card.last_day < today:
-                total += retrievability_after((today - card.last_day).days, card.stability)
+                total += compute_retrievability_after((today - card.last_day).days, card.stability)
             elif card.first_day < today:
                 total += _REVIEWED
         return total / len(page.cards) if total else 0.0
 
     def estimate(self) -> ScoreEstimate:
         """Return the expected score as of the present day."""
-        pages = {
-            slug: self._page_chance_and_weights(page) for slug, page in self._course.pages.items()
-        }
+        pages = {slug: self._compute_page_chance(page) for slug, page in self._course.pages.items()}
         gradient = [0.0] * self._size
         domains, objectives, luck = {}, {}, 0.0
         for domain in self._course.domains:
@@ -283,9 +278,9 @@ class ScoreModel:
             pages={slug: chance for slug, (chance, _) in pages.items()},
         )
 
-    def _page_chance_and_weights(self, page: PageFacts) -> tuple[float, _Terms]:
+    def _compute_page_chance(self, page: PageFacts) -> tuple[float, _Terms]:
         """Return the chance that a page is known, averaged over what is uncertain, and its terms."""
-        terms = self._parameter_weights_of_page(page)
+        terms = self._weigh_parameters_of_page(page)
         variance = sum(a * b * self._cov[m][n] for m, a in terms for n, b in terms)
         mean = sum(value * self._mean[n] for n, value in terms)
         return _sigmoid(mean / math.sqrt(1 + math.pi * (variance + _PAGE_VARIANCE) / 8)), terms

@@ -15,20 +15,20 @@ from app.content.library import Library
 from app.content.reading_routes import map_sections_to_page_fractions
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
-from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import load_seconds_per_card
 from app.spaced_repetition.review_log import count_review_days_by_card
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
 from app.study_plan.cards import LATER_REVIEWS
-from app.study_plan.day_list import DayDone, DayList
+from app.study_plan.day_list import DayActivity, DayList
 from app.study_plan.facts import (
     CardFact,
     FirstAnswerFact,
     LearnerFacts,
     Paces,
     ReadingFact,
-    sum_readings,
+    sum_readings_by_page,
 )
 from app.study_plan.score import ScoreEstimate
 
@@ -46,22 +46,22 @@ _QUESTION_SECONDS, _TRUST = 72.0, 15  # the usual time counts as much as this ma
 def load_learner_facts(
     db: Session, learner: LearnerProfile, library: Library, day: dt.date
 ) -> LearnerFacts:
-    """Return what the learner did until now. `undone` is left empty."""
+    """Return what the learner did until now, without counts of unfinished tasks."""
     values = {"learner": learner.id}
-    answers, missed, seconds = _load_answers(db, values, day)
-    cards, added, unavailable = _load_cards(db, values, library, day)
+    answers, missed, seconds = _load_answers_misses_and_pace(db, values, day)
+    cards, added, unavailable = _load_cards_by_use(db, values, library, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
         day=day,
         readings=_load_readings(db, values, learner, library),
-        answers=answers,
-        missed=missed,
-        cards=cards,
-        added=added,
-        unavailable=unavailable,
-        paces=Paces(review=review, new_card=pace.new_card_seconds / 60, question=seconds / 60),
-        last_sat=_day_of_last_exam(db, learner, cached_course_facts(library).exam),
+        first_answers=answers,
+        miss_day_by_question=missed,
+        started_cards=cards,
+        due_added_cards=added,
+        unavailable_cards=unavailable,
+        paces=Paces(review, pace.new_card_seconds / 60, seconds / 60),
+        last_exam_day=_load_day_of_last_exam(db, learner, cached_course_facts(library).exam),
     )
 
 
@@ -96,7 +96,7 @@ _ANSWERS = (
 )
 
 
-def _load_answers(
+def _load_answers_misses_and_pace(
     db: Session, bind_values: dict[str, Any], today: dt.date
 ) -> tuple[list[FirstAnswerFact], dict[str, dt.date], float]:
     """Return the first answers, the days of questions last missed, and seconds per question."""
@@ -120,7 +120,7 @@ _COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set
 _CARDS = select(*MEMORY.c[_COLUMNS]).where(MEMORY.c.learner_id == _learner)
 
 
-def _load_cards(
+def _load_cards_by_use(
     db: Session, bind_values: dict[str, Any], library: Library, day: dt.date
 ) -> tuple[list[CardFact], list[str], frozenset[str]]:
     """Return the started cards, the added ones that are due, and those that can't be started."""
@@ -128,11 +128,11 @@ def _load_cards(
     cards, added, unavailable = [], [], set()
     for row in db.connection().execute(_CARDS.order_by(MEMORY.c.card), bind_values):
         of_course = row.card in library.cards
-        if row.suspended or not (of_course or is_added_card(row.card)):
+        if row.suspended or not (of_course or is_added_card_id(row.card)):
             unavailable.add(row.card)
         elif not row.last_day or not row.stability:
             unavailable.add(row.card)
-            if is_added_card(row.card) and row.due_day <= day.isoformat():
+            if is_added_card_id(row.card) and row.due_day <= day.isoformat():
                 added.append(row.card)
         else:
             # A day that was set by hand is respected: nothing moves it forward.
@@ -152,7 +152,7 @@ _LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
 )
 
 
-def _day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None:
+def _load_day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None:
     at = db.connection().scalar(_LAST_SAT, {"learner": learner.id, "exam": exam})
     return learner.study_day(from_milliseconds(at)) if at else None
 
@@ -174,35 +174,29 @@ _CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done).where(
     ),
 )
 _ANSWERED = (
-    select(*ATTEMPT.c["item", "context"])
+    select(ATTEMPT.c["item"])
     .distinct()
     .where(ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day >= bindparam("day"))
 )
 
 
-def load_day_done(
+def load_day_activity(
     db: Session, learner: LearnerProfile, library: Library, day_list: DayList
-) -> DayDone:
-    """Return what was done on the day of a list or since, and which pages are read at all.
-
-    Of a list without a mock exam, no sitting is looked for.
-    """
+) -> DayActivity:
+    """Return what was done on the day of a list or since, and which pages are read at all."""
     values = {"learner": learner.id, "day": day_list.day.isoformat()}
-    read = sum_readings(_load_readings(db, values, learner, library))
+    read = sum_readings_by_page(_load_readings(db, values, learner, library))
     pages = {page.slug for task in day_list.tasks for page in task.pages} | library.topics.keys()
     left = pages - library.topics.keys()  # pages that left the course
-    sat = _day_of_last_exam(db, learner, day_list.exam) if day_list.exam else None
+    sat = _load_day_of_last_exam(db, learner, day_list.exam) if day_list.exam else None
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
-    answered = db.connection().execute(_ANSWERED, values).all()
-    elsewhere = {item for item, context in answered if context != "page"}
-    return DayDone(
-        cards=frozenset(card for card, is_done in cards if is_done),
+    return DayActivity(
+        finished_cards=frozenset(card for card, is_done in cards if is_done),
         begun_cards=frozenset(card for card, is_done in cards if not is_done),
-        pages=frozenset(p for p in pages if p in left or read[p].is_whole),
-        essentials=frozenset(p for p in pages if p in left or read[p].covers_essential_sections),
-        questions=frozenset(item for item, _ in answered),
-        on_pages=frozenset(item for item, _ in answered if item not in elsewhere),
-        sat=sat is not None and sat >= day_list.day,
+        pages_read=frozenset(p for p in pages if p in left or read[p].is_whole),
+        essentials_read={p for p in pages if p in left or read[p].covers_essential_sections},
+        answered_questions=frozenset(db.connection().scalars(_ANSWERED, values)),
+        has_sat_exam=sat is not None and sat >= day_list.day,
     )
 
 
@@ -221,7 +215,7 @@ class ListAndEstimate(NamedTuple):
 
     day_list: DayList
     score_estimate: ScoreEstimate | None
-    is_tested: bool = False
+    has_placement_answers: bool = False
 
 
 def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:
@@ -240,14 +234,16 @@ def save_day_list(
     """Save the list of a study day and the score shown on it.
 
     The first one of the day stays, unless it was made for other choices or before a placement test.
+    Only such a test changes the score of the day.
     """
     new, estimate = made.day_list, made.score_estimate
     stored = load_newest_list(db, learner.id, new.day)
     if stored is not None and (last := stored.day_list).day == new.day:
         if last.made_for == new.made_for and last.placement_minutes == new.placement_minutes:
             return
-        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == new.day.isoformat()
-        db.execute(_LIST.delete().where(*mine))
+        for table in (_LIST, _PREDICTION) if stored.score_estimate != estimate else (_LIST,):
+            mine = table.c.learner_id == learner.id, table.c.day == new.day.isoformat()
+            db.execute(table.delete().where(*mine))
     values = {"learner_id": learner.id, "day": new.day.isoformat(), "at": to_milliseconds(now)}
     tasks = _LISTS.dump_json(new).decode()
     text = _ESTIMATES.dump_json(estimate).decode() if estimate else ""
@@ -257,7 +253,7 @@ def save_day_list(
     score: dict[str, Any] = {"exam": exam, "rule": RULE, "expected": estimate.shown}
     score |= {"questions": estimate.questions, "answers": estimate.answers}
     score |= {"low": estimate.low, "high": estimate.high, "target": (target := learner.target)}
-    chance = estimate.chance_of_share(target / 100) if target is not None else None
+    chance = estimate.chance_of_scoring_at_least(target / 100) if target is not None else None
     insert_if_absent(db, ScorePredictionRow, values | score | {"chance": chance})
 
 

@@ -71,7 +71,7 @@
       if (outbox.waits(to)) document.getElementById("saved").textContent = "Kept in this browser";
     }
     const counted = { answered: ".did", unanswered: ":not(.did, .unread)", flagged: ".flag", "can’t": ".unread" };
-    for (const part of document.querySelectorAll("#palette .leg > :not(.pal)"))
+    for (const part of document.querySelectorAll("#palette .leg .state > :not(.pal)"))
       part.textContent = part.textContent.replace(/\d+/, links(counted[part.textContent.split(" ")[0]]).length);
   };
   palette();

@@ -12,7 +12,7 @@ from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult
-from app.quiz.store import NewAttempt, record_attempt
+from app.quiz.store import NewAttempt, save_attempt_once
 
 NOW = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 SHORT = """
@@ -79,9 +79,9 @@ def play(session: Session, question: Question, learner: int, place: int, *, know
             place,
             raw,
             verdict,
-            token=f"{question.id}-{place}",
+            form_token=f"{question.id}-{place}",
             context="quiz",
             certainty=1 + place % 3,
             milliseconds=1000 * (10 + place),
         )
-        record_attempt(session, learner, attempt, NOW.date(), NOW)
+        save_attempt_once(session, learner, attempt, NOW.date(), NOW)

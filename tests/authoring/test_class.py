@@ -17,7 +17,7 @@ from app.database.tables import Attempt, Learner
 from app.import_export.export_store import list_attempts
 from app.questions.grading import grade
 from app.questions.model import draw_variant
-from app.quiz.store import NewAttempt, record_attempt
+from app.quiz.store import NewAttempt, save_attempt_once
 from tests.authoring.classroom import CLASS, NOW, play_class, prepare_course
 
 KINDS = ("k-trade", "k-shrink", "k-size", "k-stay", "k-order", "k-match", "k-cloze", "k-phase")
@@ -244,8 +244,8 @@ def test_policies_say_which_score_counts(
     for number, (learner, name) in enumerate(zip(crowd.join(3), order, strict=True)):
         raw = {"answer": [keys[name]]}
         verdict = grade(draw_variant(question, 0), raw)
-        attempt = NewAttempt(question, 0, raw, verdict, token=f"{number}", context="quiz")
-        record_attempt(session, learner, attempt, NOW.date(), NOW)
+        attempt = NewAttempt(question, 0, raw, verdict, form_token=f"{number}", context="quiz")
+        save_attempt_once(session, learner, attempt, NOW.date(), NOW)
     session.commit()
     quiz = folder / "topics/kv-cache/quiz.md"
     text = quiz.read_text().replace("[x] Bandwidth for latency", "[ ] Bandwidth for latency")

@@ -10,7 +10,7 @@ from app.authoring.store import load_first_exam_sittings
 from app.database.tables import Learner, Sitting, SittingAnswer
 from app.exams.store import load_finished_sittings
 from app.progress.store import load_exam_results
-from app.quiz.store import store_revision
+from app.quiz.store import save_revision_once
 from tests.authoring.mended import (
     ACCURACY,
     ITEM,
@@ -31,7 +31,7 @@ def begun(client: TestClient, session: Session, author: Author) -> str:
     _, *others = json.loads(row.paper)
     slot = [1, ITEM, author.question.revision, 7, "2"]
     row.paper = json.dumps([slot, *(other for other in others if other[1] != ITEM)])
-    store_revision(session, author.question, NOW)
+    save_revision_once(session, author.question, NOW)
     session.commit()
     return sitting
 

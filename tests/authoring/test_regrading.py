@@ -22,7 +22,7 @@ from app.database.engine import WRITING
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
 from app.import_export.export_store import list_attempts as exported
 from app.questions.grading import RegradeRefusal
-from app.quiz.store import QUESTION, find_run, load_past_attempts, store_revision
+from app.quiz.store import QUESTION, find_run, load_past_attempts_by_question, save_revision_once
 from app.settings import Settings
 from tests.authoring.mended import (
     ACCURACY,
@@ -65,14 +65,14 @@ def test_every_reader_counts_the_new_score_and_the_log_stays(
     verdict = answer(rosa, author.key_of(ACCURACY))
     assert "Not right." in rosa.get(verdict).text
     learner = session.exec(select(Learner.id)).one()
-    assert load_past_attempts(session, learner)[ITEM].missed
+    assert load_past_attempts_by_question(session, learner)[ITEM].was_last_missed
     before = attempts(session)
     author.mends(ACCURACY)
 
     assert regrade(app.state.engine, author) == 1
 
     assert attempts(session) == before
-    assert not load_past_attempts(session, learner)[ITEM].missed
+    assert not load_past_attempts_by_question(session, learner)[ITEM].was_last_missed
     (row,) = exported(session)
     assert (row["score"], row["current_score"]) == (0, 1)
     assert row["revision"] != row["current_revision"] == author.question.revision
@@ -103,14 +103,14 @@ def test_a_run_counts_it(app: FastAPI, rosa: TestClient, author: Author):
 
     with Session(app.state.engine) as db:
         learner = db.exec(select(Learner.id)).one()
-        assert find_run(db, learner, int(run)).answers[ITEM][1] == 1
+        assert find_run(db, learner, int(run)).last_answer_by_question[ITEM][1] == 1
 
 
 def test_statistics_count_it_under_the_wording_of_now(
     client: TestClient, app: FastAPI, crowd, author: Author
 ):
     question = author.question
-    store_revision(crowd.session, question, NOW)
+    save_revision_once(crowd.session, question, NOW)
     wrong, right = author.key_of(MEMORY), author.key_of(ACCURACY)
     for number, learner in enumerate(crowd.join(12)):
         key = (wrong, right)[number % 3 == 0]
@@ -235,7 +235,7 @@ def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, library, k
         learner = Learner(key="k", created_at=0)
         db.add(learner)
         db.flush()
-        store_revision(db, begun, NOW)
+        save_revision_once(db, begun, NOW)
         db.add_all(an_attempt(learner.id or 0, begun, o) for o in options(begun))
         db.flush()
         log = db.execute(select(Attempt.__table__)).all()

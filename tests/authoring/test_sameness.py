@@ -11,7 +11,7 @@ from app.authoring.statistics_tables import (
     map_to_newest_equal_revisions,
 )
 from app.content.library import load_library
-from app.quiz.store import QUESTION, store_revision
+from app.quiz.store import QUESTION, save_revision_once
 
 ITEM = "w-bf16-70b"
 MINOR = [
@@ -93,7 +93,7 @@ def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
 
 def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_library):
     before = live_library.current().questions[ITEM]
-    store_revision(crowd.session, before, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
+    save_revision_once(crowd.session, before, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
     for learner in crowd.join(12):
         crowd.answer(before, learner, 1.0)
     crowd.session.commit()

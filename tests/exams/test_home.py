@@ -14,11 +14,11 @@ from app.exams.assembly import (
     DomainQuestionCounts,
     find_exam_title,
     is_exam_of_missed_questions,
-    whole_exam_slug,
-    yield_derived_exams,
+    strip_derived_exam_suffix,
+    yield_exams_derived_from,
 )
 from app.exams.report import PastSitting, build_exam_score_trend
-from app.exams.sitting import solvable_questions
+from app.exams.sitting import list_solvable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
@@ -196,21 +196,25 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 ) -> None:
     course = live_library.current()
 
-    assert solvable_questions(course) is solvable_questions(course)
-    assert len(solvable_questions(course)) == 70
+    assert list_solvable_questions(course) is list_solvable_questions(course)
+    assert len(list_solvable_questions(course)) == 70
 
 
 def test_a_short_exam_is_not_cut() -> None:
     small = dataclasses.replace(WHOLE, questions=20, domains={"1": 12, "2": 8})
 
     assert (
-        list(yield_derived_exams(small, DOMAINS, DomainQuestionCounts({"1": 9, "2": 9}, {"1": 3})))
+        list(
+            yield_exams_derived_from(
+                small, DOMAINS, DomainQuestionCounts({"1": 9, "2": 9}, {"1": 3})
+            )
+        )
         == []
     )
 
 
 def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
-    *_, missed = yield_derived_exams(
+    *_, missed = yield_exams_derived_from(
         WHOLE, DOMAINS, DomainQuestionCounts({}, {"1": 60, "2": 40, "9": 5})
     )
 
@@ -226,7 +230,7 @@ def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:
     assert find_exam_title("gone~domain-7", {}, titles) == "One domain only"
     assert find_exam_title("gone~missed", {}, titles) == "Only what you missed"
     assert find_exam_title("gone", {}, titles) == "gone"
-    assert whole_exam_slug("gone~domain-2") == "gone"
+    assert strip_derived_exam_suffix("gone~domain-2") == "gone"
 
 
 def past(number: int, score: float, *, whole: bool = True) -> PastSitting:

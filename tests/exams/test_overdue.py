@@ -33,7 +33,7 @@ def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
         with visit(app) as client:
             begin(client)
     closed_before = []
-    close_sitting = sitting.close_sitting
+    close_sitting = sitting.close_and_grade_sitting
 
     def close(*given):
         with Session(app.state.engine) as other:
@@ -41,7 +41,7 @@ def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
             closed_before.append(len(other.exec(ended).all()))
         return close_sitting(*given)
 
-    monkeypatch.setattr("app.exams.sitting.close_sitting", close)
+    monkeypatch.setattr("app.exams.sitting.close_and_grade_sitting", close)
 
     later = clock.now + dt.timedelta(days=3)
     assert close_overdue_sittings(app.state.engine, app.state.library, later) == 3

@@ -7,7 +7,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.exams.assembly import ExamPaper, assemble_paper, exam_minutes, keep_common_exam_types
+from app.exams.assembly import (
+    ExamPaper,
+    assemble_paper,
+    compute_exam_minutes,
+    keep_choice_questions,
+)
 from app.markup.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
 from app.questions.model import Question
 from app.questions.options import Choice
@@ -46,16 +51,16 @@ def blueprint(first: int = 6, second: int = 4) -> ExamBlueprint:
 
 
 def items(paper: ExamPaper) -> list[str]:
-    return [slot.item for slot in paper.slots]
+    return [slot.question_id for slot in paper.items]
 
 
 @given(st.integers(0, 2**32))
 def test_each_domain_gets_its_share_and_no_item_comes_twice(seed: int) -> None:
     paper = assemble_paper(blueprint(), DOMAINS, BANK, {}, seed)
 
-    assert Counter(s.domain for s in paper.slots) == {"1": 6, "2": 4}
+    assert Counter(s.domain_number for s in paper.items) == {"1": 6, "2": 4}
     assert len(set(items(paper))) == 10
-    assert [s.number for s in paper.slots] == list(range(1, 11))
+    assert [s.question_number for s in paper.items] == list(range(1, 11))
 
 
 def test_the_same_seed_draws_the_same_paper() -> None:
@@ -123,12 +128,12 @@ def test_papers_of_choices_hold_no_other_kind_even_where_they_are_short() -> Non
         for n, q in enumerate(BANK)
     ]
 
-    choices = keep_common_exam_types(bank)
+    choices = keep_choice_questions(bank)
     paper = assemble_paper(blueprint(len(bank), 0), DOMAINS, choices, {}, 3)
 
     assert {q.type for q in choices} == {"single"}
     assert choices == bank[::2]
-    assert len(paper.slots) == sum(q.objectives[0] < "2" for q in choices)
+    assert len(paper.items) == sum(q.objectives[0] < "2" for q in choices)
 
 
 def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:
@@ -137,16 +142,16 @@ def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:
 
     assert paper.missing_by_domain == {}
     assert short.missing_by_domain == {"2": 10}
-    assert len(short.slots) == 26
+    assert len(short.items) == 26
 
 
 def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
     whole = assemble_paper(blueprint(), DOMAINS, BANK, {}, 3)
-    half = ExamPaper(whole.slots[:5], {})
+    half = ExamPaper(whole.items[:5], {})
 
-    assert exam_minutes(blueprint(), whole, 1.0) == 10
-    assert exam_minutes(blueprint(), half, 1.0) == 5
-    assert exam_minutes(blueprint(), whole, 1.5) == 15
+    assert compute_exam_minutes(blueprint(), whole, 1.0) == 10
+    assert compute_exam_minutes(blueprint(), half, 1.0) == 5
+    assert compute_exam_minutes(blueprint(), whole, 1.5) == 15
 
 
 def test_a_choice_between_two_is_left_to_practice() -> None:

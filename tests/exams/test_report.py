@@ -16,9 +16,9 @@ from app.exams.report import (
     GradedItem,
     PartScore,
     build_score_report,
+    compute_similar_score_range,
     describe_cards_of_exam,
-    largest_losses,
-    score_interval_in_points,
+    find_largest_loss,
 )
 from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceSpec
@@ -42,12 +42,12 @@ def test_points_add_up_by_domain_and_objective() -> None:
     report = build_score_report([marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)])
 
     assert (report.score, report.question_count) == (1.5, 3)
-    assert [(s.name, s.score, s.count) for s in report.domains] == [
+    assert [(s.number_or_title, s.score, s.question_count) for s in report.domain_scores] == [
         ("1", 0, 1),
         ("2", 1.5, 2),
     ]
-    assert [s.name for s in report.objectives] == ["1.1", "2.9", "2.10"]
-    assert [m.number for m in report.missed_items] == [2, 3]
+    assert [s.number_or_title for s in report.objective_scores] == ["1.1", "2.9", "2.10"]
+    assert [m.question_number for m in report.missed_items] == [2, 3]
 
 
 def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> None:
@@ -55,15 +55,17 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
     paper.append(marked(9, "2.1", 0))
     paper.append(marked(11, "2.1", 1))
     paper.append(marked(12, "2.3", 0))
-    paper.append(dataclasses.replace(marked(10, "2.2", 0), answered=False))
+    paper.append(dataclasses.replace(marked(10, "2.2", 0), is_answered=False))
 
     report = build_score_report(paper)
-    half = build_score_report([dataclasses.replace(m, answered=m.number < 6) for m in paper])
+    half = build_score_report(
+        [dataclasses.replace(m, is_answered=m.question_number < 6) for m in paper]
+    )
 
-    assert [m.number for m in report.missed_items] == [9, 12]
-    assert [m.number for m in report.unanswered_items] == [10]
-    assert [m.number for m in report.questions_to_repeat] == [9, 10, 12]
-    assert [s.name for s in report.weakest_objectives] == ["2.1"]
+    assert [m.question_number for m in report.missed_items] == [9, 12]
+    assert [m.question_number for m in report.unanswered_items] == [10]
+    assert [m.question_number for m in report.questions_to_repeat] == [9, 10, 12]
+    assert report.weakest_objective is None  # 2.1 and 2.3 lost as much
     assert (report.is_conclusive, half.is_conclusive) == (True, False)
 
 
@@ -99,30 +101,61 @@ def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -
         missed, missed_cards, blank, blank_cards, unreached = counts
         with subtests.test(counts):
             rows = [marked(n, "1.1", 0) for n in range(1, missed + blank + 1)]
-            rows = [dataclasses.replace(m, answered=m.number <= missed) for m in rows]
+            rows = [dataclasses.replace(m, is_answered=m.question_number <= missed) for m in rows]
             with_card = {*range(1, missed_cards + 1), *range(missed + 1, missed + blank_cards + 1)}
             last_reached = missed + blank - unreached
             told = describe_cards_of_exam(build_score_report(rows), with_card, last_reached)
             assert told.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") == words
 
 
-def test_of_parts_that_lost_as_much_the_one_with_less_right_is_named_first() -> None:
-    def names(*shares: tuple[float, int]) -> list[str]:
+def test_the_part_that_lost_most_is_named_unless_another_lost_as_much() -> None:
+    def name(*shares: tuple[float, int]) -> str:
         parts = (PartScore(f"{n}", count - lost, count) for n, (lost, count) in enumerate(shares))
-        return [s.name for s in largest_losses(parts)]
+        largest = find_largest_loss(parts)
+        return largest.number_or_title if largest else ""
 
-    assert names((2, 4), (2, 5), (2, 2), (2, 3)) == ["2", "3", "0"]
-    assert names((1, 5), (3, 5), (2, 5)) == ["1", "2", "0"]
-    assert names((0, 5), (2, 5), (1, 1)) == ["1"]
+    assert name((1, 5), (3, 5), (2, 5)) == "1"
+    assert name((2, 4), (2, 5), (1, 2)) == ""
+    assert name((1, 2), (1, 1), (1, 1), (1, 1)) == ""  # one miss in each
+    assert name((1, 2), (0, 1)) == "0"
+    assert name((1, 1), (0, 2)) == ""
+    assert name((0, 5)) == name() == ""
+
+
+def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_with(
+    rosa: TestClient, library: Library, session: Session, clock: Clock
+) -> None:
+    sitting = begin(rosa)
+    _, bad = _single(library, session)
+    question = library.questions[json.loads(session.exec(select(Sitting)).one().paper)[0][1]]
+    save(rosa, sitting, 1, answer=bad)
+    report = rosa.get(finish(rosa, sitting).headers["location"]).text
+
+    assert "cost you the most" not in report
+    named = re.search(r'<a class="btn" href="/concepts/([^"?]+)[^"]*">Read</a>', report)
+    assert named
+    assert library.topics[question.topic].requires == (named[1],)
+    assert "Needed for a page you missed a question on" in report
+    clock.tick(days=1)
+    today = rosa.get("/").text
+    listed = re.search(r'href="/concepts/([^"?]+)[^"]*" data-key="c"', today)
+    assert listed
+    assert listed[1] == named[1]
+
+    for slug in (named[1], question.topic):  # then no list names a page that was missed
+        rosa.post(f"/concepts/{slug}/readings")
+        report = rosa.get(f"{sitting}/report").text
+        assert f'href="/concepts/{question.topic}">Read</a>' in report
+        assert "0 of 1 answered right" in report
 
 
 def test_an_empty_paper_has_no_score_and_no_interval() -> None:
-    assert (build_score_report([]).low, build_score_report([]).high) == (0, 0)
+    assert (build_score_report([]).low_points, build_score_report([]).high_points) == (0, 0)
 
 
 @given(st.integers(1, 200), st.floats(0, 1))
 def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: float) -> None:
-    low, high = score_interval_in_points(share * count, count)
+    low, high = compute_similar_score_range(share * count, count)
 
     assert 0 <= low <= share * count + 1e-9
     assert share * count - 1e-9 <= high <= count
@@ -130,7 +163,7 @@ def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: 
 
 def test_the_interval_is_wilsons() -> None:
     # With no hit in n the closed form of the upper end is z²/(n + z²).
-    low, high = score_interval_in_points(0, 10)
+    low, high = compute_similar_score_range(0, 10)
 
     assert low == 0
     assert high / 10 == pytest.approx(1.96**2 / (10 + 1.96**2))
@@ -154,7 +187,7 @@ def test_changed_answers_are_told_by_what_came_of_them() -> None:
         ("right to wrong", (2,)),
         ("wrong to wrong", (3,)),
     )
-    assert [m.change for m in paper][3] == ""
+    assert [m.change_text for m in paper][3] == ""
 
 
 def _single(library: Library, session: Session) -> tuple[str, str]:

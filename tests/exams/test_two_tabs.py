@@ -51,10 +51,10 @@ def state(*, flagged: bool = False, struck: str = "", **fields: str) -> AnswerSt
 def test_gaps_that_were_filled_in_two_tabs_are_both_filled() -> None:
     saved = state(one="x", two="")
     merged = merge_answers(
-        saved, state(), state(one="", two="y"), form_is_newer=True, independent_fields=True
+        saved, state(), state(one="", two="y"), form_is_newer=True, merge_each_field=True
     )
 
-    assert merged.state.raw == {"one": ["x"], "two": ["y"]}
+    assert merged.state.raw_response == {"one": ["x"], "two": ["y"]}
     assert merged.message_key == "stale"
 
 
@@ -62,10 +62,10 @@ def test_gaps_that_were_filled_in_two_tabs_are_both_filled() -> None:
 def test_of_a_gap_that_was_filled_in_two_tabs_one_answer_stays(newer: bool) -> None:
     saved, shown = state(one="x", two="a"), state(one="", two="a")
     merged = merge_answers(
-        saved, shown, state(one="y", two="b"), form_is_newer=newer, independent_fields=True
+        saved, shown, state(one="y", two="b"), form_is_newer=newer, merge_each_field=True
     )
 
-    assert merged.state.raw == {"one": ["y" if newer else "x"], "two": ["b"]}
+    assert merged.state.raw_response == {"one": ["y" if newer else "x"], "two": ["b"]}
     assert merged.message_key == ("replaced" if newer else "refused")
 
 
@@ -73,13 +73,13 @@ def test_a_unit_that_a_form_proposes_is_no_change() -> None:
     saved, sent = state(answer="5", unit="MB"), state(answer="", unit="GB")
 
     assert (
-        merge_answers(saved, state(), sent, form_is_newer=True, independent_fields=False).state
+        merge_answers(saved, state(), sent, form_is_newer=True, merge_each_field=False).state
         == saved
     )
     alone = state(answer="5")
     proposed = state(answer="5", unit="GB")
     assert not merge_answers(
-        alone, alone, proposed, form_is_newer=True, independent_fields=False
+        alone, alone, proposed, form_is_newer=True, merge_each_field=False
     ).answer_changed
 
 
@@ -97,7 +97,7 @@ def test_a_unit_that_a_form_proposes_is_no_change() -> None:
 def test_each_strike_is_a_change_of_its_own(saved: str, shown: str, sent: str, kept: str) -> None:
     states = [state(struck=keys) for keys in (saved, shown, sent)]
 
-    merged = merge_answers(*states, form_is_newer=False, independent_fields=False)
+    merged = merge_answers(*states, form_is_newer=False, merge_each_field=False)
 
     assert sorted(merged.state.struck_options) == sorted(kept)
 
@@ -106,7 +106,7 @@ def test_each_strike_is_a_change_of_its_own(saved: str, shown: str, sent: str, k
 def test_a_flag_of_another_tab_stays_where_it_was_not_touched(one: bool) -> None:
     saved, shown = state(flagged=one), state(flagged=not one)
 
-    merged = merge_answers(saved, shown, shown, form_is_newer=True, independent_fields=False)
+    merged = merge_answers(saved, shown, shown, form_is_newer=True, merge_each_field=False)
 
     assert merged.state.flagged is one
 

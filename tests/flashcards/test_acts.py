@@ -11,8 +11,8 @@ from app.database.tables import CardStateRow, Learner, Review
 from app.spaced_repetition.scheduler import (
     ManualEdit,
     ReviewEvent,
+    compute_last_settable_due_day,
     explain_invalid_due_date,
-    latest_allowed_due_day,
     replay_log,
 )
 from tests.conftest import Clock
@@ -181,7 +181,7 @@ class TestDueDate:
     def test_the_exam_is_the_end(self) -> None:
         exam = TODAY + dt.timedelta(days=10)
 
-        assert latest_allowed_due_day(TODAY, exam) == exam - dt.timedelta(days=1)
+        assert compute_last_settable_due_day(TODAY, exam) == exam - dt.timedelta(days=1)
         assert "Your exam is on June 19, 2026" in explain_invalid_due_date(exam, TODAY, exam)
         assert explain_invalid_due_date(exam - dt.timedelta(days=1), TODAY, exam) == ""
 
@@ -277,7 +277,9 @@ def test_forgetting_takes_all_that_came_before() -> None:
     forgotten = replay_log([first, first, ManualEdit("forget"), later])
 
     assert forgotten == replay_log([later])
-    assert replay_log([first, ManualEdit("forget"), ManualEdit("due", TODAY)]).set_day == TODAY
+    assert (
+        replay_log([first, ManualEdit("forget"), ManualEdit("due", TODAY)]).manual_due_day == TODAY
+    )
 
 
 class TestSearch:

@@ -19,7 +19,7 @@ from app.spaced_repetition.added_cards import (
     CardToAdd,
     add_cards,
     schedule_missed_questions_for_tomorrow,
-    set_declined_if_added,
+    set_card_declined_if_added,
 )
 from app.spaced_repetition.card_ids import build_question_card, build_term_card
 from app.spaced_repetition.scheduler import ReviewEvent
@@ -392,11 +392,11 @@ def act(db: Session, cards, actions) -> int:
             event = ReviewEvent(rating, now, day)
             review_log.record_review(db, learner, cards[name], event, f"token {number}")
         elif what == "undo":
-            last = review_log.find_last_undoable_row(db, learner)
+            last = review_log.find_last_row_if_undoable(db, learner)
             if last:
-                review_log.undo_log_row(db, learner, last.id, now, day)
+                review_log.undo_log_row_if_last(db, learner, last.id, now, day)
         elif what in {"out", "in"}:
-            set_declined_if_added(db, learner, name, declined=what == "out")
+            set_card_declined_if_added(db, learner, name, declined=what == "out")
         else:
             review_log.set_suspended(db, learner, cards[name], now, suspended=what == "aside")
     return learner

@@ -154,11 +154,11 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
     limits = QueueScope(DAY, 1_781_000_000_000)
     asked.clear()
 
-    queue = spaced_repetition_queue.load_queue(session, learner, limits)
-    left = spaced_repetition_queue.count_unseen_by_topic(session, learner, library, limits)
-    last = review_log.find_last_undoable_row(session, learner)
+    queue = spaced_repetition_queue.load_review_queue(session, learner, limits)
+    left = spaced_repetition_queue.count_unseen_cards_by_topic(session, learner, library, limits)
+    last = review_log.find_last_row_if_undoable(session, learner)
 
-    assert (queue.review, left) == (MANY // 10, {"weights": 50})
+    assert (queue.review_count, left) == (MANY // 10, {"weights": 50})
     assert last is not None
     assert len(asked) == 3
     assert explained() == []

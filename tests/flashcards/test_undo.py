@@ -142,9 +142,9 @@ def act(db: Session, cards, actions) -> int:
             grade = ReviewEvent(rating, now, now.date(), 0.9 - days / 600)
             review_log.record_review(db, learner.id, cards[card], grade, str(number))
         elif what == "undo":
-            last = review_log.find_last_undoable_row(db, learner.id)
+            last = review_log.find_last_row_if_undoable(db, learner.id)
             if last:
-                review_log.undo_log_row(db, learner.id, last.id, now, now.date())
+                review_log.undo_log_row_if_last(db, learner.id, last.id, now, now.date())
         else:
             review_log.set_suspended(db, learner.id, cards[card], now, suspended=what == "aside")
     db.flush()

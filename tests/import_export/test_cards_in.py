@@ -301,7 +301,7 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
             number += 1
             token, took = f"{seed}.{number}", chance.randint(1, 9000)
             done = review_log.record_review(session, learner, card, grade, token, took)
-    review_log.undo_log_row(session, learner, done.log_id, at, at.date())
+    review_log.undo_log_row_if_last(session, learner, done.log_id, at, at.date())
     session.commit()
 
 

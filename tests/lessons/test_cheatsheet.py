@@ -56,27 +56,27 @@ def test_a_sheet_leads_to_the_others_with_pages_for_its_objectives(shipped: Libr
         if number in objectives
     }
 
-    led = build_cheat_sheet(shipped, domains[0]).elsewhere
+    led = build_cheat_sheet(shipped, domains[0]).domains_covering_it_too
 
     assert [domain.number for domain, _ in led] == ["2"]
     assert led[0][1] == ", ".join(n for n in objectives if n in served) == "1.2"
-    assert build_cheat_sheet(shipped, domains[2]).elsewhere == ()
+    assert build_cheat_sheet(shipped, domains[2]).domains_covering_it_too == ()
 
 
 def test_no_line_of_a_sheet_gives_a_task_in_place_of_a_fact(shipped: Library):
     task = re.compile(r"(Describe|Compare) .*\.")
     for domain in shipped.syllabus.domains:
         for entry in build_cheat_sheet(shipped, domain).entries:
-            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
+            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested_html)
             assert not task.match(said), entry.slug
 
 
 def test_boxes_lose_their_lead_and_their_links(course: Library):
     entry = first(course).entries[0]
 
-    assert entry.tested == ("<p>Which format fits.</p>",)
-    assert entry.hooks == ("<p><b>Two bytes</b> each.</p>",)
-    assert entry.errors == ("Bits are not bytes.",)
+    assert entry.tested_html == ("<p>Which format fits.</p>",)
+    assert entry.hooks_html == ("<p><b>Two bytes</b> each.</p>",)
+    assert entry.common_errors == ("Bits are not bytes.",)
 
 
 def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
@@ -84,7 +84,7 @@ def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
     label = re.compile(r"[^.:,]{1,50}: [^.:,]{1,40}\.")
     for domain in shipped.syllabus.domains:
         for entry in build_cheat_sheet(shipped, domain).entries:
-            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested)
+            said = " ".join(re.sub("<[^>]+>", "", text) for text in entry.tested_html)
             lines = re.split(r"(?<=\.)\s+", said.strip())
             assert [line for line in lines if label.fullmatch(line)] == []
 
@@ -92,22 +92,22 @@ def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
 def test_errors_and_terms_give_way_where_there_is_no_room(course: Library):
     sheet = first(course, letter_limit=0)
 
-    assert sheet.entries[0].hooks
-    assert sheet.entries[0].errors == sheet.entries[0].terms == ()
+    assert sheet.entries[0].hooks_html
+    assert sheet.entries[0].common_errors == sheet.entries[0].terms == ()
 
 
 def test_own_lines_are_cut_and_few(course: Library):
-    sheet = first(course, notes=["a\nb", " ", "x" * 300, "c", "d", "e"])
+    sheet = first(course, note_texts=["a\nb", " ", "x" * 300, "c", "d", "e"])
 
-    assert sheet.own[0] == "a"
-    assert len(sheet.own) == 4
-    assert max(map(len, sheet.own)) == 140
+    assert sheet.note_lines[0] == "a"
+    assert len(sheet.note_lines) == 4
+    assert max(map(len, sheet.note_lines)) == 140
 
 
 def test_a_sheet_is_never_fuller_than_its_page(course: Library):
     filled, bare = first(course), first(course, letter_limit=0)
 
-    assert bare.length < filled.length <= LETTERS
+    assert bare.letter_count < filled.letter_count <= LETTERS
 
 
 def test_the_page_shows_domain_share_and_notes(rosa: TestClient, library: Library):
@@ -150,4 +150,4 @@ def test_of_pages_too_many_for_a_sheet_most_say_what_is_tested(shipped: Library)
 
     entries = build_cheat_sheet(shipped, domain).entries
 
-    assert sum(any(entry.tested) for entry in entries) > 0.7 * len(entries)
+    assert sum(any(entry.tested_html) for entry in entries) > 0.7 * len(entries)

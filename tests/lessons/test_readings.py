@@ -70,13 +70,36 @@ def test_after_todays_list_no_other_page_comes_next(library: Library):
     pages = (PageToRead(second, 4, "weak", short=True),)
     todays = DayList(dt.date(2026, 6, 9), (Task("read", 4, pages=pages),))
 
-    listed = find_next_page(library, todays, {first}, "full")
-    after = find_next_page(library, todays, {first, second}, "full")
-    unlisted = find_next_page(library, None, {second}, "short")
+    read = {slug: [s.anchor for s in library.topics[slug].sections] for slug in (first, second)}
 
-    assert listed.address == f"/concepts/{second}?route=short"
-    assert (after.topic, after.is_listed, after.address) == (None, True, "/")
-    assert (unlisted.address, unlisted.is_listed) == (f"/concepts/{first}?route=short", False)
+    listed = find_next_page(library, todays, {first: read[first]}, "full")
+    after = find_next_page(library, todays, read, "full")
+    left = find_next_page(library, todays, {}, "full", left_page=second)
+    unlisted = find_next_page(library, None, {second: read[second]}, "short")
+
+    assert listed.url == f"/concepts/{second}?route=short"
+    for one in (after, left):
+        assert (one.topic, one.is_on_day_list, one.url) == (None, True, "/")
+    assert (unlisted.url, unlisted.is_on_day_list) == (f"/concepts/{first}?route=short", False)
+
+
+def test_the_rest_of_a_page_on_the_list_comes_next_though_its_essentials_are_read(shipped: Library):
+    topics = shipped.topics.values()
+    first, second = [
+        t for t in topics if 0 < sum(section.essential for section in t.sections) < len(t.sections)
+    ][:2]
+    pages = (PageToRead(first.slug, 4, "begun"), PageToRead(second.slug, 4, "begun"))
+    todays = DayList(dt.date(2026, 6, 9), (Task("read", 8, pages=pages),))
+    essentials = {
+        topic.slug: [section.anchor for section in topic.sections if section.essential]
+        for topic in (first, second)
+    }
+
+    begins_with = find_next_page(shipped, todays, essentials, "full")
+    after = find_next_page(shipped, todays, essentials, "full", left_page=first.slug)
+
+    assert begins_with.url == f"/concepts/{first.slug}"
+    assert after.url == f"/concepts/{second.slug}"
 
 
 def test_the_last_page_of_the_list_says_so(rosa: TestClient, session: Session):

@@ -356,7 +356,8 @@ def test_reading_never_adds_to_what_is_left(
 
     with visit(create_app(settings, clock, live_shipped)) as browser:
         browser.get("/unreachable")
-        browser.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+        form = {"exam_day": "2026-07-03", "minutes_a_day": "30", "card_amount": "fewer"}
+        browser.post("/plan", data=form)
         before = math.inf
         for _ in range(9):  # until the first mock exam
             while "/concepts/" in (listed := read_text(browser, "/").partition("</ol>")[0]):

@@ -48,7 +48,7 @@ def test_speculation_is_found_by_the_names_of_its_kinds(shipped: Library, words:
 def test_the_settings_come_first_of_what_speaks_of_settings(shipped: Library, words: str):
     first = search_course(shipped, words).hits[0]
 
-    assert (text(first), first.address) == ("Settings", "/settings")
+    assert (text(first), first.url) == ("Settings", "/settings")
 
 
 def test_the_beginning_of_a_word_is_enough(library: Library):
@@ -59,7 +59,7 @@ def test_every_word_must_be_there(library: Library):
     both = search_course(library, "weights parameters")
     one = search_course(library, "weights")
 
-    assert 0 < both.count < one.count
+    assert 0 < both.hit_count < one.hit_count
 
 
 def test_a_plural_finds_the_singular(library: Library):
@@ -75,20 +75,20 @@ def test_large_letters_and_accents_do_not_matter(library: Library):
 def test_the_words_that_led_there_are_marked(library: Library):
     hit = next(h for h in search_course(library, "param").hits if h.kind == "term")
 
-    assert [p.text for p in hit.title if p.hit] == ["Parameter"]
+    assert [p.text for p in hit.title if p.is_match] == ["Parameter"]
 
 
 @pytest.mark.parametrize("typed", ["paramter", "parmaeter", "parametre", "paraemter"])
 def test_a_slip_of_the_finger_is_forgiven(library: Library, typed: str):
     found = search_course(library, typed)
 
-    assert found.meant.startswith("parameter")
+    assert found.corrected_query.startswith("parameter")
     assert "Parameter" in titles(found)
 
 
 @pytest.mark.parametrize("typed", ["TCO", "TPU", "MIG", "Groq"])
 def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
-    assert search_course(library, typed).meant == ""
+    assert search_course(library, typed).corrected_query == ""
 
 
 def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests: pytest.Subtests):
@@ -105,7 +105,7 @@ def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests:
         with subtests.test(typed=typed, address=address):
             found = search_course(library, typed)
 
-            assert (found.hits[0].address, found.meant) == (address, "")
+            assert (found.hits[0].url, found.corrected_query) == (address, "")
 
 
 @pytest.mark.parametrize(
@@ -120,28 +120,28 @@ def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests:
 def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
     first, second = search_course(shipped, one), search_course(shipped, other)
 
-    assert first.count == second.count > 0
-    assert first.meant == second.meant == ""
-    assert {hit.address for hit in first.hits} == {hit.address for hit in second.hits}
+    assert first.hit_count == second.hit_count > 0
+    assert first.corrected_query == second.corrected_query == ""
+    assert {hit.url for hit in first.hits} == {hit.url for hit in second.hits}
 
 
 def test_only_the_wrong_word_is_mended(library: Library):
-    assert search_course(library, "kv cahce").meant == "kv cache"
+    assert search_course(library, "kv cahce").corrected_query == "kv cache"
 
 
 def test_some_of_the_words_are_better_than_nothing(library: Library):
     found = search_course(library, "parameter zzzzzzzz")
 
-    assert found.meant == "parameter"
-    assert not found.some
+    assert found.corrected_query == "parameter"
+    assert not found.match_only_some_words
     assert "Parameter" in titles(found)
 
 
 def test_words_that_never_stand_together_are_not_called_a_slip(library: Library):
     found = search_course(library, "mock parameter")
 
-    assert found.some
-    assert found.count > 0
+    assert found.match_only_some_words
+    assert found.hit_count > 0
 
 
 def test_nothing_is_made_up_for_words_like_none(library: Library):
@@ -189,7 +189,10 @@ def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
 def test_what_nobody_sees_makes_no_difference(library: Library, typed: str):
     found = search_course(library, typed)
 
-    assert (found.meant, titles(found)) == ("", titles(search_course(library, "parameter")))
+    assert (found.corrected_query, titles(found)) == (
+        "",
+        titles(search_course(library, "parameter")),
+    )
 
 
 def test_what_nobody_sees_in_a_text_hides_it_from_no_search(tmp_path):
@@ -207,7 +210,7 @@ def test_what_nobody_sees_in_a_text_hides_it_from_no_search(tmp_path):
 def test_a_hit_leads_to_its_section(library: Library):
     section = library.topics["weights"].sections[1]
 
-    addresses = [hit.address for hit in search_course(library, section.title).hits]
+    addresses = [hit.url for hit in search_course(library, section.title).hits]
 
     assert f"/concepts/weights#{section.anchor}" in addresses
 
@@ -217,7 +220,7 @@ def test_no_back_of_a_card_is_ever_found(library: Library):
 
     assert "Size of the weights" in titles(search_course(library, "size weights"), "card")
     assert "Parameters × bytes per parameter." not in everything(found)
-    assert all("~r" not in hit.address for hit in found.hits)
+    assert all("~r" not in hit.url for hit in found.hits)
 
 
 @pytest.fixture
@@ -292,9 +295,9 @@ def test_the_answers_of_the_course_are_in_no_document(guarded: Library):
 
 
 def test_another_state_of_the_course_is_another_index(library: Library, guarded: Library):
-    assert search_course(guarded, "visible prose").count == 1
+    assert search_course(guarded, "visible prose").hit_count == 1
     assert "Some visible prose" not in everything(search_course(library, "visible prose"))
-    assert search_course(guarded, "visible prose").count == 1
+    assert search_course(guarded, "visible prose").hit_count == 1
 
 
 def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
@@ -324,7 +327,7 @@ def test_a_part_is_found_by_its_other_names(library: Library, name: str) -> None
 def test_two_words_written_as_one_are_parted(shipped: Library, typed: str, meant: str):
     found = search_course(shipped, typed)
 
-    assert (found.meant, found.some) == (meant, False)
+    assert (found.corrected_query, found.match_only_some_words) == (meant, False)
     assert found.hits
 
 

@@ -37,6 +37,6 @@ WORDS = {
 
 @pytest.mark.parametrize("words", WORDS)
 def test_a_word_of_the_exam_leads_to_its_entry(shipped: Library, words: str):
-    terms = [hit.address for hit in search_course(shipped, words).hits if hit.kind == "term"]
+    terms = [hit.url for hit in search_course(shipped, words).hits if hit.kind == "term"]
 
     assert terms[0] == f"/glossary#{WORDS[words]}"

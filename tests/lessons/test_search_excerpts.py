@@ -60,4 +60,4 @@ def test_an_excerpt_is_short_and_shows_a_hit_where_there_is_one(
     made = build_excerpt(text)
 
     assert len(made.split()) <= 26
-    assert any(p.hit for p in split_highlights(made)) == (OPEN in text)
+    assert any(p.is_match for p in split_highlights(made)) == (OPEN in text)

@@ -23,7 +23,7 @@ from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,
     apply_review,
-    retrievability_on_day,
+    compute_retrievability_on_day,
 )
 from app.web.visitor import hash_session_key
 from tests.spaced_repetition.rebuilding import rebuild_days
@@ -111,7 +111,7 @@ def reviewed(card: Flashcard, grade: ReviewEvent, before: CardState | None, numb
         "token": f"{card.id}.{number}.{grade.rated_at.timestamp()}",
         "card": card.id,
         "rating": grade.rating,
-        "recall": retrievability_on_day(before, grade.day) if before and steady else None,
+        "recall": compute_retrievability_on_day(before, grade.day) if before and steady else None,
         "milliseconds": 8000,
         "study_day": grade.day.isoformat(),
         "at": to_milliseconds(grade.rated_at),
@@ -145,9 +145,9 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
     given = quiz.NewAttempt(
         question=question,
         seed=1,
-        raw={"answer": ["a"]},
+        raw_response={"answer": ["a"]},
         verdict=GradeResult(score=1.0, parsed={}),
-        token=question.id,
+        form_token=question.id,
         context="quiz",
         certainty=2,
         milliseconds=60_000,
@@ -156,7 +156,7 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
         db.connection(execution_options={"writes": True})
         learner = find_learner_by_session(db, hash_session_key(key))
         if learner is not None:
-            quiz.record_attempt(db, learner.id, given, now.date(), now)
+            quiz.save_attempt_once(db, learner.id, given, now.date(), now)
         db.commit()
 
 

@@ -22,7 +22,7 @@ def test_levels_with_few_answers_are_counted_and_not_drawn():
     found = build_calibration_chart(said(sure_3=(4, 4)))
 
     assert found.svg == ""
-    assert found.answers == 4
+    assert found.answer_count == 4
     assert found.sentences == ()
 
 
@@ -40,7 +40,7 @@ def test_each_level_is_held_against_what_its_word_stands_for():
         said(sure_1=(60, 52), sure_2=(50, 36), sure_3=(90, 50))
     ).levels
 
-    assert [level.look for level in (guess, thought, sure)] == [
+    assert [level.comparison_with_target for level in (guess, thought, sure)] == [
         "above",
         "within",
         "below",

@@ -116,6 +116,29 @@ def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
     )
 
 
+def test_pages_read_in_essentials_count_as_read_and_their_rest_waits(
+    reader: Reader, clock: Clock, shipped: Library
+):
+    reader.exam_day = "2026-09-09"
+    reader.set_plan()
+    course = list(cached_course_facts(shipped).pages)
+    begun = [s for s in course if not all(part.essential for part in shipped.topics[s].sections)]
+    begun = [s for s in begun if s != shipped.syllabus.topics[0]][:6]
+    for slug in begun:
+        reader.browser.post(f"/concepts/{slug}/readings?route=short")
+    clock.tick(days=1)
+
+    pages = reader.pages()
+    plan = " ".join(reader.browser.get("/plan").text.replace("\xa0", " ").split())
+
+    assert len(pages) > 1
+    assert not {page.removeprefix("/concepts/") for page in pages} & set(begun)
+    assert reader.named_on_course() == pages[0]
+    assert reader.read(pages[0]) == pages[1]
+    assert f"{len(course) - 7} pages left, and the rest of 6 that you read in essentials" in plan
+    assert f"Pages read</dt><dd>7 of {len(course)}" in plan
+
+
 def test_before_the_first_list_a_page_promises_no_other(rosa: TestClient):
     rosa.post("/plan", data={"exam_day": "2026-06-23", "minutes_a_day": "45"})
     with_exam_day = rosa.get("/concepts/neural-networks").text
@@ -192,6 +215,7 @@ def test_a_list_that_is_not_begun_is_made_anew_from_a_placement_test(reader: Rea
     assert after != before
     assert "The first pages on your list" in result
     assert pages_named(result) == after[:3]
+    assert re.search(r"\d+\xa0pages with missed questions\nfollow on later lists", result)
     assert "these answers count from tomorrow" not in result
     assert "Placement test taken" in reader.browser.get("/").text
     row = reader.load_list()

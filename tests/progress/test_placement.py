@@ -1,15 +1,17 @@
 """The first visit, and the placement test that it proposes."""
 
 import html
+import json
 import re
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from app.content.library import Library
-from app.database.tables import AddedCard, Attempt
+from app.database.tables import AddedCard, Attempt, DayListRow, ScorePredictionRow
 from app.quiz.selection import draw_placement_test
+from tests.conftest import Clock
 
 
 def begin(client: TestClient) -> str:
@@ -130,7 +132,7 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Libr
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
     heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Most to gain: {heaviest.title}, with" in " ".join(result.split())
+    assert f"Costs most in the exam: {heaviest.title}, with" in " ".join(result.split())
     assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1
     assert "Expected exam score: about" in result
@@ -156,6 +158,76 @@ def test_the_day_of_the_test_lists_it_as_done_and_the_rest_of_its_minutes(rosa: 
     minutes = [int(n) for n in re.findall(r'class="min">(\d+) min', today)]
     assert place < sum(minutes) <= 30
     assert f"{sum(minutes) - place} of {sum(minutes)} minutes left" in " ".join(today.split())
+
+
+def read_score(page: str) -> tuple[int, int, int]:
+    """Return the score in the headline, by how much it rose, and where its curve ends."""
+    text = " ".join(page.replace("\xa0", " ").split())
+    shown = re.search(r"About <b>(\d+) of \d+</b>, <span.*?(?:up (\d+)|unchanged) since", text)
+    curve = re.search(r"Expected score, from \d+ on Jun 9 to (\d+) today", text)
+    assert shown
+    assert curve
+    return int(shown[1]), int(shown[2] or 0), int(curve[1])
+
+
+def lower_score_of_today(session: Session) -> str:
+    """Store a lower score for the list of today, and return it as it is stored.
+
+    Its questions are dropped, because the test of the tiny course asks the same ones.
+    """
+    session.rollback()
+    row = session.exec(select(DayListRow).order_by(col(DayListRow.day).desc())).first()
+    assert row
+    row.estimate = json.dumps(json.loads(row.estimate) | {"mean": 0.0, "shown": 0.0})
+    made = json.loads(row.tasks)
+    made["tasks"] = [task for task in made["tasks"] if task["kind"] != "practice"]
+    row.tasks = json.dumps(made)
+    predictions = select(ScorePredictionRow).where(ScorePredictionRow.day == row.day)
+    session.exec(predictions).one().expected = 0.0
+    session.commit()
+    return row.estimate
+
+
+def test_headline_change_and_curve_agree_before_and_after_the_test(
+    rosa: TestClient, session: Session, clock: Clock
+):
+    rosa.post("/concepts/weights/readings")
+    rosa.get("/")
+    lower_score_of_today(session)
+    clock.tick(days=1)
+    rosa.get("/")
+    lower_score_of_today(session)
+    morning = rosa.get("/").text
+    assert read_score(morning) == (0, 0, 0)
+    assert "s work counts tomorrow" in morning
+
+    run = begin(rosa)
+    page, place = "", 0
+    while "See the result" not in page:
+        place += 1
+        page = give_up(rosa, run, place)
+    today = rosa.get("/").text
+    after, change, end = read_score(today)
+
+    assert after > 0
+    assert (change, end) == (after, after)
+    assert "What you do after the placement test counts tomorrow" in today
+    assert f"to {after} today" in rosa.get("/progress").text
+
+
+def test_a_changed_plan_does_not_change_the_score_of_the_day(rosa: TestClient, session: Session):
+    rosa.post("/concepts/weights/readings")
+    rosa.get("/")
+    estimate = lower_score_of_today(session)
+    made_for = json.loads(session.exec(select(DayListRow)).one().tasks)["made_for"]
+
+    rosa.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "45"})
+    rosa.get("/")
+
+    session.rollback()
+    after = session.exec(select(DayListRow)).one()
+    assert json.loads(after.tasks)["made_for"] != made_for
+    assert json.loads(after.estimate) == json.loads(estimate)
 
 
 @pytest.mark.parametrize(("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)])

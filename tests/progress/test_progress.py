@@ -52,9 +52,9 @@ def test_parts_of_a_row_have_spaces_between_them(rosa: TestClient):
 def test_what_is_said_of_an_objective_needs_answers_and_never_reads_as_ready_too_early():
     almost = ObjectiveEstimate("2.1", known=0.7, chance=0.7996, answers=3)
 
-    assert (almost.is_ready, almost.percent) == (False, 79)
-    assert dataclasses.replace(almost, answers=2).percent is None
-    assert dataclasses.replace(almost, chance=0.8).percent == 80
+    assert (almost.is_ready, almost.chance_percent) == (False, 79)
+    assert dataclasses.replace(almost, answers=2).chance_percent is None
+    assert dataclasses.replace(almost, chance=0.8).chance_percent == 80
 
 
 def test_the_link_to_the_estimate_leads_into_its_fold(client: TestClient):

@@ -25,31 +25,31 @@ def months(log: StudyHeatmap) -> list[tuple[float, str | None]]:
 def test_it_begins_on_a_monday_twelve_weeks_back_and_ends_today():
     log = build_study_heatmap({}, TUESDAY)
 
-    assert log.rows[0].monday == dt.date(2026, 3, 16)
-    assert log.rows[0].name == "Mar\N{NO-BREAK SPACE}16"
-    assert log.days == len(squares(log)) == 12 * 7 + 2
+    assert log.weeks[0].monday == dt.date(2026, 3, 16)
+    assert log.weeks[0].monday_text == "Mar\N{NO-BREAK SPACE}16"
+    assert log.days_counted == len(squares(log)) == 12 * 7 + 2
     assert [s for s in squares(log) if "edge" in s] == [squares(log)[-1]]
 
 
 def test_days_with_work_are_counted_and_others_before_the_log_are_not():
     log = build_study_heatmap({"2026-06-09": 3, "2026-06-01": 70, "2025-01-01": 9}, TUESDAY)
 
-    assert log.studied == 2
+    assert log.days_studied == 2
 
 
 def test_a_younger_learner_is_counted_from_the_first_day():
     log = build_study_heatmap({"2026-05-17": 3, "2026-06-09": 1}, TUESDAY, dt.date(2026, 5, 17))
 
-    assert (log.studied, log.days) == (2, 24)
-    assert log.since == "May\N{NO-BREAK SPACE}17"
-    assert log.rows[0].monday == dt.date(2026, 5, 11)
+    assert (log.days_studied, log.days_counted) == (2, 24)
+    assert log.since_text == "May\N{NO-BREAK SPACE}17"
+    assert log.weeks[0].monday == dt.date(2026, 5, 11)
     assert len(squares(log)) == 12 * 7 + 2
 
 
 def test_a_first_day_before_the_log_is_not_named():
     log = build_study_heatmap({}, TUESDAY, dt.date(2025, 1, 1))
 
-    assert (log.days, log.since) == (12 * 7 + 2, "")
+    assert (log.days_counted, log.since_text) == (12 * 7 + 2, "")
 
 
 def test_more_work_is_darker(subtests: pytest.Subtests):

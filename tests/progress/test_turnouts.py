@@ -45,7 +45,7 @@ def test_the_newest_prediction_before_the_start_counts():
 
     (turnout,) = pair_results_with_predictions(told, [result(7, 25)])
 
-    assert turnout.predicted == told[1]
+    assert turnout.last_prediction_before == told[1]
 
 
 def test_a_prediction_of_another_exam_or_made_later_is_none():
@@ -53,7 +53,7 @@ def test_a_prediction_of_another_exam_or_made_later_is_none():
         [predicted(1, "other"), predicted(9)], [result(7, 33)]
     )
 
-    assert turnout.predicted is None
+    assert turnout.last_prediction_before is None
     assert not turnout.is_comparable
 
 

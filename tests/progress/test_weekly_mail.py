@@ -34,7 +34,7 @@ class Post:
 
 @pytest.fixture
 def post(app, library: Library) -> Post:
-    app.state.settings = app.state.settings.model_copy(update={"smtp": SERVER.url})
+    app.state.settings = app.state.settings.model_copy(update={"smtp": SERVER.smtp_url})
     return Post(app, library)
 
 

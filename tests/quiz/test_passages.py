@@ -1,7 +1,7 @@
 """A question leads to the sentence of its page that answers it."""
 
 from app.content.library import Library
-from app.quiz.next_steps import PageSentence, find_most_related_sentence
+from app.quiz.next_steps import PageSentence, find_sentence_answering_question
 
 
 def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> None:
@@ -12,7 +12,7 @@ def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> N
     )
     topic = shipped.topics[question.topic]
 
-    passage = find_most_related_sentence(
+    passage = find_sentence_answering_question(
         topic, question.stem.plain, f"nvdebug {question.explanation.plain}"
     )
 
@@ -24,7 +24,7 @@ def test_nearly_every_question_has_a_passage(shipped: Library) -> None:
     without = [
         question.id
         for question in shipped.questions.values()
-        if not find_most_related_sentence(
+        if not find_sentence_answering_question(
             shipped.topics[question.topic], question.stem.plain, question.explanation.plain
         )
     ]
@@ -36,8 +36,8 @@ def test_a_browser_is_told_which_words_to_mark() -> None:
     row = PageSentence("limits", "Backfill, fills gaps with short jobs;")
     formula = PageSentence("limits", "(a + b) is the sum.")
 
-    assert sentence.fragment == (
+    assert sentence.url_fragment == (
         "#limits:~:text=The%20out%2Dof%2Dband%20network%2C%20which%20nobody%20uses%2C"
     )
-    assert row.fragment == "#limits:~:text=fills%20gaps%20with%20short%20jobs"
-    assert formula.fragment == "#limits"
+    assert row.url_fragment == "#limits:~:text=fills%20gaps%20with%20short%20jobs"
+    assert formula.url_fragment == "#limits"

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from app.quiz.selection import PastAttempts, PracticeRequest, select_questions
+from app.quiz.selection import PastAttempts, PracticeRequest, choose_practice_questions
 from tests.quiz.bank import SINGLE
 
 BANK = [
@@ -25,7 +25,7 @@ def test_unseen_then_missed_longest_ago_then_least_practiced() -> None:
         "q2": PastAttempts(9, 1.0, 6),
     }
 
-    order = select_questions(BANK, seen, PracticeRequest("mixed", count=12), "s")
+    order = choose_practice_questions(BANK, seen, PracticeRequest("mixed", max_questions=12), "s")
 
     assert set(order[:2]) == {"q10", "q11"}
     assert order[2:4] == ("q7", "q3")
@@ -33,14 +33,17 @@ def test_unseen_then_missed_longest_ago_then_least_practiced() -> None:
 
 
 def test_the_same_seed_gives_the_same_run_and_another_another() -> None:
-    runs = {select_questions(BANK, {}, PracticeRequest("mixed", count=5), seed) for seed in "aabcd"}
+    runs = {
+        choose_practice_questions(BANK, {}, PracticeRequest("mixed", max_questions=5), seed)
+        for seed in "aabcd"
+    }
 
     assert 2 <= len(runs) <= 4
 
 
 def test_a_topic_and_an_objective_limit_the_run() -> None:
-    topic = select_questions(BANK, {}, PracticeRequest("topic", "cache", 99), "s")
-    goal = select_questions(BANK, {}, PracticeRequest("objective", "2.1", 99), "s")
+    topic = choose_practice_questions(BANK, {}, PracticeRequest("topic", "cache", 99), "s")
+    goal = choose_practice_questions(BANK, {}, PracticeRequest("objective", "2.1", 99), "s")
 
     assert set(topic) == {f"q{n}" for n in range(6, 12)}
     assert set(goal) == {"q0", "q3", "q6", "q9"}
@@ -50,21 +53,23 @@ def test_the_weakest_objective_comes_before_the_others() -> None:
     seen = past(q0=1, q3=1, q1=0, q4=0, q2=1)
     order = ("2.2", "2.3", "2.1")
 
-    run = select_questions(BANK, seen, PracticeRequest("weakest", count=4), "s", order)
+    run = choose_practice_questions(
+        BANK, seen, PracticeRequest("weakest", max_questions=4), "s", order
+    )
 
     assert set(run) == {"q1", "q4", "q7", "q10"}
     assert run[:2] in {("q7", "q10"), ("q10", "q7")}, "unseen ones first"
 
 
 @pytest.mark.parametrize(
-    "wish", [PracticeRequest("weakest", count=6), PracticeRequest("objective", "2.1", 6)]
+    "wish", [PracticeRequest("weakest", max_questions=6), PracticeRequest("objective", "2.1", 6)]
 )
 def test_half_of_a_run_on_an_objective_are_those_missed_on_it(wish: PracticeRequest) -> None:
     bank = [dataclasses.replace(q, objectives=("2.1",)) for q in BANK]
     other = dataclasses.replace(SINGLE, id="other", objectives=("2.2",))
     seen = past(q0=1, q2=0, q4=0, q8=0, q9=0, other=0)
 
-    run = select_questions([*bank, other], seen, wish, "s", ("2.1", "2.2"))
+    run = choose_practice_questions([*bank, other], seen, wish, "s", ("2.1", "2.2"))
 
     assert run[3:] == ("q2", "q4", "q8")  # the longest ago first
     assert set(run[:3]) <= {"q1", "q3", "q5", "q6", "q7", "q10", "q11"}
@@ -72,13 +77,15 @@ def test_half_of_a_run_on_an_objective_are_those_missed_on_it(wish: PracticeRequ
 
 
 def test_what_no_order_names_comes_last() -> None:
-    run = select_questions(BANK, {}, PracticeRequest("weakest", count=8), "s", ("2.3", "2.1"))
+    run = choose_practice_questions(
+        BANK, {}, PracticeRequest("weakest", max_questions=8), "s", ("2.3", "2.1")
+    )
 
     assert {question for question in run if int(question[1:]) % 3 == 1} == set()
 
 
 def test_no_question_stands_twice_in_a_run() -> None:
-    run = select_questions([*BANK], {}, PracticeRequest("mixed", count=100), "s")
+    run = choose_practice_questions([*BANK], {}, PracticeRequest("mixed", max_questions=100), "s")
 
     assert len(run) == len(set(run)) == 12
 
@@ -87,9 +94,11 @@ def test_what_lies_beyond_the_exam_comes_last() -> None:
     deeper = [dataclasses.replace(q, level="deeper") for q in BANK[:3]]
     seen = past(**{f"q{n}": 1.0 for n in range(3, 12)})
 
-    run = select_questions([*deeper, *BANK[3:]], seen, PracticeRequest("mixed", count=12), "s")
-    weakest = select_questions(
-        [*deeper, *BANK[3:]], {}, PracticeRequest("weakest", count=12), "s", ("2.1",)
+    run = choose_practice_questions(
+        [*deeper, *BANK[3:]], seen, PracticeRequest("mixed", max_questions=12), "s"
+    )
+    weakest = choose_practice_questions(
+        [*deeper, *BANK[3:]], {}, PracticeRequest("weakest", max_questions=12), "s", ("2.1",)
     )
 
     assert set(run[-3:]) == {"q0", "q1", "q2"}

@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 from app.database.tables import Attempt, Learner
 from app.exams.answer_merge import AnswerState
 from app.exams.forms import StartExamForm
-from app.exams.sitting import SittingRequest, close_sitting, draw_sitting, start_sitting
+from app.exams.sitting import SittingRequest, close_and_grade_sitting, draw_sitting, start_sitting
 from app.exams.store import AnswerChange, load_sitting, save_answer
 from app.markup.expressions import ExpressionError
 from app.markup.model import ExamBlueprint, QuestionParameters
@@ -86,7 +86,7 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     number = start_sitting(session, library, learner.id, drawn, clock.now)
 
     sat = load_sitting(session, learner.id, number)
-    assert [slot.item for slot in sat.slots] == ["computed"]
+    assert [slot.question_id for slot in sat.items] == ["computed"]
 
 
 def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more(
@@ -107,7 +107,7 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     save_answer(session, sat, AnswerChange(1, answered), clock.now)
     live_library.edit("computed", computed=NONE.computed)
 
-    close_sitting(session, live_library.current(), sat, "learner", clock.now)
+    close_and_grade_sitting(session, live_library.current(), sat, "learner", clock.now)
 
     (attempt,) = session.exec(select(Attempt)).all()
     assert attempt.score == 0

@@ -16,8 +16,8 @@ from app.spaced_repetition.review_log import (
     LOG,
     LOGGED,
     DayTotals,
-    columns_of_replayed_card,
-    list_suspended,
+    build_columns_of_replayed_card,
+    list_suspended_cards,
     load_added_card_starts,
     replay_card,
     yield_day_contributions,
@@ -31,7 +31,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
     """
     connection = db.connection()
     connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
-    aside = set(list_suspended(db, learner_id))
+    aside = set(list_suspended_cards(db, learner_id))
     graded = connection.execute(
         select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *BY_TIME)
     )
@@ -41,7 +41,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         rows = log.get(card, [])
         begin = added.get(card)
         now = replay_card(card, rows, begin)
-        values = columns_of_replayed_card(now, len(rows), begin, suspended=card in aside)
+        values = build_columns_of_replayed_card(now, len(rows), begin, suspended=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
             save_memory_row(db, learner_id, cards.get(card, card), values, has_row=False)

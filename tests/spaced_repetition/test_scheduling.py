@@ -18,13 +18,13 @@ from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,
     apply_review,
+    compute_fuzz_range,
+    compute_retrievability_on_day,
     format_interval,
     fuzz_interval,
-    fuzz_range,
     is_leech_warning_due,
-    preview_ratings,
+    preview_states_by_rating,
     replay_log,
-    retrievability_on_day,
 )
 
 NOON = dt.time(12, tzinfo=dt.UTC)
@@ -82,7 +82,7 @@ def test_a_thousand_histories_agree_with_the_reference(
                 later = standing.last_day + dt.timedelta(days=seed % 50)
                 at = dt.datetime.combine(later, NOON)
                 expected = reference.get_card_retrievability(card, at)
-                assert retrievability_on_day(standing, later) == expected
+                assert compute_retrievability_on_day(standing, later) == expected
                 if standing.state == "review":
                     assert standing.due_day == card.due.date()
 
@@ -118,8 +118,8 @@ def test_stored_reference_values_still_hold(subtests: pytest.Subtests) -> None:
 def test_recall_falls_to_the_wanted_share_after_one_stability() -> None:
     standing = reviewed([(4, 0)])
 
-    assert retrievability_on_day(standing, START) == 1
-    assert retrievability_on_day(standing, START + dt.timedelta(days=8)) == pytest.approx(
+    assert compute_retrievability_on_day(standing, START) == 1
+    assert compute_retrievability_on_day(standing, START + dt.timedelta(days=8)) == pytest.approx(
         0.9, abs=0.01
     )
 
@@ -208,7 +208,7 @@ def test_flying_west_into_the_day_before_is_the_same_day_not_an_error() -> None:
 def words(before: CardState | None, asked: ReviewEvent) -> list[str]:
     return [
         format_interval(standing, asked).replace("\u00a0", " ")
-        for standing in preview_ratings(before, asked)
+        for standing in preview_states_by_rating(before, asked)
     ]
 
 
@@ -244,7 +244,7 @@ def test_failing_a_card_that_is_being_learned_is_no_lapse() -> None:
 
 @given(st.integers(1, 2000), st.integers(0, 400), st.text(max_size=8))
 def test_fuzz_stays_in_its_range(days: int, previous: int, seed: str) -> None:
-    low, high = fuzz_range(days, previous)
+    low, high = compute_fuzz_range(days, previous)
 
     assert low <= days <= high
     assert low <= fuzz_interval(days, previous, seed, 1, START) <= high
@@ -264,7 +264,7 @@ def test_fuzz_spreads_cards_and_repeats_itself() -> None:
 
 def test_the_app_spreads_intervals_and_the_button_says_the_one_that_comes() -> None:
     dues = {apply_review(None, grade(4), f"card-{n}").due_day for n in range(40)}
-    shown = preview_ratings(None, grade(3), "card-7")[3]
+    shown = preview_states_by_rating(None, grade(3), "card-7")[3]
 
     assert len(dues) > 2
     assert shown == apply_review(None, grade(4), "card-7")
@@ -277,7 +277,7 @@ def test_a_card_and_its_reverse_never_come_back_on_the_same_day(
     card = card.removesuffix("~r")
     ways = [fuzz_interval(days, previous, name, 3, on) for name in (card, f"{card}~r")]
 
-    low, high = fuzz_range(days, previous)
+    low, high = compute_fuzz_range(days, previous)
     assert all(low <= way <= high for way in ways)
     if high > low:
         assert ways[0] != ways[1]
@@ -298,7 +298,7 @@ def test_a_better_grade_never_comes_back_sooner(
         standing = apply_review(standing, grade(rating, day), card or "c")
     asked = dataclasses.replace(grade(3, day), retention=retention)
 
-    shown = preview_ratings(standing, asked, card or "c")
+    shown = preview_states_by_rating(standing, asked, card or "c")
 
     waits = [s.due_day - day for s in shown[1:] if s.state == "review"]
     assert all(one < other for one, other in itertools.pairwise(waits))
@@ -310,7 +310,7 @@ def test_spread_days_are_level() -> None:
     """Of 4,000 cards learned on one day none of the days to come gets a pile."""
     counts = collections.Counter(fuzz_interval(20, 8, f"card-{n}", 2, START) for n in range(4000))
 
-    low, high = fuzz_range(20, 8)
+    low, high = compute_fuzz_range(20, 8)
     share = 4000 / (high - low + 1)
     assert set(counts) == set(range(low, high + 1))
     assert all(0.8 * share < count < 1.25 * share for count in counts.values())
@@ -320,24 +320,48 @@ def test_spread_days_are_level() -> None:
 
 
 def test_new_cards_fit_into_the_minutes() -> None:
-    assert count_new_cards_left(30, DayCounts(due=0, reviewed=0, begun=0)) == 15
-    assert count_new_cards_left(30, DayCounts(due=0, reviewed=15, begun=15)) == 0
-    assert count_new_cards_left(30, DayCounts(due=200, reviewed=0, begun=0)) == 0
-    assert count_new_cards_left(5, DayCounts(due=0, reviewed=0, begun=0)) == 2
+    assert (
+        count_new_cards_left(30, DayCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0))
+        == 15
+    )
+    assert (
+        count_new_cards_left(
+            30, DayCounts(cards_still_due=0, cards_reviewed=15, new_cards_begun=15)
+        )
+        == 0
+    )
+    assert (
+        count_new_cards_left(
+            30, DayCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
+        )
+        == 0
+    )
+    assert (
+        count_new_cards_left(5, DayCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0))
+        == 2
+    )
 
 
 def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
-    before = count_new_cards_left(30, DayCounts(due=80, reviewed=0, begun=0))
+    before = count_new_cards_left(
+        30, DayCounts(cards_still_due=80, cards_reviewed=0, new_cards_begun=0)
+    )
 
-    assert count_new_cards_left(30, DayCounts(due=0, reviewed=80, begun=0)) == before
+    assert (
+        count_new_cards_left(30, DayCounts(cards_still_due=0, cards_reviewed=80, new_cards_begun=0))
+        == before
+    )
 
 
 def test_more_can_be_asked_for() -> None:
-    full = DayCounts(due=200, reviewed=0, begun=0)
+    full = DayCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
 
     assert count_new_cards_left(30, full, extra_cards=4) == 4
     assert (
-        count_new_cards_left(30, dataclasses.replace(full, reviewed=3, begun=3), extra_cards=4) == 1
+        count_new_cards_left(
+            30, dataclasses.replace(full, cards_reviewed=3, new_cards_begun=3), extra_cards=4
+        )
+        == 1
     )
 
 

@@ -61,23 +61,23 @@ class Life:
             self.grade(*self.last)
 
     def undo(self) -> None:
-        last = review_log.find_last_undoable_row(self.db, self.id)
+        last = review_log.find_last_row_if_undoable(self.db, self.id)
         if last:
-            review_log.undo_log_row(self.db, self.id, last.id, self.now, self.now.date())
-            review_log.undo_log_row(self.db, self.id, last.id, self.now, self.now.date())
+            review_log.undo_log_row_if_last(self.db, self.id, last.id, self.now, self.now.date())
+            review_log.undo_log_row_if_last(self.db, self.id, last.id, self.now, self.now.date())
 
     def answer(self, token: str = "") -> None:
         question = next(iter(self.library.questions.values()))
         given = quiz.NewAttempt(
             question=question,
             seed=1,
-            raw={"answer": ["a"]},
+            raw_response={"answer": ["a"]},
             verdict=GradeResult(score=1.0, parsed={}),
-            token=token or f"a{next(self.numbers)}",
+            form_token=token or f"a{next(self.numbers)}",
             context="quiz",
             milliseconds=9000,
         )
-        quiz.record_attempt(self.db, self.id, given, self.now.date(), self.now)
+        quiz.save_attempt_once(self.db, self.id, given, self.now.date(), self.now)
 
     def sit(self) -> None:
         """Close an exam of two answers, and once more."""

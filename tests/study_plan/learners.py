@@ -19,11 +19,13 @@ from app.accounts.learner import CardAmount, PageLength, PlanCalendar, plan_mock
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction
 from app.study_plan.day_list import (
-    DayDone,
+    DayActivity,
     DayList,
+    compute_reading_minutes_after_today,
+    count_done_of_tasks,
     count_unfinished_in_a_row,
+    list_unread_pages,
     make_day_list,
-    measure_task_progress,
 )
 from app.study_plan.facts import (
     CardFact,
@@ -31,7 +33,7 @@ from app.study_plan.facts import (
     LearnerFacts,
     Paces,
     ReadingFact,
-    sum_readings,
+    sum_readings_by_page,
 )
 from app.study_plan.score import (
     PRIORS,
@@ -66,7 +68,7 @@ class Card:
 
 @dataclasses.dataclass
 class Day:
-    """What one day held: minutes planned, used, of a placement test; tasks; scores."""
+    """What one day held: minutes planned, used, of a placement test; tasks; scores; unread pages."""
 
     planned: float = 0.0
     used: float = 0.0
@@ -81,6 +83,8 @@ class Day:
     skipped: bool = False
     mock: bool = False
     placement: float = 0.0
+    unread_pages: int = 0
+    pages_fit: bool = False
 
 
 class SimulatedLearner:
@@ -159,7 +163,7 @@ class SimulatedLearner:
 
     def read(self, page: str, short: bool = False) -> float:
         """Read what is left of a page; the essential sections of a short one teach a part of it."""
-        before = sum_readings(self.readings)[page]
+        before = sum_readings_by_page(self.readings)[page]
         after = PageFraction(ESSENTIAL_SHARE, 1.0) if short else PageFraction(1.0, 1.0)
         gain = self.gain * (after.share - before.share)
         self._lift(page, gain, 1.3)
@@ -282,9 +286,9 @@ class SimulatedLearner:
         return LearnerFacts(
             day=self.today,
             readings=self.readings,
-            answers=self.answers,
-            missed=dict(self.missed),
-            cards=[
+            first_answers=self.answers,
+            miss_day_by_question=dict(self.missed),
+            started_cards=[
                 CardFact(
                     name,
                     self.course.notes.get(name, name),
@@ -298,8 +302,8 @@ class SimulatedLearner:
                 for name, card in self.cards.items()
             ],
             paces=Paces(review, new, question),
-            undone=undone,
-            last_sat=self.last_sat,
+            unfinished_by_kind=undone,
+            last_exam_day=self.last_sat,
         )
 
 
@@ -325,7 +329,10 @@ class Course:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How a learner studies: until the exam, `done` of each list's minutes, and the assumptions."""
+    """How a learner studies: until the exam, `done` of each list's minutes, and the assumptions.
+
+    Without `skips`, no day and no mock exam is left out.
+    """
 
     days: int = 24
     minutes: float = 30.0
@@ -333,11 +340,14 @@ class Way:
     amount: CardAmount = "normal"
     length: PageLength = "auto"
     priors: ScorePriors = PRIORS
+    skips: bool = True
 
 
 def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Course:
     """Let a learner follow the planner until the exam."""
     learner = SimulatedLearner(course, seed, number, way.days)
+    if not way.skips:
+        learner.skips, learner.willing = [False] * way.days, [True] * way.days
     exam = BEGIN + dt.timedelta(days=way.days)
     calendar = PlanCalendar(BEGIN, exam, plan_mock_exam_days(BEGIN, exam))
     undone, length = dict[str, int](), way.length
@@ -366,11 +376,16 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
             facts,
             calendar,
             estimate,
-            minutes=way.minutes,
+            day_minutes=way.minutes,
             amount=way.amount,
             length=length,
             seed=learner.name,
         )
+        unread = list_unread_pages(course, facts, made.route)
+        day.unread_pages = sum(not page.is_rest for page in unread)
+        later = compute_reading_minutes_after_today(facts, calendar, way.minutes, way.amount)
+        today = sum(page.minutes for task in made.tasks for page in task.pages)
+        day.pages_fit = sum(page.minutes for page in unread) <= today + later
         undone = follow(learner, made, day, way.done)
         length = "short" if made.route == "short" else way.length
     learner.wake(way.days)
@@ -408,9 +423,11 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
             done[task.kind].add(item)
     day.done = {kind: len(items) for kind, items in done.items()}
     cards = done["review"] | done["new"]
-    ticked = measure_task_progress(
+    ticked = count_done_of_tasks(
         made.tasks,
-        DayDone(cards, done["read"], done["read"], done["practice"], sat="mock" in done),
+        DayActivity(
+            cards, done["read"], done["read"], done["practice"], has_sat_exam="mock" in done
+        ),
     )
     day.finished = sum(task.is_done for task in ticked)
     return count_unfinished_in_a_row(made.undone, ticked)

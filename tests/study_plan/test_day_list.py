@@ -9,16 +9,21 @@ from app.accounts.learner import PageLength, PlanCalendar, plan_mock_exam_days
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
 from app.content.reading_routes import ESSENTIAL_SHARE
-from app.study_plan.cards import choose_new_cards, count_new_cards, planned_review_day
+from app.study_plan.cards import (
+    choose_new_cards,
+    compute_planned_review_day,
+    count_new_cards_to_begin,
+)
 from app.study_plan.day_list import (
-    DayDone,
+    DayActivity,
     DayList,
     PageToRead,
     Task,
     choose_route,
+    count_done_of_tasks,
     count_unfinished_in_a_row,
+    list_unread_pages,
     make_day_list,
-    measure_task_progress,
 )
 from app.study_plan.facts import CardFact, FirstAnswerFact, LearnerFacts, ReadingFact
 from app.study_plan.score import estimate_score
@@ -36,7 +41,9 @@ def a_learner(course: CourseFacts, day: dt.date = DAY, pages: int = 6) -> Learne
     return LearnerFacts(
         day=day,
         readings=[ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(slugs)],
-        answers=[FirstAnswerFact(first[slug], 1.0, DAY, 100 + n) for n, slug in enumerate(slugs)],
+        first_answers=[
+            FirstAnswerFact(first[slug], 1.0, DAY, 100 + n) for n, slug in enumerate(slugs)
+        ],
     )
 
 
@@ -47,7 +54,7 @@ def a_list(
     minutes: float = 30,
 ) -> DayList:
     estimate = estimate_score(course, learner)
-    return make_day_list(course, learner, calendar, estimate, minutes=minutes, seed="rosa")
+    return make_day_list(course, learner, calendar, estimate, day_minutes=minutes, seed="rosa")
 
 
 def task_of(made: DayList, kind: str) -> Task:
@@ -65,7 +72,7 @@ def test_the_same_facts_make_the_same_list(course: CourseFacts) -> None:
 
 
 def test_a_list_has_reviews_first_and_at_most_four_tasks(course: CourseFacts) -> None:
-    learner = dataclasses.replace(a_learner(course), cards=[a_card("own:1", DAY, DAY)])
+    learner = dataclasses.replace(a_learner(course), started_cards=[a_card("own:1", DAY, DAY)])
 
     kinds = [task.kind for task in a_list(course, learner).tasks]
 
@@ -90,7 +97,7 @@ def test_a_list_never_shows_more_minutes_than_were_set(course: CourseFacts) -> N
         cards = [a_card(f"own:{n}", DAY, DAY) for n in range(40)]
         for calendar in (CALENDAR, OPEN):
             for minutes in range(5, 95, 5):
-                for one in (learner, dataclasses.replace(learner, cards=cards)):
+                for one in (learner, dataclasses.replace(learner, started_cards=cards)):
                     made = a_list(course, one, calendar, minutes)
                     longest = max((page.minutes for page in pages_on(made)), default=0)
                     assert shown_minutes(made) <= minutes or longest > minutes
@@ -111,9 +118,11 @@ def test_a_placement_test_is_part_of_the_minutes_of_its_day(course: CourseFacts)
     items = list(course.questions)[:15]
     answers = [FirstAnswerFact(q, 1.0, DAY, n, "placement") for n, q in enumerate(items)]
 
-    made = a_list(course, LearnerFacts(DAY, answers=answers), minutes=30)
-    short = a_list(course, LearnerFacts(DAY, answers=answers), minutes=10)
-    later = a_list(course, LearnerFacts(DAY + dt.timedelta(days=1), answers=answers), minutes=30)
+    made = a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=30)
+    short = a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=10)
+    later = a_list(
+        course, LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers), minutes=30
+    )
 
     assert made.placement_minutes == 15
     assert 10 <= shown_minutes(made) <= 15
@@ -126,7 +135,7 @@ def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseF
     items = list(course.questions)[:15]
     answers = [FirstAnswerFact(q, 0.0, DAY, n, "placement") for n, q in enumerate(items)]
     missed = dict.fromkeys(items, DAY - dt.timedelta(days=1))
-    learner = LearnerFacts(DAY, answers=answers, missed=missed)
+    learner = LearnerFacts(DAY, first_answers=answers, miss_day_by_question=missed)
 
     made = a_list(course, learner, minutes=60)
     listed = {page.slug for page in pages_on(made)}
@@ -135,7 +144,7 @@ def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseF
     assert {course.questions[q].page for q in asked[:half]} <= listed
     assert asked[half] in missed
 
-    first = dataclasses.replace(learner, undone={"practice": 1})
+    first = dataclasses.replace(learner, unfinished_by_kind={"practice": 1})
     made = a_list(course, first, minutes=60)
     assert next(task.kind for task in made.tasks) == "practice"
     assert asked != task_of(made, "practice").questions
@@ -156,7 +165,7 @@ def test_a_long_page_takes_the_time_of_new_cards(course: CourseFacts) -> None:
 
 def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: CourseFacts) -> None:
     day = CALENDAR.mock_exam_days[0]
-    learner = dataclasses.replace(a_learner(course, day), cards=[a_card("own:1", DAY, DAY)])
+    learner = dataclasses.replace(a_learner(course, day), started_cards=[a_card("own:1", DAY, DAY)])
 
     made = a_list(course, learner)
 
@@ -168,7 +177,9 @@ def test_a_day_off_has_no_list_and_the_exam_day_only_reviews(course: CourseFacts
     off = dataclasses.replace(CALENDAR, weekdays_off=frozenset({DAY.weekday()}))
     assert a_list(course, a_learner(course), off).tasks == ()
 
-    learner = dataclasses.replace(a_learner(course, EXAM), cards=[a_card("own:1", DAY, DAY)])
+    learner = dataclasses.replace(
+        a_learner(course, EXAM), started_cards=[a_card("own:1", DAY, DAY)]
+    )
     assert [task.kind for task in a_list(course, learner).tasks] == ["review"]
 
 
@@ -188,7 +199,7 @@ def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: Cou
     week = PlanCalendar(DAY, soon, plan_mock_exam_days(DAY, soon))
 
     def routes(calendar: PlanCalendar, length: PageLength, minutes: float) -> set[bool]:
-        made = make_day_list(course, learner, calendar, None, minutes=minutes, length=length)
+        made = make_day_list(course, learner, calendar, None, day_minutes=minutes, length=length)
         return {page.short for page in pages_on(made)}
 
     assert routes(week, "auto", 30) == {True}
@@ -219,29 +230,42 @@ def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: Cour
     facts = course.pages[page.slug]
     assert not page.short
     assert page.minutes == round_minutes(facts.minutes - facts.short_minutes)
-    assert page.reason == "begun"
+    assert page.is_rest
+
+
+def test_the_rest_of_a_page_waits_until_all_essentials_are_read(course: CourseFacts) -> None:
+    slugs = list(course.pages)
+    readings = [ReadingFact(slug, ESSENTIAL_SHARE, DAY, n, 1.0) for n, slug in enumerate(slugs)]
+    learner = LearnerFacts(DAY + dt.timedelta(days=1), readings=readings[:13])
+
+    made = a_list(course, learner, CALENDAR, minutes=90)
+    unread = list_unread_pages(course, learner, "full")
+
+    assert made.route == "full"
+    assert not {page.slug for page in pages_on(made)} & set(slugs[:13])
+    assert {page.slug for page in unread if page.is_rest} == set(slugs[:13])
 
 
 def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
     pages = PageToRead("a", 3, "weak", short=True), PageToRead("b", 7, "weak")
-    ticked = measure_task_progress([Task("read", 10, pages=pages)], DayDone(essentials={"a", "b"}))[
-        0
-    ]
+    ticked = count_done_of_tasks(
+        [Task("read", 10, pages=pages)], DayActivity(essentials_read={"a", "b"})
+    )[0]
 
-    assert ticked.done == 1
-    assert ticked.unread == pages[1:]
+    assert ticked.done_count == 1
+    assert ticked.unread_pages == pages[1:]
 
 
 def test_on_the_eve_of_the_exam_no_page_is_listed(course: CourseFacts) -> None:
     learner = a_learner(course, EXAM - dt.timedelta(days=1))
 
-    made = a_list(course, dataclasses.replace(learner, last_sat=CALENDAR.mock_exam_days[-1]))
+    made = a_list(course, dataclasses.replace(learner, last_exam_day=CALENDAR.mock_exam_days[-1]))
 
     assert {task.kind for task in made.tasks} == {"practice"}
 
 
 def test_what_was_left_undone_longest_comes_first(course: CourseFacts) -> None:
-    learner = dataclasses.replace(a_learner(course), undone={"new": 3, "practice": 1})
+    learner = dataclasses.replace(a_learner(course), unfinished_by_kind={"new": 3, "practice": 1})
 
     assert [task.kind for task in a_list(course, learner).tasks] == ["new", "practice", "read"]
 
@@ -253,8 +277,8 @@ def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
         for q in course.questions.values()
         if q.page not in {reading.page for reading in learner.readings}
     )
-    answers = [*learner.answers, FirstAnswerFact(missed.id, 0.0, DAY, 999)]
-    learner = dataclasses.replace(learner, answers=answers)
+    answers = [*learner.first_answers, FirstAnswerFact(missed.id, 0.0, DAY, 999)]
+    learner = dataclasses.replace(learner, first_answers=answers)
 
     chosen = choose_new_cards(course, learner, {}, 40)
 
@@ -279,7 +303,7 @@ def test_a_card_and_its_reverse_never_begin_on_one_day(course: CourseFacts) -> N
 
 def test_added_cards_come_first_and_missed_questions_take_half_at_most(course: CourseFacts) -> None:
     added = ["own:1", *(f"q:{n}" for n in range(9))]
-    learner = dataclasses.replace(a_learner(course), added=added)
+    learner = dataclasses.replace(a_learner(course), due_added_cards=added)
 
     chosen = choose_new_cards(course, learner, {}, 7)
 
@@ -290,46 +314,46 @@ def test_added_cards_come_first_and_missed_questions_take_half_at_most(course: C
 def test_no_card_begins_in_the_last_days(course: CourseFacts) -> None:
     late = a_learner(course, EXAM - dt.timedelta(days=5))
 
-    assert count_new_cards(late, CALENDAR, 30, "more") == 0
+    assert count_new_cards_to_begin(late, CALENDAR, 30, "more") == 0
     early = a_learner(course)
-    counts = [count_new_cards(early, CALENDAR, 30, a) for a in ("fewer", "normal", "more")]
+    counts = [count_new_cards_to_begin(early, CALENDAR, 30, a) for a in ("fewer", "normal", "more")]
     assert counts == sorted(set(counts))
 
 
 def test_with_many_cards_that_still_need_reviews_none_begins(course: CourseFacts) -> None:
     cards = [a_card(f"own:{n}", DAY, EXAM) for n in range(400)]
-    learner = dataclasses.replace(a_learner(course), cards=cards)
+    learner = dataclasses.replace(a_learner(course), started_cards=cards)
 
-    assert count_new_cards(learner, CALENDAR, 30, "more") == 0
+    assert count_new_cards_to_begin(learner, CALENDAR, 30, "more") == 0
 
 
 def test_a_card_comes_back_early_enough_for_two_later_reviews() -> None:
     far = EXAM + dt.timedelta(days=90)
 
-    assert planned_review_day(a_card("c", DAY, far), CALENDAR) == DAY + dt.timedelta(days=7)
-    assert planned_review_day(a_card("c", DAY, far, later=1), CALENDAR) == DAY + dt.timedelta(
-        days=11
-    )
-    assert planned_review_day(a_card("c", DAY, far, later=2), CALENDAR) == far
-    assert planned_review_day(a_card("c", DAY, far), OPEN) == far
+    assert compute_planned_review_day(a_card("c", DAY, far), CALENDAR) == DAY + dt.timedelta(days=7)
+    assert compute_planned_review_day(
+        a_card("c", DAY, far, later=1), CALENDAR
+    ) == DAY + dt.timedelta(days=11)
+    assert compute_planned_review_day(a_card("c", DAY, far, later=2), CALENDAR) == far
+    assert compute_planned_review_day(a_card("c", DAY, far), OPEN) == far
 
 
 def test_a_list_is_only_ticked(course: CourseFacts) -> None:
     made = a_list(course, a_learner(course))
     read, practice = (task_of(made, kind) for kind in ("read", "practice"))
     pages = frozenset(page.slug for page in read.pages)
-    done = DayDone(pages=pages, questions=frozenset(practice.questions[:2]))
-    ticked = {task.kind: task for task in measure_task_progress(made.tasks, done)}
+    done = DayActivity(pages_read=pages, answered_questions=frozenset(practice.questions[:2]))
+    ticked = {task.kind: task for task in count_done_of_tasks(made.tasks, done)}
 
     assert ticked["read"].is_done
-    assert (ticked["practice"].done, ticked["practice"].is_done) == (2, False)
-    assert not ticked["new"].done
+    assert (ticked["practice"].done_count, ticked["practice"].is_done) == (2, False)
+    assert not ticked["new"].done_count
     assert [task.task for task in ticked.values()] == list(made.tasks)
 
 
 def test_lists_that_were_left_are_counted_by_task() -> None:
     tasks = (Task("read", 9, questions=("a",)), Task("practice", 9, questions=("b",)))
-    ticked = measure_task_progress(tasks, DayDone(questions={"a"}))
+    ticked = count_done_of_tasks(tasks, DayActivity(answered_questions={"a"}))
 
     assert count_unfinished_in_a_row({"read": 2, "practice": 1, "new": 4}, ticked) == {
         "read": 0,
@@ -342,13 +366,13 @@ def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
     course: CourseFacts,
 ) -> None:
     learner = a_learner(course)
-    missed = learner.answers[0].question
+    missed = learner.first_answers[0].question
     yesterday = DAY - dt.timedelta(days=1)
-    learner = dataclasses.replace(learner, missed={missed: yesterday})
+    learner = dataclasses.replace(learner, miss_day_by_question={missed: yesterday})
 
     practice = task_of(a_list(course, learner, minutes=60), "practice")
 
-    seen = {answer.question for answer in learner.answers}
+    seen = {answer.question for answer in learner.first_answers}
     assert seen & set(practice.questions) == {missed}
     assert not any(course.questions[q].exam_only for q in practice.questions)
     assert len(set(practice.questions)) == len(practice.questions)
@@ -380,7 +404,7 @@ def test_pages_missed_in_the_placement_test_come_before_others(course: CourseFac
     missed = [slug for slug in free if slug in first][-2:]
     answers = [FirstAnswerFact(first[slug], 0, DAY, 1, "placement") for slug in missed]
 
-    pages = pages_on(a_list(course, LearnerFacts(DAY, answers=answers), minutes=60))
+    pages = pages_on(a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=60))
 
     assert {page.slug for page in pages[:2]} == set(missed)
     assert {page.reason for page in pages[:2]} == {"missed in the placement test"}
@@ -390,7 +414,7 @@ def test_a_page_that_a_missed_one_requires_says_so(course: CourseFacts) -> None:
     missed = next(q for q in course.questions.values() if q.page == "cooling")
     answers = [FirstAnswerFact(missed.id, 0, DAY, 1, "placement")]
 
-    pages = pages_on(a_list(course, LearnerFacts(DAY, answers=answers), minutes=90))
+    pages = pages_on(a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=90))
 
     goal = [page.slug for page in pages].index("cooling")
     assert goal > 0

@@ -94,7 +94,7 @@ def test_the_next_day_with_pages_is_no_day_off_no_mock_exam_and_not_the_eve() ->
     day, exam = dt.date(2026, 3, 1), dt.date(2026, 3, 7)  # Sunday to Saturday
     calendar = PlanCalendar(day, exam, (dt.date(2026, 3, 3),), frozenset({0}))
 
-    assert calendar.next_reading_day(day) == dt.date(2026, 3, 4)
-    assert calendar.next_reading_day(dt.date(2026, 3, 4)) == dt.date(2026, 3, 5)
-    assert calendar.next_reading_day(dt.date(2026, 3, 5)) is None
-    assert PlanCalendar(day).next_reading_day(day) == dt.date(2026, 3, 2)
+    assert calendar.reading_days_after(day) == (dt.date(2026, 3, 4), dt.date(2026, 3, 5))
+    assert calendar.reading_days_after(dt.date(2026, 3, 4)) == (dt.date(2026, 3, 5),)
+    assert calendar.reading_days_after(dt.date(2026, 3, 5)) == ()
+    assert PlanCalendar(day).reading_days_after(day)[0] == dt.date(2026, 3, 2)

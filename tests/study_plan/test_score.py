@@ -28,7 +28,7 @@ def log_odds(chance: float) -> float:
 def answers(course: CourseFacts, score: float, count: int = 30) -> LearnerFacts:
     chosen = list(course.questions)[:: len(course.questions) // count][:count]
     facts = [FirstAnswerFact(q, score, DAY, n) for n, q in enumerate(chosen)]
-    return dataclasses.replace(NOTHING, answers=facts)
+    return dataclasses.replace(NOTHING, first_answers=facts)
 
 
 def test_a_course_without_an_exam_has_no_score() -> None:
@@ -50,7 +50,7 @@ def test_reading_and_cards_raise_it_before_any_answer(course: CourseFacts) -> No
     ]
 
     before = mean(course, NOTHING)
-    both = mean(course, dataclasses.replace(NOTHING, readings=read, cards=cards))
+    both = mean(course, dataclasses.replace(NOTHING, readings=read, started_cards=cards))
 
     assert before + 3 < mean(course, dataclasses.replace(NOTHING, readings=read)) < both - 1
 
@@ -61,7 +61,7 @@ def test_cards_beyond_the_exam_and_own_ones_count_nothing(course: CourseFacts) -
     slugs = [bare or next(iter(course.pages)), ""]
     cards = [CardFact(f"own:{n}", "n", slug, 9.0, then, then, DAY) for n, slug in enumerate(slugs)]
 
-    assert mean(course, dataclasses.replace(NOTHING, cards=cards)) == mean(course, NOTHING)
+    assert mean(course, dataclasses.replace(NOTHING, started_cards=cards)) == mean(course, NOTHING)
 
 
 def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) -> None:
@@ -70,7 +70,7 @@ def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) 
     assert first
     assert later
 
-    assert 0 <= first.low < first.expected < first.high <= 50
+    assert 0 <= first.low < first.shown_score < first.high <= 50
     assert later.sd < first.sd
     assert sum(first.domains.values()) == pytest.approx(first.mean)
 
@@ -79,7 +79,7 @@ def test_right_answers_raise_their_own_objective_more_than_the_others(course: Co
     number, objective = list(course.objectives.items())[11]
     facts = [FirstAnswerFact(q, 1.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
     before = estimate_score(course, NOTHING)
-    after = estimate_score(course, dataclasses.replace(NOTHING, answers=facts))
+    after = estimate_score(course, dataclasses.replace(NOTHING, first_answers=facts))
     assert before
     assert after
 
@@ -106,7 +106,7 @@ def test_the_chance_of_a_target_falls_with_it(course: CourseFacts) -> None:
     estimate = estimate_score(course, NOTHING)
     assert estimate
 
-    chances = [estimate.chance_of_share(share / 10) for share in range(11)]
+    chances = [estimate.chance_of_scoring_at_least(share / 10) for share in range(11)]
     assert chances == sorted(chances, reverse=True)
     assert chances[0] > 0.99
 

@@ -50,6 +50,18 @@ def test_questions_and_mock_exams_are_reached(result: Measures) -> None:
     assert result.mocks >= 2.3
 
 
+@pytest.mark.parametrize(("days", "minutes"), [(16, 45), (24, 36), (24, 60)])
+def test_who_does_every_list_and_has_time_for_all_pages_keeps_having_it(
+    course: CourseFacts, days: int, minutes: int
+) -> None:
+    for one in study_many(course, 2, Way(days=days, minutes=minutes, skips=False)):
+        verdicts = [day.pages_fit for day in one.days if day.unread_pages]
+
+        assert sorted(verdicts) == verdicts
+        assert any(verdicts)
+        assert not one.days[-1].unread_pages
+
+
 def test_the_shown_score_is_near_the_true_one(result: Measures) -> None:
     assert max(map(abs, result.biases)) <= 2.5  # of twelve learners; 1.5 of forty in the drill
     assert result.inside >= 0.85

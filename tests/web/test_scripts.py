@@ -15,7 +15,7 @@ from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_
 from app.main import create_app
 from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_unspaced_letters
 from app.questions.model import draw_variant
-from app.quiz.next_steps import find_most_related_sentence
+from app.quiz.next_steps import find_sentence_answering_question
 from app.settings import Settings
 from tests.conftest import SCRIPTS, TINY, let_in, visit
 from tests.quiz.test_real_questions import right_answer
@@ -117,7 +117,7 @@ def test_the_direction_is_that_of_the_script(app: FastAPI) -> None:
 
 
 def find(name: str, typed: str) -> list[str]:
-    return [hit.address for hit in search_course(load_library(TINY.parent / name), typed).hits]
+    return [hit.url for hit in search_course(load_library(TINY.parent / name), typed).hits]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> No
 
     shown = split_highlights(build_excerpt(marked))
 
-    assert "".join(piece.text for piece in shown if piece.hit) == "発酵種"
+    assert "".join(piece.text for piece in shown if piece.is_match) == "発酵種"
     assert build_excerpt(mark_unspaced_letters("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
         "大韓民國 대한민국의"
     )
@@ -170,7 +170,7 @@ def test_the_passage_that_answers_is_found_in_every_script() -> None:
         for topic in course.topics.values():
             section = topic.sections[-1]
             sentence = section.plain.split("\n")[0]
-            found = find_most_related_sentence(topic, sentence, sentence)
+            found = find_sentence_answering_question(topic, sentence, sentence)
             assert found, folder
             assert found.anchor == section.anchor
 

@@ -14,8 +14,8 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.database.engine import WRITING
 from app.database.tables import Learner, LearnerSession, Review, Sitting
-from app.exams.store import load_items_seen_anywhere
-from app.quiz.store import load_past_attempts
+from app.exams.store import load_questions_seen
+from app.quiz.store import load_past_attempts_by_question
 from app.study_plan.loader import load_cards_on_day_list
 from app.web import render
 from tests.conftest import Clock
@@ -152,7 +152,12 @@ def test_nothing_is_written_for_a_topic_that_there_is_not(
 def test_the_questions_of_a_run_are_chosen_before(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(monkeypatch, turns, "app.quiz.store.load_past_attempts", load_past_attempts)
+    looked = watch(
+        monkeypatch,
+        turns,
+        "app.quiz.store.load_past_attempts_by_question",
+        load_past_attempts_by_question,
+    )
 
     rosa.post("/quiz/runs", data={"pick": "mixed", "count": "3"})
 
@@ -163,9 +168,7 @@ def test_the_questions_of_a_run_are_chosen_before(
 def test_a_paper_is_drawn_before_its_clock_starts(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(
-        monkeypatch, turns, "app.exams.store.load_items_seen_anywhere", load_items_seen_anywhere
-    )
+    looked = watch(monkeypatch, turns, "app.exams.store.load_questions_seen", load_questions_seen)
 
     begin(rosa)
 
@@ -192,9 +195,9 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
             times = {"started_at": now, "deadline_at": now + 60_000}
             db.add(Sitting(**mine, **times, seed=1, paper="[]"))
             db.commit()
-        return load_items_seen_anywhere(*given)
+        return load_questions_seen(*given)
 
-    monkeypatch.setattr("app.exams.store.load_items_seen_anywhere", while_drawing)
+    monkeypatch.setattr("app.exams.store.load_questions_seen", while_drawing)
     monkeypatch.setattr("app.database.engine.BUSY", 100)
 
     sitting = begin(rosa)
