@@ -277,7 +277,9 @@ class Player:
         """
         question = self.library.questions[item]
         variant = draw_variant(question, seed)
-        right, *wrong = (raw for _, raw in types.type_of(variant).sample_responses(variant.answer))
+        right, *wrong = (
+            raw for _, raw in types.question_type_of(variant).sample_responses(variant.answer)
+        )
         known = self.rng.random() < self.chance(question.topic)
         self.answered[question.topic] += 1
         if known:

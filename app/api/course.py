@@ -19,7 +19,7 @@ from app.content.library import Library
 from app.errors import NotFoundError
 from app.markup.model import CalculatorBlock, HtmlBlock, Piece, QuestionBlock, Topic
 from app.markup.text import slugify
-from app.questions.grading import question_card_faces
+from app.questions.grading import render_question_card_faces
 from app.questions.model import Question, draw_variant
 from app.web.dependencies import CurrentLibrary, require_topic
 from app.widgets.estimate_view import calculator_url
@@ -318,7 +318,7 @@ def _build_question(question: Question) -> QuestionOut:
         difficulty=question.difficulty,
         level=question.level,
         computed=question.computed is not None,
-        html=question_card_faces(variant, lambda hint: f"[{hint or '…'}]").front,
+        html=render_question_card_faces(variant, lambda hint: f"[{hint or '…'}]").front,
         address=f"/quiz/{question.topic}/{question.id}",
     )
 

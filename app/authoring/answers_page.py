@@ -34,7 +34,7 @@ from app.database.engine import OpenWriteSession, read_only_session
 from app.errors import ConflictError
 from app.questions import types
 from app.questions.model import Question
-from app.questions.question_form import question_title
+from app.questions.question_form import make_question_title
 from app.questions.question_type import MAX_RESPONSE_LENGTH
 from app.web.dependencies import require_question
 
@@ -99,9 +99,9 @@ def show_answers(
         "authoring/answers.html",
         question=question,
         url=build_author_url(question),
-        title=question_title(question),
-        right=types.type_of(question).right_answer_texts(question.answer),
-        columns=types.type_of(question).result_column_titles(question.answer),
+        title=make_question_title(question),
+        right=types.question_type_of(question).right_answer_texts(question.answer),
+        columns=types.question_type_of(question).result_column_titles(question.answer),
         table=build_response_table(question, answers),
         query=query,
         filtered=query.answer_filter != AnswerFilter(),

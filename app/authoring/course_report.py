@@ -125,7 +125,7 @@ def _count_pictures(html: str) -> int:
 
 def count_exam_questions_by_domain(library: Library) -> Counter[str]:
     domains = domain_by_objective(library)
-    return Counter(q.domain(domains) for q in library.questions.values() if q.is_for_exams)
+    return Counter(q.find_domain(domains) for q in library.questions.values() if q.is_for_exams)
 
 
 def count_disjoint_papers_by_title(library: Library) -> dict[str, int]:
@@ -207,7 +207,7 @@ def _list_single_answer_items(questions: Iterable[Question]) -> list[_SingleAnsw
     """Return the questions with one right option among several."""
     items = []
     for question in questions:
-        options = types.type_of(question).options_for_statistics(question.answer)
+        options = types.question_type_of(question).options_for_statistics(question.answer)
         right = [index for index, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
             texts = tuple(option.text for option in options)

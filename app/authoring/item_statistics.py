@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.questions.question_type import NINE_IN_TEN, wilson_interval
+from app.questions.question_type import NINE_IN_TEN, compute_wilson_interval
 
 MIN_RESPONSES = 10  # with fewer first attempts, no index is shown
 _MIN_CHOOSERS = 3  # of an option, before its choosers are compared with others
@@ -188,7 +188,7 @@ def find_probably_right_distractor(item: ItemStatistics, right_keys: Sequence[st
 
 def find_never_chosen_options(item: ItemStatistics, wrong_keys: Sequence[str]) -> tuple[str, ...]:
     """Return the distractors that nobody chose, once fewer than 5% can be expected to."""
-    if wilson_interval(0, item.count, NINE_IN_TEN)[1] >= _IDLE_SHARE:
+    if compute_wilson_interval(0, item.count, NINE_IN_TEN)[1] >= _IDLE_SHARE:
         return ()
     chosen = {o.key for o in item.options if o.count}
     return tuple(key for key in wrong_keys if key not in chosen)

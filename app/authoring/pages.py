@@ -59,8 +59,13 @@ from app.markup.expressions import ExpressionError
 from app.markup.problems import PROBLEM_CODES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
-from app.questions.model import Question, count_combinations, draw_variant, variants_up_to_limit
-from app.questions.question_form import OpenQuestion, new_submission_token, question_title
+from app.questions.model import (
+    Question,
+    count_combinations,
+    draw_variant,
+    iterate_variants_up_to_limit,
+)
+from app.questions.question_form import OpenQuestion, make_question_title, make_submission_token
 from app.questions.question_type import SubmittedResponse
 from app.quiz.forms import PostedSubmission, QueriedSubmission
 from app.web.dependencies import CurrentLibrary, RowNumber, require_question
@@ -123,7 +128,7 @@ def preview_topic(
         outdated=topic_page is not None and topic_page.place.path in library.outdated,
         name_of=build_problem_key,
         open_questions=_open_page_questions(library, rendered) if rendered else {},
-        questions=[(q, question_title(q)) for q in questions],
+        questions=[(q, make_question_title(q)) for q in questions],
         cards=[library.cards[i] for i in topic_page.cards] if topic_page else [],
     )
 
@@ -133,7 +138,7 @@ def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, Open
     return {
         item: OpenQuestion(
             draw_variant(library.questions[item], 0),
-            new_submission_token(),
+            make_submission_token(),
             "page",
             back_url=f"/authoring/pages/{page.topic.slug}",
             submit_url=build_author_url(library.questions[item]),
@@ -401,7 +406,7 @@ def _count_response_habits(
         SubmittedResponse(draw_variant(question, seed).answer, fields)
         for seed, fields in newest_responses
     )
-    tallies = types.type_of(question).count_response_habits(responses)
+    tallies = types.question_type_of(question).count_response_habits(responses)
     return {
         title: [_HabitCount(*counted) for counted in counts.most_common(12)]
         for title, counts in tallies.items()
@@ -413,7 +418,7 @@ def _solvable_variant_rows(question: Question) -> list[VariantRow]:
     if question.computed is None:
         return []
     rows = []
-    variants = variants_up_to_limit(question)
+    variants = iterate_variants_up_to_limit(question)
     while True:
         try:
             rows.append(statistics_tables.build_variant_row(next(variants)))
@@ -499,13 +504,13 @@ def show_regrading(
         "authoring/regrading.html",
         question=question,
         url=build_author_url(question),
-        title=question_title(question),
-        right=types.type_of(question).right_answer_texts(question.answer),
+        title=make_question_title(question),
+        right=types.question_type_of(question).right_answer_texts(question.answer),
         regrading=preview_regrade(
             context.db,
             context.learner.course,
             question,
-            reworded=query.reworded,
+            accept_rewording=query.reworded,
             policy=query.policy,
         ),
         query=query,
@@ -538,7 +543,12 @@ async def confirm_regrading(
     async with read_only_session(request) as db:
         regrading = await run_in_threadpool(
             functools.partial(
-                preview_regrade, db, course, question, reworded=form.reworded, policy=form.policy
+                preview_regrade,
+                db,
+                course,
+                question,
+                accept_rewording=form.reworded,
+                policy=form.policy,
             )
         )
     write_session: OpenWriteSession = request.app.state.turn

@@ -26,7 +26,7 @@ from app.questions.grading import (
     is_only_key_changed,
     pair_seen_and_current_variants,
 )
-from app.questions.model import Question, combination_index
+from app.questions.model import Question, find_combination_index
 from app.quiz.store import load_stored_question, store_revision
 
 _SCORE_TOLERANCE = 1e-9
@@ -92,12 +92,12 @@ def preview_regrade(
     course: str,
     question: Question,
     *,
-    reworded: bool = False,
+    accept_rewording: bool = False,
     policy: RegradePolicy = RegradePolicy.KEY,
 ) -> RegradePreview:
     """Return what the key of `question` would change; nothing is written.
 
-    With `reworded`, answers to a different wording are regraded too. `policy` says which score
+    With `accept_rewording`, answers to a different wording are regraded too. `policy` says which score
     counts: that of the current key, the better one of it and every earlier key (both), never
     less than now (never-lower), or full marks for everyone who answered (drop). Undo returns to
     the current key after such a decision.
@@ -113,7 +113,10 @@ def preview_regrade(
     if policy is RegradePolicy.BOTH:
         earlier = [w for name, w in wordings.items() if w is not None and name != question.revision]
         versions += [wording for wording in earlier if is_only_key_changed(wording, question)]
-    regraders = [_CachedRegrader(version, wordings, reworded=reworded) for version in versions]
+    regraders = [
+        _CachedRegrader(version, wordings, accept_rewording=accept_rewording)
+        for version in versions
+    ]
     scored = [(answer, _score_by_policy(answer, regraders, policy)) for answer in answers]
     rows = [
         NewScore(answer, question.revision, score)
@@ -182,11 +185,15 @@ class _CachedRegrader:
     """
 
     def __init__(
-        self, question: Question, wordings: Mapping[str, Question | None], *, reworded: bool
+        self,
+        question: Question,
+        question_by_revision: Mapping[str, Question | None],
+        *,
+        accept_rewording: bool,
     ) -> None:
         self._question = question
-        self._wordings = wordings
-        self._reworded = reworded
+        self._wordings = question_by_revision
+        self._reworded = accept_rewording
         self._pairs: dict[tuple[object, ...], VariantPair | RegradeRefusal] = {}
         self._scores: dict[tuple[object, ...], float | RegradeRefusal] = {}
 
@@ -195,7 +202,9 @@ class _CachedRegrader:
         answered_wording = self._wordings[answer.revision]
         if answered_wording is None:
             return RegradeRefusal.LOST
-        variants = (combination_index(q, answer.seed) for q in (answered_wording, self._question))
+        variants = (
+            find_combination_index(q, answer.seed) for q in (answered_wording, self._question)
+        )
         pair_key = (answer.revision, *variants)
         if pair_key not in self._pairs:
             self._pairs[pair_key] = pair_seen_and_current_variants(
@@ -206,7 +215,7 @@ class _CachedRegrader:
             return pair
         if score_key not in self._scores:
             raw = json.loads(answer.raw)
-            self._scores[score_key] = pair.grade(raw, reworded=self._reworded)
+            self._scores[score_key] = pair.regrade(raw, accept_rewording=self._reworded)
         return self._scores[score_key]
 
 

@@ -20,15 +20,15 @@ from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import Question, count_combinations, draw_variant
 from app.questions.question_type import (
-    LEVELS,
+    CONFIDENCE_LEVELS,
     GradeResult,
     PartResult,
     Result,
     StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
+    have_same_words,
     normalize_search_text,
-    same_words,
 )
 from app.questions.types.cloze import ClozeSpec
 from app.questions.types.numeric import format_numeric_tolerance
@@ -165,8 +165,8 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
             unreadable += 1
         else:
             graded.append(_GradedResponse(result, json.loads(answer.raw)))
-    kind = types.type_of(question)
-    in_parts = kind.supports_partial_credit and not kind.names_options
+    kind = types.question_type_of(question)
+    in_parts = kind.supports_partial_credit and not kind.response_names_options
     return QuestionResponses(
         count=len(answers),
         dont_know=dont_know,
@@ -197,9 +197,9 @@ def _group_by_option_and_score(
     question: Question, graded: Iterable[_GradedResponse]
 ) -> tuple[ResponseGroup, ...]:
     """Group whole responses by the option they match, or by their score."""
-    kind = types.type_of(question)
+    kind = types.question_type_of(question)
     options = {option.key: option for option in kind.options_for_statistics(question.answer)}
-    is_typed = not kind.names_options
+    is_typed = not kind.response_names_options
     texts_by_group: dict[tuple[ResponseOutcome, str, float], list[_EnteredText]] = defaultdict(list)
     for result, raw in graded:
         option = options.get(result.parsed.get("option", "")) if is_typed else None
@@ -297,7 +297,10 @@ def _build_certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow
     scores: dict[int, list[float]] = defaultdict(list)
     for answer in answers:
         scores[answer.certainty or 0].append(answer.score)
-    labels = {0: "Not said", **{number: level.label for number, level in enumerate(LEVELS, 1)}}
+    labels = {
+        0: "Not said",
+        **{number: level.label for number, level in enumerate(CONFIDENCE_LEVELS, 1)},
+    }
     rows = [
         CertaintyRow(
             labels.get(level, "Not said"), len(level_scores), statistics.fmean(level_scores)
@@ -350,7 +353,7 @@ def add_accepted_text_to_source(source: str, question: Question, accepted: Accep
         )
     if isinstance(question.answer, ClozeSpec):
         return _add_text_to_gap(source, question, accepted)
-    if types.type_of(question).names_options:
+    if types.question_type_of(question).response_names_options:
         raise ConflictError("Only typed answers can be accepted.", "Tick the option in the file.")
     return _add_text_as_option(source, question, accepted.text)
 
@@ -359,7 +362,7 @@ def does_key_accept(question: Question, accepted: AcceptedText) -> bool:
     answer = question.answer
     if isinstance(answer, ClozeSpec):
         return any(
-            b.accepts_response(accepted.text) for b in answer.blanks if b.key == accepted.gap
+            b.accepts_typed_answer(accepted.text) for b in answer.blanks if b.key == accepted.gap
         )
     result = grade(draw_variant(question, 0), {"answer": [accepted.text]})
     return isinstance(result, GradeResult) and result.result == "right"
@@ -376,7 +379,7 @@ def _add_text_as_option(source: str, question: Question, text: str) -> str:
             continue
         if option["tick"].strip().lower() == "x":
             last_ticked = line_index
-        elif same_words(option["text"].strip("`"), text):
+        elif have_same_words(option["text"].strip("`"), text):
             lines[line_index] = (
                 f"{option['box']}x{option['end']}{option['text']}{_line_ending(lines[line_index])}"
             )

@@ -21,9 +21,11 @@ from app.markup.model import Topic
 from app.markup.text import LONGEST_ID, is_slug, suggest_known_words
 from app.questions import types
 
-KINDS = (*types.KINDS, "computed", "card")
+KINDS = (*types.QUESTION_TYPES, "computed", "card")
 _STARTS = Path(__file__).parent / "starts"
-_TYPES_OF_NEW_TOPIC = tuple(kind.name for kind in types.KINDS.values() if kind.is_in_new_topics)
+_TYPES_OF_NEW_TOPIC = tuple(
+    kind.name for kind in types.QUESTION_TYPES.values() if kind.is_in_new_topics
+)
 _MOST_QUESTIONS = 50
 _MINUTES_PER_QUESTION = 1.2  # for each question, unless given
 
@@ -169,7 +171,7 @@ def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
 
 
 def _refuse_type_without_calculators(course: ScaffoldTarget, kind: str) -> None:
-    estimates = kind in types.KINDS and types.KINDS[kind].needs_calculators
+    estimates = kind in types.QUESTION_TYPES and types.QUESTION_TYPES[kind].needs_calculators
     if estimates and not course.library.syllabus.calculators:
         raise ScaffoldError(
             f"A question of the type “{kind}” needs an estimate, and this course has "

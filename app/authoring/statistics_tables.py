@@ -127,7 +127,9 @@ class QuestionStatisticsRow:
         shares = {o.key: o.share for o in statistics.options}
         return tuple(
             OptionShare(letters[o.key], o.right, shares.get(o.key, 0.0))
-            for o in types.type_of(self.question).options_for_statistics(self.question.answer)
+            for o in types.question_type_of(self.question).options_for_statistics(
+                self.question.answer
+            )
             if o.key in letters
         )
 
@@ -411,8 +413,8 @@ def merge_equal_wordings(
 
 def build_option_rows(question: Question, statistics: ItemStatistics | None) -> list[OptionRow]:
     """Return every option of a choice question in authored order; none for other types."""
-    kind = types.type_of(question)
-    if not kind.names_options:
+    kind = types.question_type_of(question)
+    if not kind.response_names_options:
         return []
     letters = assign_option_letters(question)
     by_key = {o.key: o for o in statistics.options} if statistics else {}
@@ -426,12 +428,12 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
 
 
 def build_variant_row(variant: Variant) -> VariantRow:
-    options = types.type_of(variant).options_for_statistics(variant.answer)
+    options = types.question_type_of(variant).options_for_statistics(variant.answer)
     return VariantRow(
         variant.seed,
         tuple(
             VariantParameter(name, value if isinstance(value, str) else f"{value:,.10g}")
-            for name, value in variant.values.items()
+            for name, value in variant.parameter_values.items()
         ),
         tuple(o.text for o in options if o.right),
         tuple(o.text for o in options if not o.right),

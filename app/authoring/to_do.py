@@ -30,7 +30,7 @@ from app.markup.problems import ContentProblem, SourceFile
 from app.markup.text import slugify
 from app.questions import types
 from app.questions.model import Question, Variant
-from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
+from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
 from app.resources import ROOT
 from app.spaced_repetition.scheduler import LEECH_LAPSES
 
@@ -193,13 +193,13 @@ class ItemToFix:
 
 def compute_blind_guess_percent(question: Question) -> float | None:
     """Return the percentage that random guessing scores; None if undefined."""
-    return types.type_of(question).guess_percent(question.answer)
+    return types.question_type_of(question).compute_guess_percent(question.answer)
 
 
 def assign_option_letters(question: Question | Variant) -> dict[str, str]:
     """Return a letter for each option key: as authored, or as learners see the variant."""
-    kind = types.type_of(question)
-    if not kind.names_options:
+    kind = types.question_type_of(question)
+    if not kind.response_names_options:
         return {}
     keys = [option.key for option in kind.options_for_statistics(question.answer)]
     return dict(zip(keys, string.ascii_uppercase, strict=False))
@@ -252,8 +252,8 @@ def find_card_reasons(card: CardLapses) -> list[FixReason]:
 
 
 def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
-    kind = types.type_of(question)
-    if not kind.names_options:
+    kind = types.question_type_of(question)
+    if not kind.response_names_options:
         return []
     options = kind.options_for_statistics(question.answer)
     names = {o.key: _quote_option(o.text) for o in options}
@@ -305,7 +305,9 @@ def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> 
     if facility is None:
         return reasons
     share = facility / 100
-    low, high = wilson_interval(share * statistics.count, statistics.count, NINETEEN_IN_TWENTY)
+    low, high = compute_wilson_interval(
+        share * statistics.count, statistics.count, NINETEEN_IN_TWENTY
+    )
     if guess and high < guess / 100:
         text = f"Learners get {facility:.0f}%, blind guessing would give {guess:.0f}%."
         reasons.append(FixReason(55, text))

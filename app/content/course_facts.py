@@ -233,7 +233,9 @@ def compute_course_facts(library: Library) -> CourseFacts:
         by_objective.setdefault(topic_in_exam.objectives[0], []).append(slug)
     questions = {}
     for question in library.questions.values():
-        guess = types.type_of(question).guess_rate(question.answer, question.partial)
+        guess = types.question_type_of(question).compute_guess_score(
+            question.answer, question.partial
+        )
         exam_objectives = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
         is_asked = question.is_for_exams and question.topic in topics and exam_objectives
         if is_asked and guess <= _GUESSED:

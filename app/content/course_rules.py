@@ -469,12 +469,12 @@ def _check_blueprints(
 ) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
     domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
-    exam_questions = [(q.domain(domain_of), q) for q in questions if q.is_for_exams]
+    exam_questions = [(q.find_domain(domain_of), q) for q in questions if q.is_for_exams]
     live_counts = Counter(domain for domain, q in exam_questions if q.status == "live")
     excluded_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
         if question.status == "live" and not question.is_for_exams:
-            excluded_counts[question.domain(domain_of)][_excluded_kind_plural(question)] += 1
+            excluded_counts[question.find_domain(domain_of)][_excluded_kind_plural(question)] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in exam_questions:
         if question.status != "live":
@@ -501,7 +501,7 @@ def _check_blueprints(
 
 
 def _excluded_kind_plural(question: Question) -> str:
-    if not types.type_of(question).is_allowed_in_exams:
+    if not types.question_type_of(question).is_allowed_in_exams:
         return "designs" if question.type == "design" else "labs"
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 

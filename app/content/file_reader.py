@@ -371,7 +371,7 @@ def _build_items(
         first_problem = source_file.problems_before_item = len(source_file.problems)
         parsed_item, is_over_limit = _build_and_check_item(source, kind, front_matter, context)
         errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
-        broken = source.broken or errors or parsed_item is None
+        broken = source.has_invalid_comment or errors or parsed_item is None
         if source.comment.id:
             fingerprints.append(_item_fingerprint(source, parsed_item, source_file, broken=broken))
         elif isinstance(node := source.comment.fields.values.get("q"), YamlText) and not node.text:
@@ -459,8 +459,8 @@ def _item_fingerprint(
     options: tuple[StatisticsOption, ...] = ()
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
-        options = types.type_of(item).options_for_statistics(item.answer)
-        key_texts = types.type_of(item).key_texts(item.answer)
+        options = types.question_type_of(item).options_for_statistics(item.answer)
+        key_texts = types.question_type_of(item).answer_key_texts(item.answer)
         key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
         key_words = f"{' '.join(key_texts)} {stable_repr(item.computed) if item.computed else ''}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.

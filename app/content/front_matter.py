@@ -14,7 +14,7 @@ from app.markup.problems import MOST_PARAMETERS, AuthoringError, SourceFile, Tex
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
 from app.markup.text import LONGEST_ID, is_slug, shorten, suggest_known_words
 from app.questions.question_type import ItemComment
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 
 
 class MetadataKey(NamedTuple):
@@ -56,7 +56,10 @@ FRONT_KEYS = tuple(key.name for key in _KEYS if "page" in key.allowed_places)
 _ITEMS_FRONT_KEYS = tuple(key.name for key in _KEYS if "file" in key.allowed_places)
 _PAGE_ONLY_KEYS = tuple(key.name for key in _KEYS if key.allowed_places == "page")
 _COMMON_ITEM_KEYS = tuple(key.name for key in _KEYS if "comment" in key.allowed_places)
-ITEM_KEYS = (*_COMMON_ITEM_KEYS, *(key for kind in KINDS.values() for key in kind.keys))
+ITEM_KEYS = (
+    *_COMMON_ITEM_KEYS,
+    *(key for kind in QUESTION_TYPES.values() for key in kind.comment_keys),
+)
 # Of the keys of question types, those with a single value, and the lists of words.
 _SINGLE_VALUE_KEYS = {"shuffle", "case", "figure", "host", "start", "estimate"}
 _SINGLE_VALUE_KEYS |= {key.name for key in _KEYS if key.value_type == "text"}
@@ -89,7 +92,7 @@ _ELSEWHERE = {
 }
 # Similarity of keys, which are short: “reviewed” must not suggest “reverse”.
 _NEAR_NAME_CUTOFF = 0.7
-TYPES = (*KINDS, "card")
+TYPES = (*QUESTION_TYPES, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
 Partial = Literal["", "off", "net", "each", "lcs"]
@@ -352,8 +355,12 @@ def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: 
     if type_name == "card":
         applicable_keys.add("reverse")
     else:
-        applicable_keys |= {*_COMMON_ITEM_KEYS, *KINDS[type_name].keys} - {"reverse"}
-        applicable_keys -= set() if KINDS[type_name].supports_partial_credit else {"partial"}
+        applicable_keys |= {*_COMMON_ITEM_KEYS, *QUESTION_TYPES[type_name].comment_keys} - {
+            "reverse"
+        }
+        applicable_keys -= (
+            set() if QUESTION_TYPES[type_name].supports_partial_credit else {"partial"}
+        )
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in applicable_keys:
             message = f"“{name}” has no meaning for an item of the type “{type_name}”."

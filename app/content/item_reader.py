@@ -31,13 +31,13 @@ from app.questions.options import (
     ParsedOption,
     check_no_partial_credit,
     is_task_list,
-    optional_rich_text,
-    read_options,
+    read_task_list_options,
+    render_optional_rich_text,
 )
 from app.questions.question_type import AuthoredItem, ItemParts, ItemSource, QuestionType
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 from app.questions.types.choice import infer_choice_kind
-from app.questions.types.cloze import find_block_with_blank, read_cloze_card_faces
+from app.questions.types.cloze import find_block_with_blank, render_cloze_card_faces
 
 _LAB_BLOCK = re.compile(r"console\s+\S")
 _ROLES = {
@@ -79,7 +79,7 @@ def build_item(
     # A question must not link to its answer; its explanation keeps the links.
     explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     kept_ids = {id(t) for tokens in explanation_blocks for t in tokens if item_type != "card"}
-    tokens = (source.heading, *source.body, *(o.inline for o in parts.options))
+    tokens = (source.heading, *source.body, *(o.text_token for o in parts.options))
     unlink_checked_figures([t for t in tokens if id(t) not in kept_ids], context)
     report_misread_answer_lines(source, parts, item_type, source_file)
     _drop_parts_beyond_limit(source, parts, source_file)
@@ -96,12 +96,12 @@ def build_item(
         source.comment, item_type, front, source_file, page=kind == "page"
     )
     authored = AuthoredItem(
-        source, parts, context, computed is not None, in_exam_file=kind == "quiz"
+        source, parts, context, computed is not None, is_file_open_to_exams=kind == "quiz"
     )
     if item_type == "card":
         _report_options_on_card(source, source_file)
         return ParsedItem(_build_flashcard(authored, metadata), authored)
-    question = _build_question(authored, KINDS[item_type], computed, metadata)
+    question = _build_question(authored, QUESTION_TYPES[item_type], computed, metadata)
     # Other formats carry no links.
     unlink_checked_figures(itertools.chain.from_iterable(explanation_blocks))
     return ParsedItem(question, authored)
@@ -111,9 +111,13 @@ def _report_unread_options(
     source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report E24: options in a question type that takes none."""
-    if parts.options and type_name in KINDS and not KINDS[type_name].has_option_boxes:
+    if (
+        parts.options
+        and type_name in QUESTION_TYPES
+        and not QUESTION_TYPES[type_name].has_option_boxes
+    ):
         message = f"A question of the type “{type_name}” reads no options in boxes."
-        option_text = parts.options[0].words
+        option_text = parts.options[0].plain_text
         hint = {
             "match": f"Write a wrong answer as a row with an empty left cell: | | {option_text} |",
             "cloze": f"Write a wrong answer into its gap: [[right ~ {option_text}]].",
@@ -175,7 +179,7 @@ def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemP
 
 def _is_lab(source: ItemSource) -> bool:
     """Return whether keys of the comment or a `console` block mark the item as a lab."""
-    keys = KINDS["console"].keys
+    keys = QUESTION_TYPES["console"].comment_keys
     return any(key in source.comment.fields.values for key in keys) or any(
         t.type == "fence" and _LAB_BLOCK.match(t.info) for t in source.body
     )
@@ -203,21 +207,21 @@ def _store_if_answer_block(
         return False
     if kind == "bullet_list_open" and is_task_list(block):
         parts.answer_line = parts.answer_line or (block[0].map or [0])[0] + 1
-        parts.options.extend(read_options(block, source_file))
+        parts.options.extend(read_task_list_options(block, source_file))
         return True
-    is_answer_form = type_name in KINDS and KINDS[type_name].answer_block == kind
-    if is_answer_form and KINDS[type_name].has_several_blocks:
-        parts.block.extend(block)
+    is_answer_form = type_name in QUESTION_TYPES and QUESTION_TYPES[type_name].answer_block == kind
+    if is_answer_form and QUESTION_TYPES[type_name].has_several_blocks:
+        parts.answer_block.extend(block)
         return True
     if kind == "ordered_list_open" and not is_answer_form and is_task_list(block):
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
             source_file.report("E24", first_line(block[0]), 1, message, hint)
-        parts.options.extend(read_options(block, source_file))
+        parts.options.extend(read_task_list_options(block, source_file))
         return True
-    if is_answer_form and not parts.block:
-        parts.block = block
+    if is_answer_form and not parts.answer_block:
+        parts.answer_block = block
         return True
     return False
 
@@ -231,14 +235,19 @@ def _store_if_quote_below_answer(
     """
     is_below_option = before is not None and before.type == "bullet_list_close"
     is_plain_quote = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
-    if is_plain_quote and parts.block and parts.block[-1] is before and before.type == "fence":
-        parts.block.extend(block)
+    if (
+        is_plain_quote
+        and parts.answer_block
+        and parts.answer_block[-1] is before
+        and before.type == "fence"
+    ):
+        parts.answer_block.extend(block)
         return True
     if not (is_below_option and is_plain_quote and parts.options) or parts.options[-1].feedback:
         return False
     parts.options[-1].feedback = block[1:-1]
     message = "This reason is not indented, so that it stands below no option."
-    option = textwrap.shorten(parts.options[-1].words, 40, placeholder="…")
+    option = textwrap.shorten(parts.options[-1].plain_text, 40, placeholder="…")
     hint = f"Write two spaces before its >; it is taken for “{option}”."
     source_file.report("W25", first_line(block[0]), 1, message, hint)
     return True
@@ -251,12 +260,12 @@ def _infer_non_choice_type(source: ItemSource, options: list[ParsedOption]) -> s
     """
     keys = source.comment.fields.values
     blocks = [] if any(option.ticked for option in options) else source.body
-    kinds = KINDS.values()
-    by_form = [kind for kind in kinds if kind.recognizes_answer_form(options)]
+    kinds = QUESTION_TYPES.values()
+    by_form = [kind for kind in kinds if kind.is_implied_by_options(options)]
     matching_types = itertools.chain(
-        (kind.name for kind in by_form if kind.telling_key in keys),
-        (kind.name for t in blocks for kind in kinds if kind.recognizes_block(t, options)),
-        (kind.name for kind in by_form if not kind.telling_key),
+        (kind.name for kind in by_form if kind.key_implying_type in keys),
+        (kind.name for t in blocks for kind in kinds if kind.is_implied_by_block(t, options)),
+        (kind.name for kind in by_form if not kind.key_implying_type),
     )
     return next(matching_types, "")
 
@@ -275,7 +284,7 @@ def _extract_answer_block(parts: ItemParts, opening_token_type: str) -> None:
         if at is None:
             continue
         end = closing_index(tokens, at) + 1
-        parts.block, after = tokens[at:end], tokens[end:]
+        parts.answer_block, after = tokens[at:end], tokens[end:]
         del tokens[at:]
         if tokens is parts.stem:
             parts.explanation[:0] = after
@@ -330,20 +339,20 @@ def _infer_missing_type(
         return "console"
     inferred_type = _infer_non_choice_type(source, parts.options)
     is_unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
-    if inferred_type and KINDS[inferred_type].answer_block and is_unticked:
+    if inferred_type and QUESTION_TYPES[inferred_type].answer_block and is_unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
-        location = source.comment.line, source.comment.column
+        location = source.comment.first_line, source.comment.column
         source_file.report("E13", *location, message, hint, derived=True)
         return ""
     if inferred_type:
-        _extract_answer_block(parts, KINDS[inferred_type].answer_block)
+        _extract_answer_block(parts, QUESTION_TYPES[inferred_type].answer_block)
         return inferred_type
     if parts.options:
         return infer_choice_kind(parts.options)
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
-    location = source.comment.line, source.comment.column
+    location = source.comment.first_line, source.comment.column
     source_file.report("E13", *location, message, hint, derived=True)
     return ""
 
@@ -355,7 +364,7 @@ def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcar
     has_gap = find_block_with_blank([source.heading]) is not None
     _report_misplaced_card_gaps(source, context.source_file)
     if has_gap and not body:
-        front, back = read_cloze_card_faces(authored)
+        front, back = render_cloze_card_faces(authored)
     else:
         front, back = render_tokens([source.heading], context), render_tokens(body, context)
     if back.plain.strip() and reduce_to_words(back.plain) == reduce_to_words(front.plain):
@@ -390,7 +399,7 @@ def _build_question(
     source, parts, context = authored.source, authored.parts, authored.context
     outer_citations = list(context.cited_sources)
     context.cited_sources.clear()
-    answer = kind.parse(authored)
+    answer = kind.parse_answer(authored)
     if not kind.supports_weighted_options:
         check_no_partial_credit(parts.options, kind.name, context.source_file)
     stem = _build_stem(authored, kind)
@@ -407,8 +416,8 @@ def _build_question(
         metadata.sources,
         metadata.tags,
         tuple(render_tokens(hint, context) for hint in parts.hints),
-        optional_rich_text(parts.explanation, context),
-        optional_rich_text(parts.mistake, context),
+        render_optional_rich_text(parts.explanation, context),
+        render_optional_rich_text(parts.mistake, context),
         _read_partial_credit_rule(source, kind, context.source_file),
         computed,
         level=metadata.level,

@@ -50,10 +50,10 @@ class _ComputedQuestionCheck:
     ) -> None:
         self.question = question
         self.computed = computed
-        self.kind = types.type_of(question)
+        self.kind = types.question_type_of(question)
         self.comment, self.source_file = authored.comment, authored.source_file
         self.expressions = [text for _, text in computed.lets]
-        self.seeds = model.seeds_up_to_variant_limit(question)
+        self.seeds = model.list_seeds_up_to_variant_limit(question)
         self.templates: list[str] = []
         map_rich_texts(question, self._add_template)
         self.templates += self.kind.extra_placeholder_texts(question.answer)
@@ -82,7 +82,7 @@ class _ComputedQuestionCheck:
         """Return whether every combination has an answer. Stops after three kinds of faults."""
         reported_codes: set[str] = set()
         for seed in self.seeds:
-            chosen = model.nth_combination(self.computed, seed)
+            chosen = model.build_nth_combination(self.computed, seed)
             for code, message, hint in self._find_faults(chosen):
                 if code in reported_codes:
                     continue
@@ -127,7 +127,7 @@ class _ComputedQuestionCheck:
         answer = self.question.answer
         if not any(map(PLACEHOLDER.search, self.kind.right_answer_texts(answer))):
             return ()
-        chosen = model.nth_combination(self.computed, seed)
+        chosen = model.build_nth_combination(self.computed, seed)
         try:
             values = model.evaluate_combination(self.computed, chosen)
             return tuple(self.kind.right_answer_texts(self.kind.fill_values(answer, values)))
@@ -192,8 +192,8 @@ def check_item(question: Question | Flashcard, authored: AuthoredItem) -> None:
     if isinstance(question, Flashcard):
         _report_placeholders_without_parameters(authored.source, source_file, card=True)
         return
-    types.type_of(question).check(question.answer, authored)
-    has_errors = authored.source.broken or any(
+    types.question_type_of(question).check_answer(question.answer, authored)
+    has_errors = authored.source.has_invalid_comment or any(
         p.severity == "error" and p.item == question.id
         for p in source_file.problems[source_file.problems_before_item :]
     )
@@ -208,7 +208,9 @@ def _check_wording(question: Question, heading: Token, source_file: SourceFile) 
     """Report W29, W65, W67: negation, length, hints; and the type's own wording rules."""
     line = first_line(heading)
     _check_negation(heading, line, source_file)
-    types.type_of(question).check_wording(question.answer, question.stem, line, source_file)
+    types.question_type_of(question).check_wording(
+        question.answer, question.stem, line, source_file
+    )
     count = count_words(question.stem.plain)
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
@@ -266,7 +268,7 @@ def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
 
 def _check_hints(question: Question, line: int, source_file: SourceFile) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
-    texts = types.type_of(question).right_answer_texts(question.answer)
+    texts = types.question_type_of(question).right_answer_texts(question.answer)
     words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
     answers = [answer for answer in words if len(answer) >= 3]
     source_file.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
@@ -286,7 +288,8 @@ def check_right_position_balance(
         (position, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (position := types.type_of(item).position_of_only_right_option(item.answer)) is not None
+        and (position := types.question_type_of(item).position_of_only_right_option(item.answer))
+        is not None
     ]
     if len(positions_and_lines) < _FEWEST:
         return

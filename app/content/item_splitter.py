@@ -23,7 +23,7 @@ from app.markup.markdown_tokens import (
 from app.markup.problems import IdInsertion, SourceFile, TextPosition, UnidentifiedItem
 from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_words
 from app.questions.question_type import ItemSource
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 
 _MOST_SHOWN = 40
 # An unclosed comment with an id, after its opening was emptied.
@@ -35,7 +35,7 @@ _TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
 _ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
 # The rest of a comment whose first characters are missing.
 _COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
-_BLANKS = {kind.name: kind.gap_pattern for kind in KINDS.values() if kind.gap_pattern}
+_BLANKS = {kind.name: kind.gap_pattern for kind in QUESTION_TYPES.values() if kind.gap_pattern}
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 

@@ -282,7 +282,7 @@ def _owned_items(
                 full_question = _inherit_metadata_from_page(question, pages)
                 full_question = _with_embedded_figures(full_question, course)
                 if names := counted_keys.get(question.id):
-                    kind = types.type_of(full_question)
+                    kind = types.question_type_of(full_question)
                     answer = kind.rename_option_keys(full_question.answer, names)
                     full_question = dataclasses.replace(full_question, answer=answer)
                 questions[question.id] = full_question
@@ -316,7 +316,7 @@ def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
 
 
 def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question:
-    kind = types.type_of(question)
+    kind = types.question_type_of(question)
     folder = question.place.path.rpartition("/")[0]
     parsed_files = {
         name: course.parsed_files.get(f"{folder}/{name}")

@@ -183,7 +183,7 @@ def report_misread_answer_lines(
     if type_name == "order":
         steps = _matching_lines(_STEP, source, source_file, handled_lines)
         _report_lines_read_as_text(steps, "E50", source_file)
-    elif type_name == "match" and parts.block:
+    elif type_name == "match" and parts.answer_block:
         rows = _matching_lines(_ROW, source, source_file, handled_lines)
         _report_lines_read_as_text(rows, "E52", source_file)
 

@@ -28,9 +28,9 @@ from app.content import parsed_file, uncomputed_amounts
 from app.content.parsed_file import GlossaryNames, ParsedFile
 from app.markup import model, problems
 from app.questions import model as questions
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 
-_ANSWERS = dict.fromkeys(m for kind in KINDS.values() for m in kind.models)
+_ANSWERS = dict.fromkeys(m for kind in QUESTION_TYPES.values() for m in kind.answer_classes)
 _TYPES: tuple[type, ...] = (
     *(
         kind

@@ -147,7 +147,7 @@ def _is_number_explained(question: Question, topic: Topic, weights: Mapping[str,
 
 def _is_covered(question: Question, topic: Topic, weights: Mapping[str, float]) -> bool:
     """Return whether the essential sections of its page have the words of a right answer."""
-    right_answers = " ".join(types.type_of(question).right_answer_texts(question.answer))
+    right_answers = " ".join(types.question_type_of(question).right_answer_texts(question.answer))
     page_words = frozenset(
         word
         for word in _distinct_section_words(topic.sections)

@@ -79,7 +79,7 @@ def drawable_questions_by_domain(
     """Return the questions that a paper can include, by the domain of their first objective."""
     questions_by_domain: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        domain = question.domain(domain_of)
+        domain = question.find_domain(domain_of)
         if domain and question.is_for_exams:
             questions_by_domain.setdefault(domain, []).append(question)
     return questions_by_domain
@@ -87,7 +87,7 @@ def drawable_questions_by_domain(
 
 def keep_common_exam_types(questions: Iterable[Question]) -> list[Question]:
     """Return the questions of the types in most exams: single and multiple choice."""
-    return [q for q in questions if types.type_of(q).is_in_real_exam]
+    return [q for q in questions if types.question_type_of(q).is_in_real_exam]
 
 
 def _pick_questions(

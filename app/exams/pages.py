@@ -76,8 +76,8 @@ from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import (
     OpenQuestion,
     excerpt_for_title,
-    new_submission_token,
-    question_title,
+    make_question_title,
+    make_submission_token,
 )
 from app.questions.question_type import UnreadableResponse
 from app.quiz.next_steps import sort_in_course_order
@@ -189,7 +189,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     return ctx.page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
-        token=new_submission_token(),
+        token=make_submission_token(),
         planned=min((d for d in ctx.learner.mock_days if d >= ctx.day), default=None),
         full_exams=full_exams,
         derived_exams=list(_derived_exams(ctx, full_exams[0], counts)) if full_exams else [],
@@ -206,7 +206,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
 def show_exam(ctx: ReadContext, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
     offer = require_exam_offer(ctx, exam)
-    draft = StartExamDraft(new_submission_token(), kinds=_propose_question_types(ctx, offer))
+    draft = StartExamDraft(make_submission_token(), kinds=_propose_question_types(ctx, offer))
     return _start_page(ctx, offer, draft, [], 200)
 
 
@@ -428,7 +428,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
             "open": len(_practicable_items(ctx, report.unanswered_items)),
         },
         titles={
-            row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
+            row.item: make_question_title(ctx.library.questions[row.item], seeds[row.item])
             for row in to_repeat
             if row.item in ctx.library.questions
         },
@@ -438,7 +438,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
         earlier=earlier[:5],
         late=late,
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 
@@ -456,7 +456,7 @@ def practice_questions_of_exam(
     )
     if not items:
         raise ConflictError("None of these questions can be practiced now.")
-    token = f"{form.token or new_submission_token()}.{form.pick}"
+    token = f"{form.token or make_submission_token()}.{form.pick}"
     run = NewPracticeRun(token, "exam", str(state.id), items)
     run_id = save_new_run(ctx.db, ctx.learner.id, run, ctx.now)
     return RedirectResponse(f"/quiz/runs/{run_id}", 303)
@@ -545,15 +545,15 @@ def _build_answer_change(
         displayed=_answer_state(variant, form.displayed_form)
         if form.displayed_form
         else AnswerState(),
-        has_independent_fields=types.type_of(variant).has_independent_fields,
+        has_independent_fields=types.question_type_of(variant).is_each_field_an_answer,
         shown_at_ms=form.shown_at_ms,
         waited_ms=form.waited_ms,
     )
 
 
 def _answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
-    kind = types.type_of(variant)
-    raw = kind.respond_to_button(form.raw, form.move) if form.move else form.raw
+    kind = types.question_type_of(variant)
+    raw = kind.apply_button_press(form.raw, form.move) if form.move else form.raw
     order_confirmed = form.order_confirmed if raw == form.raw else "yes"
     raw = kind.autosaved_response(variant.answer, raw, order_confirmed)
     return AnswerState(raw, form.flagged, form.struck_options)
@@ -585,9 +585,9 @@ def _open_exam_question(
         variant=draw_variant(
             load_exact_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
         ),
-        token="",
+        submission_token="",
         context="exam",
-        place=slot.number,
+        position_in_run=slot.number,
         first_shown_ms=to_milliseconds(ctx.now),
         typed_fields=saved.raw if saved.answered else {},
         parse_error=unreadable.message if unreadable else "",
@@ -669,7 +669,7 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
         regraded=item_score is not None and item_score.score_before_regrade is not None,
     )
     url = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
-    links = NextLinks(here=url, token=new_submission_token())
+    links = NextLinks(here=url, token=make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, links)
     if item_score is None:
         verdict = grade_unanswered(outcome.variant)

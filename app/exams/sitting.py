@@ -183,9 +183,9 @@ def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer)
     Only for single choice. Other answers are entered in several steps, so their first state says
     nothing.
     """
-    kind = types.type_of(question)
+    kind = types.question_type_of(question)
     if (
-        not kind.names_options
+        not kind.response_names_options
         or kind.has_several_right_options
         or saved.first_response in (None, saved.raw)
     ):
@@ -234,7 +234,7 @@ def _unreadable_response(
 
     Choices from a list can always be parsed.
     """
-    if not saved.answered or types.type_of(question).names_options:
+    if not saved.answered or types.question_type_of(question).response_names_options:
         return None
     try:
         verdict = grade(draw_variant(question, slot.seed), saved.raw)

@@ -33,7 +33,7 @@ from app.import_export.items import Item, decode_image_or_empty, rename_or_drop_
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
-from app.questions.grading import question_card_faces
+from app.questions.grading import render_question_card_faces
 from app.questions.model import draw_variant
 from app.spaced_repetition.card_ids import (
     OWN,
@@ -203,7 +203,7 @@ class _NoteBuilder:
             variant = draw_variant(self._library.questions[name], seed)
         except (ExpressionError, ArithmeticError):
             return None
-        faces = question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
+        faces = render_question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
         sides = CardSides(make_html_portable(faces.front), make_html_portable(faces.back))
         return self._build_note((note,), "missed questions", sides)
 

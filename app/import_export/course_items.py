@@ -40,15 +40,15 @@ from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import slugify
 from app.questions import model, types
-from app.questions.lab import Lab, shortest_command_sequence
+from app.questions.lab import Lab, find_shortest_command_indices
 from app.questions.model import Question
-from app.questions.options import ParsedOption, credit_box, sole_code_span
+from app.questions.options import ParsedOption, format_credit_box, sole_code_span_or_none
 from app.questions.question_type import ItemComment, ItemParts, ItemSource
 from app.questions.types.console import ConsoleSpec
 from app.questions.types.hotspot import split_region_and_label
-from app.questions.types.matching import table_rows
+from app.questions.types.matching import read_table_cells
 from app.questions.types.number_parsing import AnswerRange, NumericSpec
-from app.questions.types.numeric import with_computed_ranges
+from app.questions.types.numeric import fill_in_computed_ranges
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")
@@ -123,7 +123,7 @@ def _draw_values(question: Question, seed: int) -> Mapping[str, Value]:
     if computed is None:
         return {}
     try:
-        return model.evaluate_combination(computed, model.nth_combination(computed, seed))
+        return model.evaluate_combination(computed, model.build_nth_combination(computed, seed))
     except (ExpressionError, ArithmeticError) as error:
         raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
 
@@ -159,7 +159,7 @@ def _convert_parsed_item(
         reverse = draft.comment.field_text("reverse").lower() in {"yes", "true"}
         return dataclasses.replace(item, text=back, reverse=reverse)
     # The text between the heading and the answers, unless it is the answer.
-    is_answer = types.type_of(question).gap_pattern
+    is_answer = types.question_type_of(question).gap_pattern
     body = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
     if isinstance(question.answer, ConsoleSpec):
         body = f"{body}\n\n{_write_solution_transcript(question.answer.lab)}".strip()
@@ -191,16 +191,16 @@ def _read_answer_fields(  # noqa: PLR0911 - one return per type
         case "numeric":
             return {"options": _read_number_options(parts.options, answer, values)}
         case "short":
-            texts = [(sole_code_span(o) or o.words).strip() for o in parts.options]
+            texts = [(sole_code_span_or_none(o) or o.plain_text).strip() for o in parts.options]
             case = bool(getattr(answer, "case_sensitive", False))
             return {"options": _read_choice_options(parts, texts), "case": case}
         case "order":
             return {
-                "steps": _read_step_options(parts.block),
+                "steps": _read_step_options(parts.answer_block),
                 "options": _read_choice_options(parts),
             }
         case "match":
-            return _read_pair_table(parts.block)
+            return _read_pair_table(parts.answer_block)
         case "cloze":
             blanks = getattr(answer, "blanks", ())
             gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
@@ -215,14 +215,14 @@ def _read_answer_fields(  # noqa: PLR0911 - one return per type
 
 def _write_solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
-    commands = [lab.commands[index] for index in shortest_command_sequence(lab) or ()]
+    commands = [lab.commands[index] for index in find_shortest_command_indices(lab) or ()]
     lines = [f"$ {c.sample_line}\n{c.output.plain}".rstrip() for c in commands]
     return "\n".join(["```", *lines, "```"])
 
 
 def _read_choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:
     """Return the options with their own texts, or with `texts`."""
-    texts = texts or [tokens_to_markdown([o.inline]) for o in parts.options]
+    texts = texts or [tokens_to_markdown([o.text_token]) for o in parts.options]
     return tuple(
         ItemOption(text, o.ticked, tokens_to_markdown(o.feedback), credit=o.credit)
         for text, o in zip(texts, parts.options, strict=True)
@@ -236,7 +236,7 @@ def _read_number_options(
         return ()
     if values:
         try:
-            answer = with_computed_ranges(answer, values)
+            answer = fill_in_computed_ranges(answer, values)
         except ExpressionError as error:
             raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
     ordered = sorted(options, key=lambda o: not o.ticked)
@@ -277,7 +277,7 @@ def _read_step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
 
 
 def _read_pair_table(table: list[Token]) -> dict[str, Any]:
-    cells = [[tokens_to_markdown(c) for c in row] + [""] * 3 for row in table_rows(table)]
+    cells = [[tokens_to_markdown(c) for c in row] + [""] * 3 for row in read_table_cells(table)]
     if not cells:
         raise ItemSkippedError("it has no table")
     header, *rows = cells
@@ -390,7 +390,7 @@ def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
 
 
 def _write_choice(option: ItemOption) -> str:
-    box = "[x]" if option.right else credit_box(option.credit)
+    box = "[x]" if option.right else format_credit_box(option.credit)
     return _write_option(f"- {box} ", option)
 
 

@@ -203,8 +203,8 @@ def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
     >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
     (1024.0, 1.5, 12500000.0)
     """
-    number = number_parsing.read_typed_number(text)
-    if number is None or number.unit or text.strip()[:1] in _ABOUT_SIGNS:
+    number = number_parsing.parse_typed_number(text)
+    if number is None or number.unit_word or text.strip()[:1] in _ABOUT_SIGNS:
         raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
     if may_use_decimal_comma:
         _expect_unambiguous_number(text)
@@ -217,16 +217,20 @@ def read_range_or_none(text: str, *, may_use_decimal_comma: bool = False) -> Num
     Raises ItemSkippedError for an ambiguous number.
     """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
-    number = number_parsing.read_typed_number(center)
+    number = number_parsing.parse_typed_number(center)
     if number is None or text.strip()[:1] in _ABOUT_SIGNS:
         return None
-    unit = known_unit(number.unit)
-    half_width = number_parsing.read_typed_number(tolerance if sign else "0")
-    if unit is None or half_width is None or half_width.unit not in {"", "%", number.unit}:
+    unit = known_unit(number.unit_word)
+    half_width = number_parsing.parse_typed_number(tolerance if sign else "0")
+    if (
+        unit is None
+        or half_width is None
+        or half_width.unit_word not in {"", "%", number.unit_word}
+    ):
         return None
     if may_use_decimal_comma:
         _expect_unambiguous_number(text)
-    is_percent = half_width.unit == "%" != unit
+    is_percent = half_width.unit_word == "%" != unit
     tolerance_value = half_width.value
     if is_percent:
         tolerance_value = abs(number.value) * tolerance_value / 100

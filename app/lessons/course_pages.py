@@ -559,7 +559,7 @@ def _open_page_questions(
             learner_key=learner_key,
             earlier_seeds=seeds_by_question.get(item, ()),
             context="page",
-            back=f"/concepts/{page.topic.slug}{'?route=short' if page.route == 'short' else ''}#q-{item}",
+            back_url=f"/concepts/{page.topic.slug}{'?route=short' if page.route == 'short' else ''}#q-{item}",
         )
         for item in page.embedded_question_ids
         if item in library.questions

@@ -7,7 +7,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from app.questions.question_type import LEVELS, wilson_interval
+from app.questions.question_type import CONFIDENCE_LEVELS, compute_wilson_interval
 from app.web.formatting import format_count_with_noun, format_percent
 from app.widgets.svg import (
     SHARES,
@@ -53,7 +53,7 @@ class CalibrationRow:
     @property
     def range(self) -> tuple[float, float]:
         """The 90% interval of the share."""
-        return wilson_interval(self.right, self.answers)
+        return compute_wilson_interval(self.right, self.answers)
 
     @property
     def words(self) -> str:
@@ -96,9 +96,14 @@ def build_calibration_chart(counts: Mapping[tuple[int, bool], int]) -> Calibrati
 
 
 def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
-    said = LEVELS[number - 1]
+    said = CONFIDENCE_LEVELS[number - 1]
     return CalibrationRow(
-        said.label, said.target_text, said.min_share, said.max_share, right + wrong, right
+        said.label,
+        said.target_probability_text,
+        said.min_right_share,
+        said.max_right_share,
+        right + wrong,
+        right,
     )
 
 

@@ -29,7 +29,7 @@ from app.progress.study_record import (
     load_last_seven_days_summary,
     load_study_record,
 )
-from app.questions.question_form import new_submission_token
+from app.questions.question_form import make_submission_token
 from app.quiz.next_steps import view_plan
 from app.quiz.selection import PLACEMENT_HELPS_BELOW, draw_placement_test
 from app.quiz.store import find_placement_test
@@ -132,7 +132,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "estimate": plan.estimate if plan else None,
         "change": ScoreChange(),
         "trend": "",
-        "token": new_submission_token(),
+        "token": make_submission_token(),
     }
     if plan is None and running is None:
         welcome = build_first_visit_offer(

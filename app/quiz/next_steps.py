@@ -93,7 +93,7 @@ def _costliest_domain(library: Library, scores: Mapping[str, float]) -> DomainRe
         domain_scores = [
             score
             for item, score in scores.items()
-            if library.questions[item].domain(domain_of) == domain.number
+            if library.questions[item].find_domain(domain_of) == domain.number
         ]
         if domain_scores:
             right = sum(score >= 1 for score in domain_scores)

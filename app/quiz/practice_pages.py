@@ -28,10 +28,10 @@ from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import (
+    compute_seed_of_next_attempt,
     excerpt_first_line,
-    new_submission_token,
-    question_title,
-    seed_of_next_attempt,
+    make_question_title,
+    make_submission_token,
 )
 from app.quiz import store
 from app.quiz.forms import PostedRunRequest, PracticeForm, QueriedSubmission, QuestionSubmission
@@ -141,7 +141,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         weakest_percent=known[order[0]].percent if order and order[0] in known else None,
         run=build_run_frame(newest, 0) if newest and newest.is_open else None,
         flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 
@@ -186,7 +186,7 @@ def _render_practice_offer(
         rows=rows,
         count=min(len(rows), count),
         reserved_count=sum(q.id in kept for q in questions),
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 
@@ -202,14 +202,14 @@ def _question_row(
 def _title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: bool) -> str:
     """Return the title with the numbers that its page shows: of the last answer, or the next."""
     if question.computed is None:
-        return question_title(question)
+        return make_question_title(question)
     before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
     seed = (
         before[0]
         if use_last_seed and before
-        else seed_of_next_attempt(question, ctx.learner.key, before)
+        else compute_seed_of_next_attempt(question, ctx.learner.key, before)
     )
-    return question_title(question, seed)
+    return make_question_title(question, seed)
 
 
 def _questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
@@ -253,7 +253,7 @@ def _domain_practices(
             for objective in domain.objectives
             if (pool := questions_of_objective(ctx.library, objective.number))
         ]
-        mine = [q for q in questions if q.domain(domains) == domain.number]
+        mine = [q for q in questions if q.find_domain(domains) == domain.number]
         parts.append(DomainPractice(domain, tuple(goals), _count_questions(mine, past)))
     return [part for part in parts if part.goals]
 
@@ -295,7 +295,7 @@ def _choose_questions_or_refuse(ctx: RequestContext, practice: PracticeRequest) 
 def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
     wish = form.request
     # The buttons of a page share its token, and each starts a run of its own.
-    token, scope = f"{form.token or new_submission_token()}.{form.pick}.{form.count}", wish.scope
+    token, scope = f"{form.token or make_submission_token()}.{form.pick}.{form.count}", wish.scope
     if wish.mode == "today":  # from whichever tab and however often, a list has one run
         token = f"today.{ctx.learner.key}.{ctx.day}.{' '.join(items)}"
         scope = ctx.day.isoformat()
@@ -355,7 +355,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         pages=pages,
         no_longer_missed=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.is_suspended_or_declined for card in added),
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 

@@ -26,13 +26,17 @@ from app.markup.model import CitedSource, Topic
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered, grade_unreadable
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_form import OpenQuestion, new_submission_token, seed_of_next_attempt
+from app.questions.question_form import (
+    OpenQuestion,
+    compute_seed_of_next_attempt,
+    make_submission_token,
+)
 from app.questions.question_type import (
     GradeResult,
     QuestionType,
     ResultColumnTitles,
     UnreadableResponse,
-    name_result,
+    classify_score,
 )
 from app.quiz import store
 from app.quiz.forms import (
@@ -94,7 +98,7 @@ class AnswerFeedback:
 
     @property
     def kind(self) -> QuestionType[Any]:
-        return types.type_of(self.variant)
+        return types.question_type_of(self.variant)
 
     @property
     def columns(self) -> ResultColumnTitles:
@@ -181,8 +185,8 @@ def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt
 
 
 def _calculator_url(variant: Variant, verdict: GradeResult) -> str:
-    planned = types.type_of(variant).calculator_url(variant.answer, verdict.parsed)
-    return planned or variant.calculator
+    planned = types.question_type_of(variant).calculator_url(variant.answer, verdict.parsed)
+    return planned or variant.calculator_url
 
 
 def _estimate_view_of_attempt(calculator: str, library: Library) -> EstimateView | None:
@@ -263,7 +267,7 @@ class RunFrame:
 def build_run_frame(run: PracticeRunState, place: int) -> RunFrame:
     scores = tuple(run.answers[item].score if item in run.answers else None for item in run.items)
     results = tuple(
-        "unknown" if item in run.unknown else "" if score is None else name_result(score)
+        "unknown" if item in run.unknown else "" if score is None else classify_score(score)
         for item, score in zip(run.items, scores, strict=True)
     )
     return RunFrame(run.id, place, scores, results, placing=run.mode == "placement")
@@ -306,22 +310,22 @@ def open_question(
     seed = form.seed
     if seed is None:
         before = store.load_question_seeds(ctx.db, ctx.learner.id, question.id)
-        seed = seed_of_next_attempt(question, ctx.learner.key, before)
+        seed = compute_seed_of_next_attempt(question, ctx.learner.key, before)
     variant = draw_variant(question, seed)
     if form.move:
-        raw = types.type_of(variant).respond_to_button(raw, form.move)
+        raw = types.question_type_of(variant).apply_button_press(raw, form.move)
     return OpenQuestion(
         variant=variant,
-        token=form.token or new_submission_token(),
+        submission_token=form.token or make_submission_token(),
         context=form.context,
         back_url=form.back,
         run_id=form.run,
-        place=run.items.index(question.id) + 1 if run else 0,
+        position_in_run=run.items.index(question.id) + 1 if run else 0,
         shown_hint_count=min(form.hints + form.more, len(variant.hints)),
         first_shown_ms=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
         typed_fields=raw,
-        asked_again=form.asked_again,
+        is_asked_again=form.asked_again,
     )
 
 
@@ -348,7 +352,7 @@ def build_recorded_feedback(
         onward = f"/quiz/{question.topic}" if question else "/quiz"
         words = "All questions of this topic"
     here = build_feedback_url(attempt, frame, submission)
-    links = NextLinks(back, onward, words, here, new_submission_token())
+    links = NextLinks(back, onward, words, here, make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, attempt, links, seen)
     return attach_card_of_question(ctx, outcome)
 
@@ -530,11 +534,11 @@ def _submit_answer(
     asked = open_question(ctx, question, submission, run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
-        shown = dataclasses.replace(asked, parse_error=verdict.words, hint=verdict.hint)
+        shown = dataclasses.replace(asked, parse_error=verdict.words, parse_error_hint=verdict.hint)
         return SubmitResult(shown, _run_frame_of(question, run), status=verdict.status)
-    if verdict.near_miss_message and not asked.asked_again:
+    if verdict.near_miss_message and not asked.is_asked_again:
         shown = dataclasses.replace(
-            asked, near_miss_message=verdict.near_miss_message, asked_again=True
+            asked, near_miss_message=verdict.near_miss_message, is_asked_again=True
         )
         return SubmitResult(shown, _run_frame_of(question, run))
     given = _save_attempt(ctx, asked, verdict, submission)
@@ -587,7 +591,7 @@ def _grade_or_reject(
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
     variant = open_question.variant
-    missing = open_question.kind.describe_missing_input(
+    missing = open_question.question_type.describe_missing_input(
         variant.answer, submission.raw, variant.stem
     )
     if missing:
@@ -606,7 +610,7 @@ def _save_attempt(
         seed=open_question.variant.seed,
         raw=submission.raw,
         verdict=verdict,
-        token=open_question.token,
+        token=open_question.submission_token,
         context=submission.form.context,
         run=submission.form.run or None,
         certainty=submission.form.certainty or None,

@@ -10,7 +10,7 @@ from app.content.course_facts import apportion, cached_course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
-from app.questions.question_type import name_result
+from app.questions.question_type import classify_score
 from app.study_plan.loader import load_plan
 from app.study_plan.score import ObjectiveEstimate
 
@@ -31,7 +31,7 @@ class PastAttempts:
     @property
     def missed(self) -> bool:
         """Whether the last answer was not fully right."""
-        return name_result(self.last_score) != "right"
+        return classify_score(self.last_score) != "right"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,12 +145,16 @@ def draw_placement_test(
     counts = apportion({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
     order = sorted(
         (q for q in questions if q.is_for_exams),
-        key=lambda q: (not types.type_of(q).names_options, q.id in past, _shuffle_key(seed, q.id)),
+        key=lambda q: (
+            not types.question_type_of(q).response_names_options,
+            q.id in past,
+            _shuffle_key(seed, q.id),
+        ),
     )
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}
     for domain in domains:
-        mine = [q for q in order if q.domain(there) == domain.number]
+        mine = [q for q in order if q.find_domain(there) == domain.number]
         numbers = [o.number for o in domain.objectives]
         numbers.sort(key=lambda number: _shuffle_key(seed, number))
         taken |= dict.fromkeys(_pick_round_robin(mine, numbers, counts[domain.number]))

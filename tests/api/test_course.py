@@ -99,7 +99,9 @@ def check_keys(questions: list[Question], answered: Response) -> None:
         html = told[item]["html"]
         for said in (question.explanation, question.mistake):
             assert not said.html or said.html not in html, item
-        for option in getattr(question.answer, kinds.type_of(question).options_field or "_", ()):
+        for option in getattr(
+            question.answer, kinds.question_type_of(question).options_attribute or "_", ()
+        ):
             why = getattr(option, "feedback", None)
             assert not (why and why.html) or why.html not in html, item
     assert not re.search(r'"(?:right|key|feedback|explanation)":', answered.text)

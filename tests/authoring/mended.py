@@ -76,7 +76,7 @@ def attempts(session: Session) -> list[dict[str, object]]:
 def regrade(engine: Engine, author: Author, *, reworded: bool = False) -> int:
     """Let the key of now count, as the command does; returns how many it graded."""
     with Session(engine) as db:
-        regrading = preview_regrade(db, "", author.question, reworded=reworded)
+        regrading = preview_regrade(db, "", author.question, accept_rewording=reworded)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         count = confirm_regrade(db, "", regrading, 0, NOW)

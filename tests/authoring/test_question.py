@@ -9,7 +9,7 @@ from app.authoring.preview import grade_sample_responses
 from app.content.file_reader import parse_file
 from app.database.tables import Attempt
 from app.questions.model import draw_variant
-from app.questions.types import type_of
+from app.questions.types import question_type_of
 
 AT = "/authoring/questions"
 
@@ -64,7 +64,7 @@ def test_a_number_says_from_where_to_where_it_counts():
     text = "### What share?\n<!-- q: a -->\n\n- [x] `78 % ± 2 %`\n- [ ] `50%`\n  > Half.\n"
     [question] = parse_file(text, "topics/kv-cache/quiz.md").questions
 
-    labels = [label for label, _ in type_of(question).sample_responses(question.answer)]
+    labels = [label for label, _ in question_type_of(question).sample_responses(question.answer)]
 
     assert labels[:2] == ["78 % (from 76.44 to 79.56%)", "50% (from 49 to 51%)"]
 

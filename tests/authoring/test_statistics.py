@@ -21,7 +21,7 @@ from app.authoring.item_statistics import (
     find_never_chosen_options,
     find_probably_right_distractor,
 )
-from app.questions.types.choice import guess_percent
+from app.questions.types.choice import compute_choice_guess_percent
 
 # Slots 8 9 10 11 12, then 19 20 17 18 14 15 16 13, one line per attempt.
 SLOTS = (8, 9, 10, 11, 12, 19, 20, 17, 18, 14, 15, 16, 13)
@@ -132,10 +132,10 @@ def test_a_distractor_that_nobody_takes_is_named() -> None:
 
 
 def test_blind_guessing_has_a_price() -> None:
-    assert guess_percent("single", 4, 1) == 25
-    assert guess_percent("multiple", 4, 2) == pytest.approx(100 / 6)
-    assert guess_percent("true-false", 2, 1) == 50
-    assert guess_percent("numeric", 0, 0) is None
+    assert compute_choice_guess_percent("single", 4, 1) == 25
+    assert compute_choice_guess_percent("multiple", 4, 2) == pytest.approx(100 / 6)
+    assert compute_choice_guess_percent("true-false", 2, 1) == 50
+    assert compute_choice_guess_percent("numeric", 0, 0) is None
 
 
 @given(

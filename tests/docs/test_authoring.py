@@ -12,7 +12,7 @@ from app.content import front_matter as metadata
 from app.content.check import check_course
 from app.content.library import Library, LiveLibrary
 from app.markup.quantities import format_with_spec, known_unit
-from app.questions.question_type import same_words
+from app.questions.question_type import have_same_words
 from docs.reference import authoring
 
 TEXT = authoring.PATH.read_text(encoding="utf-8")
@@ -104,9 +104,9 @@ def test_a_unit_that_is_also_understood_is_so(subtests: pytest.Subtests) -> None
 
 
 def test_what_is_said_of_short_answers_holds() -> None:
-    assert same_words("pre-fill", "Prefill.")
+    assert have_same_words("pre-fill", "Prefill.")
     for other in ("the prefill", "prefills", "prefil", "préfill"):
-        assert not same_words("prefill", other)
+        assert not have_same_words("prefill", other)
 
 
 @pytest.mark.parametrize(

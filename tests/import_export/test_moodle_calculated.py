@@ -80,7 +80,7 @@ def test_data_sets_are_params_and_the_formula_is_let(course: Path, kind: str) ->
     (asked,) = parse_file(text, "topics/case/quiz.md").questions
     for seed in range(8):
         drawn = draw_variant(asked, seed)
-        a, b = (float(drawn.values[n]) for n in "ab")
+        a, b = (float(drawn.parameter_values[n]) for n in "ab")
         right = grade(drawn, {"answer": [f"{a * b * 1.005} kW"]})
         wrong = grade(drawn, {"answer": [f"{a + b} kW"]})
         assert isinstance(right, GradeResult)

@@ -9,10 +9,10 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Attempt, ItemRevision, Learner
-from app.questions.grading import grade, question_card_faces
+from app.questions.grading import grade, render_question_card_faces
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult
-from app.questions.types import type_of
+from app.questions.types import question_type_of
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 
@@ -440,7 +440,7 @@ def test_practice_takes_no_response_that_is_not_finished(
 
 def test_a_card_says_once_that_several_options_are_right(shipped: Library) -> None:
     several = [q for q in shipped.questions.values() if q.type == "multiple"]
-    fronts = [question_card_faces(draw_variant(q, 0), str).front for q in several]
+    fronts = [render_question_card_faces(draw_variant(q, 0), str).front for q in several]
 
     counted = {front.count("(Choose") for front in fronts}
     both = [f for f in fronts if "(Choose" in f and "More than one" in f]
@@ -451,7 +451,7 @@ def test_a_card_says_once_that_several_options_are_right(shipped: Library) -> No
 def test_choose_three_takes_three(shipped: Library) -> None:
     question = next(q for q in shipped.questions.values() if "(Choose three.)" in q.stem.plain)
     variant = draw_variant(question, 1)
-    kind, options = type_of(variant), [option.key for option in variant.answer.options]
+    kind, options = question_type_of(variant), [option.key for option in variant.answer.options]
 
     def said(count: int) -> str:
         return kind.describe_missing_input(

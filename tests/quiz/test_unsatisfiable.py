@@ -36,7 +36,7 @@ def live_library() -> HandLibrary:
 
 
 def test_a_combination_without_an_answer_gives_way_to_the_next() -> None:
-    drawn = [draw_variant(HOLES, seed).values["n"] for seed in range(8)]
+    drawn = [draw_variant(HOLES, seed).parameter_values["n"] for seed in range(8)]
 
     assert drawn == [1, 1, 3, 3, 1, 1, 3, 3]
     assert draw_variant(HOLES, 4) == draw_variant(HOLES, 4)
