@@ -188,7 +188,7 @@ def _write_accepted_answer_and_wait_until_live(
         ) from None
     deadline = time.monotonic() + _MAX_SECONDS_UNTIL_LIVE
     while time.monotonic() < deadline:
-        current = live.current().with_drafts().questions.get(question.id)
+        current = live.get_current_library().with_drafts().questions.get(question.id)
         if current is not None and current.revision != question.revision:
             return current
         time.sleep(0.02)

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from app.content.course_facts import domain_by_objective, questions_of_objective
+from app.content.course_facts import list_questions_of_objective, map_objectives_to_domains
 from app.content.library import Library
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
 from app.markup.text import reduce_to_words
@@ -90,7 +90,7 @@ def _count_objective_coverage(
     library: Library, number: str, name: str, topics: Mapping[str, Sequence[Topic]]
 ) -> ObjectiveCoverage:
     pages = topics.get(number, ())
-    questions = questions_of_objective(library, number)
+    questions = list_questions_of_objective(library, number)
     cards = [c for c in library.cards.values() if number in c.objectives]
     keys = {k for p in pages for k in p.sources} | {k for q in questions for k in q.sources}
     sources = [library.sources[k] for k in keys if k in library.sources]
@@ -124,7 +124,7 @@ def _count_pictures(html: str) -> int:
 
 
 def count_exam_questions_by_domain(library: Library) -> Counter[str]:
-    domains = domain_by_objective(library)
+    domains = map_objectives_to_domains(library)
     return Counter(q.find_domain(domains) for q in library.questions.values() if q.is_for_exams)
 
 

@@ -125,7 +125,7 @@ def preview_topic(
         page=rendered,
         library=library,
         problems=problems,
-        outdated=topic_page is not None and topic_page.place.path in library.outdated,
+        outdated=topic_page is not None and topic_page.place.path in library.outdated_paths,
         name_of=build_problem_key,
         open_questions=_open_page_questions(library, rendered) if rendered else {},
         questions=[(q, make_question_title(q)) for q in questions],
@@ -293,7 +293,7 @@ def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLRespo
         "authoring/to_do.html",
         tasks=build_author_tasks(library.problems, items, due),
         max_rows=_ROWS,
-        outdated=library.outdated,
+        outdated=library.outdated_paths,
         unfinished=list_unpublished_content(library),
     )
 
@@ -334,7 +334,7 @@ def show_question(
             context.request.state.live.folder, location.path, location.line, 14
         )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
-        outdated=location.path in library.outdated,
+        outdated=location.path in library.outdated_paths,
         displayed_letters=assign_option_letters(variant),
         variants=_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,

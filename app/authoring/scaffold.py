@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from app.authoring.course_report import count_exam_questions_by_domain
 from app.content.check import parse_as_if_ids_were_added
-from app.content.course_facts import apportion
+from app.content.course_facts import apportion_by_weight
 from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
@@ -224,13 +224,15 @@ def _apportion_questions_to_domains(library: Library, questions: int) -> dict[st
     weights = {d.number: d.weight for d in library.syllabus.domains}
     max_questions = questions or _MOST_QUESTIONS
     for number in range(max_questions, 0, -1):
-        counts = apportion(weights, number)
+        counts = apportion_by_weight(weights, number)
         if counts and all(available[name] >= count for name, count in counts.items()):
             if questions and number < questions:
-                needed = apportion(weights, questions)
+                needed = apportion_by_weight(weights, questions)
                 raise _build_insufficient_questions_error(available, needed, number)
             return {name: count for name, count in counts.items() if count}
-    raise _build_insufficient_questions_error(available, apportion(weights, questions or 1), 0)
+    raise _build_insufficient_questions_error(
+        available, apportion_by_weight(weights, questions or 1), 0
+    )
 
 
 def _describe_exam_drafts_by_file(library: Library) -> list[str]:

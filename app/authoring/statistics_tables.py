@@ -486,7 +486,7 @@ class StatisticsCache:
     def newest(self) -> BankStatistics:
         """Return the statistics of now, or of a moment ago if computing them takes long."""
         with self._lock:
-            library = self._library.current()
+            library = self._library.get_current_library()
             newest = self._statistics if library.version == self._library_version else None
             if newest is not None and time.monotonic() < self._valid_until:
                 return newest

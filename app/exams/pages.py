@@ -18,7 +18,7 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import to_milliseconds
-from app.content.course_facts import domain_by_objective
+from app.content.course_facts import map_objectives_to_domains
 from app.content.library import Library
 from app.database.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError
@@ -150,7 +150,7 @@ def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
 
 def _count_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Counter[str]:
     """Return how many of the questions an exam can draw from each domain."""
-    drawable = drawable_questions_by_domain(questions, domain_by_objective(ctx.library))
+    drawable = drawable_questions_by_domain(questions, map_objectives_to_domains(ctx.library))
     return Counter({domain: len(candidates) for domain, candidates in drawable.items()})
 
 

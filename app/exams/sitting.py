@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner
-from app.content.course_facts import cache_by_library, domain_by_objective
+from app.content.course_facts import cache_by_library, map_objectives_to_domains
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.engine import WRITING
@@ -62,7 +62,7 @@ def draw_sitting(
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
     blueprint, form = sitting_request.exam, sitting_request.start_form
-    domain_of = domain_by_objective(library)
+    domain_of = map_objectives_to_domains(library)
     questions: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
     if not form.all_question_types and not is_exam_of_missed_questions(blueprint.slug):
         questions = keep_common_exam_types(questions)
@@ -396,7 +396,7 @@ def close_overdue_sittings(
     for sitting in overdue:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            close_sitting(db, library.current(), sitting, "time", sitting.deadline)
+            close_sitting(db, library.get_current_library(), sitting, "time", sitting.deadline)
             db.commit()
         time.sleep(_PAUSE_SECONDS)
     return len(overdue)

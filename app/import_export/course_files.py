@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from app.content.course_rules import NO_SYLLABUS
+from app.content.course_rules import EMPTY_SYLLABUS
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles
 from app.content.library import explain_unshowable_image
@@ -232,7 +232,7 @@ def _parse_course(folder: Path) -> dict[str, ParsedFile]:
 
 def _syllabus_of(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:
     file = parsed_files.get("syllabus.toml")
-    return (file.syllabus if file else None) or NO_SYLLABUS
+    return (file.syllabus if file else None) or EMPTY_SYLLABUS
 
 
 def list_topics_with_page(folder: Path) -> frozenset[str]:
@@ -261,7 +261,7 @@ def read_target_topic(folder: Path, slug: str) -> TargetTopic:
         topic.objectives[0],
         topic.sources[0],
         frozenset(o.number for d in _syllabus_of(parsed_files).domains for o in d.objectives),
-        frozenset(s.key for parsed in parsed_files.values() for s in parsed.sources),
+        frozenset(s.key for parsed in parsed_files.values() for s in parsed.cited_sources),
         _picture_digests(folder, slug),
     )
 

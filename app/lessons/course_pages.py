@@ -17,13 +17,13 @@ from app.accounts.current_learner import (
 )
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
-from app.content.library import PICTURES, Library
+from app.content.library import PICTURE_SUFFIXES, Library
 from app.content.reading_routes import (
     Route,
-    has_essentials_read,
-    has_short_route,
-    reading_minutes_on_route,
-    sections_on_route,
+    are_essential_sections_read,
+    has_course_short_route,
+    list_sections_on_route,
+    sum_reading_minutes_on_route,
 )
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
@@ -167,12 +167,12 @@ def measure_progress_if_on_route(
 
     A page without headings is one section with an empty anchor.
     """
-    sections = sections_on_route(topic, route)
+    sections = list_sections_on_route(topic, route)
     if not sections:
         return None
     anchors = {s.anchor for s in sections if s.anchor} or {""}
     return PageRouteProgress(
-        reading_minutes_on_route(topic, route),
+        sum_reading_minutes_on_route(topic, route),
         len(anchors),
         len(anchors.intersection(read_anchors)),
     )
@@ -317,7 +317,9 @@ def load_next_page(ctx: RequestContext, read: Collection[str], route: Route) -> 
             following = find_next_page(library, coming, (), route)
             if following.is_listed:
                 return following
-    left_out = {s for s, topic in library.topics.items() if not sections_on_route(topic, route)}
+    left_out = {
+        s for s, topic in library.topics.items() if not list_sections_on_route(topic, route)
+    }
     return find_next_page(library, None, left_out.union(read), route)
 
 
@@ -341,7 +343,7 @@ def _pages_read(library: Library, sections_read: Mapping[str, Collection[str]]) 
     return {
         slug
         for slug, anchors in sections_read.items()
-        if slug in library.topics and has_essentials_read(library.topics[slug], anchors)
+        if slug in library.topics and are_essential_sections_read(library.topics[slug], anchors)
     }
 
 
@@ -394,12 +396,12 @@ def show_course(
         route=route,
         minutes={
             r: sum(
-                round_minutes(reading_minutes_on_route(library.topics[s], r))
+                round_minutes(sum_reading_minutes_on_route(library.topics[s], r))
                 for s in cached_course_facts(library).pages
             )
             for r in get_args(Route)
         },
-        has_routes=has_short_route(library.topics.values()),
+        has_routes=has_course_short_route(library.topics.values()),
     )
 
 
@@ -473,7 +475,7 @@ def lesson_picture(
     files_in_folder = folder.rglob("*") if folder.is_dir() else ()
     file = next((f for f in files_in_folder if f.relative_to(folder).as_posix() == name), folder)
     is_own = file.resolve() == file  # no symbolic link to another file
-    if not is_own or file.suffix not in PICTURES or not file.is_file():
+    if not is_own or file.suffix not in PICTURE_SUFFIXES or not file.is_file():
         raise NotFoundError("There is no picture of this name beside the page.")
     return FileResponse(file, headers={"content-security-policy": _PICTURE_POLICY})
 

@@ -22,7 +22,7 @@ from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
 from app.accounts.settings_page import build_settings_form, render_settings_page
 from app.clock import Now, round_minutes
-from app.content.course_facts import cached_course_facts, main_exam
+from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
 from app.content.reading_routes import Route
 from app.database.engine import DbSession
@@ -231,7 +231,7 @@ def compare_unread_pages_with_time(
         return None
     route, pages = planned_route(ctx), cached_course_facts(ctx.library).pages.values()
     needed = [
-        round_minutes(page.short_minutes if route == "short" else page.minutes)
+        round_minutes(page.essential_reading_minutes if route == "short" else page.reading_minutes)
         for page in pages
         if page.slug not in record.read
     ]
@@ -249,7 +249,7 @@ def show_plan(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> H
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.page(
         "progress/plan.html",
-        exam=main_exam(ctx.library),
+        exam=find_main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,

@@ -17,10 +17,10 @@ from app.accounts.learner_store import list_questions_in_past_exams
 from app.clock import to_milliseconds
 from app.content.course_facts import (
     cached_course_facts,
-    domain_by_objective,
-    questions_of_objective,
-    questions_of_topic,
-    unmet_exam_only_questions,
+    find_unseen_exam_only_question_ids,
+    list_questions_of_objective,
+    list_questions_of_topic,
+    map_objectives_to_domains,
 )
 from app.content.library import Library
 from app.content.reading_routes import ESSENTIAL_SHARE
@@ -153,7 +153,7 @@ def show_objective_practice(ctx: ReadContext, number: str, count: Count = 10) ->
     if objective is None:
         raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{objective.number} {objective.name}"
-    questions = questions_of_objective(ctx.library, number)
+    questions = list_questions_of_objective(ctx.library, number)
     return _render_practice_offer(ctx, title, f"objective:{number}", questions, count)
 
 
@@ -161,7 +161,7 @@ def show_objective_practice(ctx: ReadContext, number: str, count: Count = 10) ->
 def show_topic_practice(ctx: ReadContext, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic with their results, and a form to start a run of them."""
     title = require_topic(ctx.library, topic).title
-    questions = questions_of_topic(ctx.library, topic)
+    questions = list_questions_of_topic(ctx.library, topic)
     return _render_practice_offer(ctx, title, f"topic:{topic}", questions, count)
 
 
@@ -215,7 +215,7 @@ def _title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: b
 def _questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = list_questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
-    return unmet_exam_only_questions(ctx.library, met)
+    return find_unseen_exam_only_question_ids(ctx.library, met)
 
 
 def _count_questions(
@@ -233,14 +233,14 @@ def _topic_counts(ctx: RequestContext, past: Mapping[str, PastAttempts]) -> list
     return [
         TopicPractice(slug, library.topics[slug].title, _count_questions(pool, past))
         for slug in dict.fromkeys([*order, *library.topics])
-        if (pool := questions_of_topic(library, slug))
+        if (pool := list_questions_of_topic(library, slug))
     ]
 
 
 def _domain_practices(
     ctx: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
-    parts, domains = [], domain_by_objective(ctx.library)
+    parts, domains = [], map_objectives_to_domains(ctx.library)
     questions = ctx.library.questions.values()
     known = load_objective_estimates(ctx)
     for domain in ctx.library.syllabus.domains:
@@ -251,7 +251,7 @@ def _domain_practices(
                 known[objective.number].percent if objective.number in known else None,
             )
             for objective in domain.objectives
-            if (pool := questions_of_objective(ctx.library, objective.number))
+            if (pool := list_questions_of_objective(ctx.library, objective.number))
         ]
         mine = [q for q in questions if q.find_domain(domains) == domain.number]
         parts.append(DomainPractice(domain, tuple(goals), _count_questions(mine, past)))
@@ -344,7 +344,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         plan=plan,
         tasks=view_plan(plan, ctx.library),
         estimate=plan.estimate if plan and is_new else None,
-        guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
+        guessing=cached_course_facts(ctx.library).describe_guessing_score(),
         run=build_run_frame(state, 0),
         rows=rows,
         summary=summarize_run(ctx.library, scores, list(state.items)),

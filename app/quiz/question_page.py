@@ -17,7 +17,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import list_questions_in_past_exams, list_questions_in_running_exam
 from app.clock import to_milliseconds
-from app.content.course_facts import unmet_exam_only_questions
+from app.content.course_facts import find_unseen_exam_only_question_ids
 from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError
@@ -293,7 +293,7 @@ def questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]:
     Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = ctx.db, ctx.learner.id
-    kept = unmet_exam_only_questions(
+    kept = find_unseen_exam_only_question_ids(
         ctx.library, list_questions_in_past_exams(db, learner, ctx.now)
     )
     return kept | list_questions_in_running_exam(db, learner, ctx.now)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from app.accounts.current_learner import RequestContext
-from app.content.course_facts import apportion, cached_course_facts
+from app.content.course_facts import apportion_by_weight, cached_course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
@@ -142,7 +142,7 @@ def draw_placement_test(
     domain were used. Choice questions come first, then unseen ones: the test is short, and a seen
     question says less.
     """
-    counts = apportion({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
+    counts = apportion_by_weight({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
     order = sorted(
         (q for q in questions if q.is_for_exams),
         key=lambda q: (
@@ -185,9 +185,9 @@ def objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     known = load_objective_estimates(ctx)
     objectives = cached_course_facts(ctx.library).objectives.values()
     gains = {
-        o.number: o.weight * (1 - known[o.number].known if o.number in known else 1)
+        o.number: o.exam_share * (1 - known[o.number].known if o.number in known else 1)
         for o in objectives
-        if o.questions
+        if o.question_ids
     }
     return tuple(sorted(gains, key=lambda number: -gains[number]))
 

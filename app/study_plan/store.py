@@ -61,7 +61,7 @@ def load_learner_facts(
         added=added,
         unavailable=unavailable,
         paces=Paces(review=review, new_card=pace.new_card_seconds / 60, question=seconds / 60),
-        last_sat=_day_of_last_exam(db, learner, cached_course_facts(library).exam),
+        last_sat=_day_of_last_exam(db, learner, cached_course_facts(library).main_exam_slug),
     )
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from httpx2 import Response
 
-from app.content.item_splitter import page_source_without_items
+from app.content.item_splitter import remove_items_from_page_source
 from app.content.library import Library
 from app.main import create_app
 from app.questions import types as kinds
@@ -134,7 +134,7 @@ Words before.
 
 Words behind.
 """
-    told = page_source_without_items(page)
+    told = remove_items_from_page_source(page)
 
     assert told.startswith("Words before.")
     assert "Words behind." in told
@@ -161,7 +161,7 @@ Words <!-- the key is b --> go on, `<!-- kept -->` too.
 
 ## Two <!-- the key is f -->
 """
-    told = page_source_without_items(page)
+    told = remove_items_from_page_source(page)
 
     assert "key" not in told
     assert "Words  go on, `<!-- kept -->` too." in told

@@ -34,7 +34,7 @@ class Author:
 
     @property
     def question(self) -> Question:
-        return self.live.current().questions[ITEM]
+        return self.live.get_current_library().questions[ITEM]
 
     def key_of(self, words: str) -> str:
         options = self.question.answer.options

@@ -108,7 +108,7 @@ def test_the_wrong_key_is_found_and_no_good_question_flagged(client: TestClient)
 def test_a_spelling_is_accepted_in_the_file_and_regraded(
     client: TestClient, session: Session, folder: Path, live_library: LiveLibrary
 ) -> None:
-    revision = live_library.current().questions["k-phase"].revision
+    revision = live_library.get_current_library().questions["k-phase"].revision
     form = {"answer": "prefill phase", "revision": revision}
     before = log_of(session, "k-phase")
 
@@ -188,7 +188,7 @@ def test_line_endings_of_the_file_stay(client: TestClient, folder: Path) -> None
     quiz = folder / "topics/kv-cache/quiz.md"
     quiz.write_bytes(quiz.read_text().replace("\n", "\r\n").encode())
     page = answers_page(client, "k-phase")
-    question = LiveLibrary(folder).current().questions["k-phase"]
+    question = LiveLibrary(folder).get_current_library().questions["k-phase"]
     assert "Nobody has answered it yet." in page
 
     form = {"answer": "reading", "revision": question.revision}

@@ -92,7 +92,7 @@ def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
 
 
 def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_library):
-    before = live_library.current().questions[ITEM]
+    before = live_library.get_current_library().questions[ITEM]
     store_revision(crowd.session, before, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
     for learner in crowd.join(12):
         crowd.answer(before, learner, 1.0)
@@ -101,6 +101,6 @@ def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_libr
 
     html = client.get(f"/authoring/questions/{ITEM}").text
 
-    assert live_library.current().questions[ITEM].revision != before.revision
+    assert live_library.get_current_library().questions[ITEM].revision != before.revision
     assert "12 first answers" in html.replace("\xa0", " ")
     assert '<th scope="row">Before' not in html

@@ -11,7 +11,7 @@ from app.authoring import scaffold as new_files
 from app.authoring.scaffold import KINDS
 from app.cli import main
 from app.content.check import check_course
-from app.content.course_facts import apportion
+from app.content.course_facts import apportion_by_weight
 from app.content.library import load_library
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -95,7 +95,7 @@ def test_an_id_is_taken_once(folder, capsys):
 
 def test_an_id_that_was_retired_is_not_given_again(folder):
     new(folder, "question", "--topic", "weights")
-    check_course(folder, fix=True)
+    check_course(folder, apply_fixes=True)
     lock = folder / "ids.lock"
     lines = lock.read_text().splitlines()
     gone = [i for i, line in enumerate(lines) if line.startswith("weights-single ")]
@@ -185,7 +185,7 @@ def test_an_exam_counts_items_without_an_id(folder):
     exam = tomllib.loads((folder / "exams/e.toml").read_text())
     assert exam["domains"] == {"1": 6, "2": 4}
     assert quiz.read_text() == before
-    assert check_course(folder, fix=True) == []
+    assert check_course(folder, apply_fixes=True) == []
 
 
 def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
@@ -200,7 +200,7 @@ def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
     assert re.findall(r"of (\d+)", said) == ["24", "16"]
     assert "Not counted are drafts, labs, designs, questions with “level: deeper”" in said
     fits = re.search(r"--questions (\d+) would do", said)[1]
-    assert apportion({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
+    assert apportion_by_weight({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
     assert new(folder, "exam", "e", "--questions", fits) == 0
     assert "Drafts" not in capsys.readouterr().out
     assert new(folder, "exam", "f", "--questions", str(int(fits) + 1)) == 0
@@ -251,9 +251,9 @@ def test_a_course_to_begin_with_names_no_license(tmp_path):
 
 
 def test_questions_are_parted_by_weight():
-    assert apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50) == {"1": 19, "2": 20, "3": 11}
+    assert apportion_by_weight({"1": 0.38, "2": 0.40, "3": 0.22}, 50) == {"1": 19, "2": 20, "3": 11}
     for number in range(60):
-        assert sum(apportion({"a": 1, "b": 1, "c": 1}, number).values()) == number
+        assert sum(apportion_by_weight({"a": 1, "b": 1, "c": 1}, number).values()) == number
 
 
 def test_what_was_begun_is_seen_by_authors_alone(folder):

@@ -261,7 +261,7 @@ def test_an_answer_to_an_older_wording_is_not_counted(
 
 def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, course: HandLibrary) -> None:
     verdict = answer(client, form, SINGLE, answer="ghjk").headers["location"]
-    stem = course.current().questions["single"].stem
+    stem = course.get_current_library().questions["single"].stem
     course.edit("single", revision="r2", stem=type(stem)("New words", "New words"))
 
     shown = client.get(verdict).text
@@ -306,7 +306,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         answer(client, form, f"/quiz/kv-cache/{item}", **fields)
 
     for kept in attempts(session):
-        variant = draw_variant(course.current().questions[kept.item], kept.seed)
+        variant = draw_variant(course.get_current_library().questions[kept.item], kept.seed)
         verdict = grade(variant, json.loads(kept.raw))
         assert isinstance(verdict, GradeResult)
         assert (verdict.score, dict(verdict.parsed)) == (

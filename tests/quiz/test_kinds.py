@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.parse_cache import decode_value, encode_value
+from app.content.parse_cache import decode_cached_value, encode_value_for_cache
 from app.import_export.course_items import read_authored_items
 from app.questions import types as kinds
 from app.questions.grading import grade
@@ -76,7 +76,7 @@ def test_its_states_are_answers_of_its_form(subtests: pytest.Subtests) -> None:
 def test_the_cache_keeps_it(subtests: pytest.Subtests) -> None:
     for name in kinds.QUESTION_TYPES:
         with subtests.test(name=name):
-            assert decode_value(encode_value(ASKED[name])) == ASKED[name]
+            assert decode_cached_value(encode_value_for_cache(ASKED[name])) == ASKED[name]
 
 
 def test_every_type_of_a_comment_is_a_kind_or_refused_by_name() -> None:
