@@ -14,7 +14,7 @@ from app.authoring.response_table import ResponseOutcome, build_response_table
 from app.authoring.store import AnswerFilter, list_logged_answers
 from app.content.library import Library, LiveLibrary
 from app.database.tables import Attempt, Learner
-from app.import_export.export_store import list_attempts
+from app.import_export.export_store import iterate_attempt_rows
 from app.questions.grading import grade
 from app.questions.model import draw_variant
 from app.quiz.store import NewAttempt, record_attempt
@@ -44,7 +44,7 @@ def log_of(session: Session, item: str) -> list[Attempt]:
 
 def current_scores(session: Session, item: str = "") -> list[float]:
     session.rollback()
-    rows = [row for row in list_attempts(session) if item in {"", row["item"]}]
+    rows = [row for row in iterate_attempt_rows(session) if item in {"", row["item"]}]
     return [row["current_score"] for row in rows]
 
 

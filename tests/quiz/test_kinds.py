@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.content.parse_cache import decode_cached_value, encode_value_for_cache
-from app.import_export.course_items import read_authored_items
+from app.import_export.course_items import read_items_of_course_file
 from app.questions import types as kinds
 from app.questions.grading import grade
 from app.questions.question_type import GradeResult
@@ -82,6 +82,6 @@ def test_the_cache_keeps_it(subtests: pytest.Subtests) -> None:
 def test_every_type_of_a_comment_is_a_kind_or_refused_by_name() -> None:
     text = "### A?\n<!-- q: a\ntype: riddle\n-->\n\n- [x] B\n"
 
-    assert [str(r) for r in read_authored_items(text, "topics/t/quiz.md").refused_items] == [
+    assert [str(r) for r in read_items_of_course_file(text, "topics/t/quiz.md").refused_items] == [
         "topics/t/quiz.md:1: a: the check refuses it"
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
-from app.import_export.course_items import read_authored_items
+from app.import_export.course_items import read_items_of_course_file
 from app.questions import lab as labs
 from app.questions import shell, text_filters
 from app.questions import types as kinds
@@ -940,12 +940,12 @@ def test_its_wording_is_kept() -> None:
 
 
 def test_other_programs_get_a_single_choice_with_the_transcript() -> None:
-    reading = read_authored_items(TEXT, "topics/kv-cache/quiz.md")
+    reading = read_items_of_course_file(TEXT, "topics/kv-cache/quiz.md")
     item = reading.items[0]
 
     assert (item.kind, len(item.options)) == ("single", 3)
     assert "$ dmesg\n[   12.118034]" in item.stem
-    assert {r.reason for r in reading.lost} >= {
+    assert {r.sentence for r in reading.losses} >= {
         "its terminal is not exported; the transcript of the way to the goal is"
     }
 

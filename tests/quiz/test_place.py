@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.content.check import check_course
 from app.content.file_reader import parse_file
 from app.content.library import Library, load_library
-from app.import_export.course_items import read_authored_items
+from app.import_export.course_items import read_items_of_course_file
 from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
 from app.questions import types as kinds
@@ -339,14 +339,14 @@ def test_as_a_card_it_has_its_drawing_with_letters() -> None:
 
 
 def test_other_programs_get_a_single_choice_and_are_told_what_is_lost() -> None:
-    reading = read_authored_items(QUIZ, "topics/case/quiz.md")
+    reading = read_items_of_course_file(QUIZ, "topics/case/quiz.md")
     item = reading.items[0]
 
     assert (item.kind, [o.text for o in item.options]) == (
         "single",
         ["The *queue*", "The server", "The line"],
     )
-    assert [r.reason for r in reading.lost] == [
+    assert [r.sentence for r in reading.losses] == [
         "its drawing is not exported; it asks for the label of a part"
     ]
 
