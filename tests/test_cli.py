@@ -217,7 +217,7 @@ def test_the_collector_passes_over_what_a_command_imports_and_runs_on() -> None:
 def test_the_parser_offers_what_the_commands_know() -> None:
     assert set(IMPORT_FORMATS) == set(READERS)
     assert set(EXPORT_FORMATS) == {*WRITERS, *ATTEMPT_FORMATS}
-    assert QUESTION_TYPES == scaffold.KINDS
+    assert QUESTION_TYPES == scaffold.ITEM_TYPES
     assert tuple(FIELDS) == PART_KINDS
 
 

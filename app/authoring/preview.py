@@ -20,13 +20,13 @@ from app.web.formatting import format_percent
 class SampleResponse:
     """A possible response as text, and its grade.
 
-    `result` is right, partly, wrong, near, refused or open; `verdict` says it to the author.
+    `result_name` is right, partly, wrong, near, refused or open; `author_note` says it to the author.
     """
 
-    text: str
+    description: str
     raw: SubmittedFields
-    result: str
-    verdict: str
+    result_name: str
+    author_note: str
 
 
 def grade_sample_responses(variant: Variant) -> list[SampleResponse]:
@@ -39,20 +39,20 @@ def grade_sample_responses(variant: Variant) -> list[SampleResponse]:
     return list(samples.values())
 
 
-def _grade_sample(variant: Variant, text: str, raw: SubmittedFields) -> SampleResponse:
+def _grade_sample(variant: Variant, description: str, raw: SubmittedFields) -> SampleResponse:
     result = grade(variant, raw)
-    if has_nothing_graded(variant.question, raw):
-        return SampleResponse(text, raw, "open", "")
+    if has_no_graded_field(variant.question, raw):
+        return SampleResponse(description, raw, "open", "")
     if isinstance(result, UnreadableResponse):
-        return SampleResponse(text, raw, "refused", "refused")
+        return SampleResponse(description, raw, "refused", "refused")
     if result.near_miss_message:
-        return SampleResponse(text, raw, "near", "asked again")
+        return SampleResponse(description, raw, "near", "asked again")
     verdicts = {"right": "right", "wrong": "not right"}
     partly = f"{format_percent(result.score)} of the points"
-    return SampleResponse(text, raw, result.result, verdicts.get(result.result, partly))
+    return SampleResponse(description, raw, result.result, verdicts.get(result.result, partly))
 
 
-def has_nothing_graded(question: Question, raw: SubmittedFields) -> bool:
+def has_no_graded_field(question: Question, raw: SubmittedFields) -> bool:
     """Return whether a response has nothing that is graded, such as commands of a lab alone."""
     return not raw.keys() - set(types.question_type_of(question).unanswering_form_fields)
 

@@ -20,7 +20,7 @@ from app.authoring.course_report import (
     list_due_content_reviews,
     measure_answer_cues,
 )
-from app.authoring.scaffold import ScaffoldError, read_target_course
+from app.authoring.scaffold import ScaffoldError, read_scaffold_target
 from app.cli import CommandError
 from app.cli.database import read_settings
 from app.content.check import (
@@ -272,7 +272,7 @@ def _format_problem(p: ContentProblem) -> str:
 
 def print_coverage(options: argparse.Namespace) -> int:
     """Print items per objective, reviews that are due, and answer cues of choice questions."""
-    library = read_target_course(options.folder or find_course_folder(options.course)).library
+    library = read_scaffold_target(options.folder or find_course_folder(options.course)).library
     for row in compute_coverage(library):
         print(row.number, row.name)
         for title, cell in zip(COVERAGE_COLUMN_TITLES.values(), row.cells, strict=True):
@@ -288,10 +288,10 @@ def print_coverage(options: argparse.Namespace) -> int:
     for title, count in count_disjoint_papers_by_title(library).items():
         print(f"{title}: {count} papers without a repeat")
     for due in list_due_content_reviews(library, dt.datetime.now(dt.UTC).date()):
-        print(f"due for review: {due.path} “{due.name}” {due.reason}")
+        print(f"due for review: {due.file_path} “{due.name}” {due.reason}")
     for cue in measure_answer_cues(library.questions.values()):
         print(
-            f"{cue.rule}: {cue.right_share:.1%} right, by chance {cue.chance_share:.1%} "
+            f"{cue.cue_description}: {cue.right_share:.1%} right, by chance {cue.chance_share:.1%} "
             f"± {cue.significance_margin:.1%}, of {cue.question_count} questions"
         )
     return 0
@@ -334,7 +334,7 @@ def _choose_folder_for_new_course(requested: Path | None) -> Path:
 
 
 def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
-    course = read_target_course(folder)
+    course = read_scaffold_target(folder)
     if options.kind == "topic":
         files = scaffold.create_topic(
             course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()

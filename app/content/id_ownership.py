@@ -117,7 +117,7 @@ class IdEvidence:
         if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
         own_similarity = _compute_similarity_to_entry(own_entry, wording)
-        candidates = self._find_similar_entries_sharing_heading_or_body(wording)
+        candidates = self._find_similar_entries_with_shared_text(wording)
         if own_similarity < COPY_SIMILARITY:
             candidates += self._find_similar_entries(wording, self.entries)
         best = self._find_nearest_entry([e for e in candidates if e.id != own_entry.id], wording)
@@ -140,7 +140,7 @@ class IdEvidence:
         missing = self.missing_entries
         entries = [missing[name] for name in candidate_ids if name in missing]
         if not entries:
-            sharing = self._find_similar_entries_sharing_heading_or_body(wording)
+            sharing = self._find_similar_entries_with_shared_text(wording)
             entries = [entry for entry in sharing if entry.id in missing]
             entries += self._find_similar_entries(wording, missing)
         return self._find_nearest_entry(entries, wording)
@@ -162,9 +162,7 @@ class IdEvidence:
             entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _find_similar_entries_sharing_heading_or_body(
-        self, wording: HasTextHashes
-    ) -> list[LockEntry]:
+    def _find_similar_entries_with_shared_text(self, wording: HasTextHashes) -> list[LockEntry]:
         """Return the lines with the same heading or body whose text is not entirely different."""
         sharing_entries = self._find_entries_sharing_heading_or_body(wording)
         return [e for e in sharing_entries if _compute_similarity_to_entry(e, wording) >= _REPLACED]

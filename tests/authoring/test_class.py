@@ -64,19 +64,23 @@ def test_every_table_agrees_with_the_log(
             logged = list_logged_answers(session, "", item, AnswerFilter())
             table = build_response_table(question, logged)
 
-            assert table.count == len(log) >= 20
-            assert table.unreadable == table.dont_know == 0
+            assert table.answer_count == len(log) >= 20
+            assert table.unreadable_count == table.dont_know_count == 0
             right = sum(row.score == 1 for row in log)
-            if table.groups:
-                assert sum(group.count for group in table.groups) == len(log)
-                counted = [g.count for g in table.groups if g.outcome is ResponseOutcome.ACCEPTED]
+            if table.response_groups:
+                assert sum(group.learner_count for group in table.response_groups) == len(log)
+                counted = [
+                    g.learner_count
+                    for g in table.response_groups
+                    if g.outcome is ResponseOutcome.ACCEPTED
+                ]
                 assert sum(counted) == right
-            for part in table.parts:
+            for part in table.part_tables:
                 assert sum(response.count for response in part.responses) == len(log)
                 good = [r.count for r in part.responses if r.right]
                 assert sum(good) == part.right_count >= right
-            assert sum(row.count for row in table.certainty) == len(log)
-            assert sum(row.count for row in table.times) == len(log)
+            assert sum(row.count for row in table.certainty_rows) == len(log)
+            assert sum(row.count for row in table.time_rows) == len(log)
             assert f"{len(log)}\xa0answers" in answers_page(client, item)
 
 
@@ -87,7 +91,7 @@ def test_typed_answers_are_grouped_by_what_they_are_graded_as(
     logged = list_logged_answers(session, "", "k-phase", AnswerFilter())
     table = build_response_table(library.questions["k-phase"], logged)
 
-    found = {g.outcome: {r.text: r.count for r in g.responses} for g in table.groups}
+    found = {g.outcome: {r.text: r.count for r in g.responses} for g in table.response_groups}
     assert found == {
         ResponseOutcome.ACCEPTED: {"prefill": 12},
         ResponseOutcome.FORESEEN: {"decode": 5},

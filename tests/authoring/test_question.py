@@ -49,7 +49,7 @@ def test_the_states_hold_the_right_answer_and_wrong_ones(library):
     for question in library.questions.values():
         if question.type == "design":
             continue
-        results = {state.result for state in grade_sample_responses(draw_variant(question, 3))}
+        results = {state.result_name for state in grade_sample_responses(draw_variant(question, 3))}
         assert "right" in results, question.id
         assert results & {"wrong", "partly"}, question.id
 
@@ -57,7 +57,7 @@ def test_the_states_hold_the_right_answer_and_wrong_ones(library):
 def test_a_number_in_the_wrong_unit_is_a_state_of_its_own(library):
     states = grade_sample_responses(draw_variant(library.questions["k-size"], 0))
 
-    assert {"right", "wrong", "near", "refused"} <= {s.result for s in states}
+    assert {"right", "wrong", "near", "refused"} <= {s.result_name for s in states}
 
 
 def test_a_number_says_from_where_to_where_it_counts():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.authoring import scaffold as new_files
-from app.authoring.scaffold import KINDS
+from app.authoring.scaffold import ITEM_TYPES
 from app.cli import main
 from app.content.check import check_course
 from app.content.course_facts import apportion_by_weight
@@ -39,7 +39,7 @@ def lacking(folder):
     return [p for p in check_course(folder) if p.code not in {"W36", "W77"}]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ITEM_TYPES)
 def test_a_question_of_every_type_passes_the_check(folder, kind):
     assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
@@ -52,14 +52,14 @@ OF_ONE_SUBJECT = re.compile(r"\b(?:GPU|model|weights|FP\d+|BF16|token|estimate)s
 
 
 def test_a_question_to_begin_with_speaks_of_no_subject(subtests: pytest.Subtests):
-    for kind in [kind for kind in KINDS if kind != "design"]:
+    for kind in [kind for kind in ITEM_TYPES if kind != "design"]:
         with subtests.test(kind=kind):
             for file in STARTS.glob(f"{kind}.*"):
                 assert OF_ONE_SUBJECT.findall(file.read_text(encoding="utf-8")) == []
 
 
 def test_all_types_together_pass_the_check_twice_over(folder):
-    for kind in (*KINDS, *KINDS):
+    for kind in (*ITEM_TYPES, *ITEM_TYPES):
         assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
     assert lacking(folder) == []

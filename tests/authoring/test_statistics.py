@@ -93,7 +93,7 @@ def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
     shares = [sum(row[i] for row in rows) / 5 for i in range(3)]
     kr20 = 3 / 2 * (1 - sum(p * (1 - p) * 5 / 4 for p in shares) / variance)
 
-    assert compute_test_statistics(responses).alpha == pytest.approx(100 * kr20)
+    assert compute_test_statistics(responses).cronbach_alpha_percent == pytest.approx(100 * kr20)
 
 
 def test_under_ten_first_attempts_nothing_is_enough() -> None:
@@ -105,7 +105,7 @@ def test_under_ten_first_attempts_nothing_is_enough() -> None:
 
 
 def an_item(*options: OptionStatistics) -> ItemStatistics:
-    return ItemStatistics("q", 40, options=options)
+    return ItemStatistics("q", 40, option_statistics=options)
 
 
 def test_an_option_that_the_strong_prefer_to_the_key_is_named() -> None:
@@ -126,7 +126,7 @@ def test_a_difference_that_chance_can_explain_names_no_option() -> None:
 
 
 def test_a_distractor_that_nobody_takes_is_named() -> None:
-    item = ItemStatistics("q", 60, options=(OptionStatistics("a", 60, 1.0, 0.5),))
+    item = ItemStatistics("q", 60, option_statistics=(OptionStatistics("a", 60, 1.0, 0.5),))
 
     assert find_never_chosen_options(item, ["b", "c"]) == ("b", "c")
 
